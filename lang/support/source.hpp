@@ -1,0 +1,58 @@
+// Source text and positions in it.
+//
+// A SourceFile owns one text (a file, a prompt entry, a string given to `eval`) and its line table. A SourceMap owns
+// the files of one engine and names each by a 32-bit FileId; a Span is then a file and a byte range, 12 bytes, cheap
+// enough to sit on every AST node and every IR instruction. Line and column are computed only when something is shown.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace slope {
+
+using FileId = std::uint32_t;
+
+struct Span {
+  FileId file = 0;
+  std::uint32_t begin = 0;  // byte offset of the first byte
+  std::uint32_t end = 0;    // byte offset past the last byte
+};
+
+struct LineColumn {
+  std::uint32_t line = 1;    // 1-based
+  std::uint32_t column = 1;  // 1-based, in Unicode code points
+};
+
+class SourceFile {
+ public:
+  SourceFile(std::string name, std::string text);
+  const std::string& name() const { return name_; }
+  std::string_view text() const { return text_; }
+  LineColumn line_column(std::uint32_t offset) const;
+  std::string_view line(std::uint32_t line_number) const;  // without its newline; empty past the end
+
+ private:
+  std::string name_;
+  std::string text_;
+  std::vector<std::uint32_t> line_starts_;
+};
+
+class SourceMap {
+ public:
+  SourceMap();  // file 0 is the empty file "<none>"
+  FileId add(std::string name, std::string text);
+  const SourceFile& file(FileId id) const { return files_[id]; }
+  std::size_t size() const { return files_.size(); }
+
+  std::string describe(Span span) const;            // "file:line:column"
+  std::uint32_t line_of(Span span) const;           // 1-based line of the span's begin
+  std::string excerpt(Span span) const;             // the line, and under it a caret line; two lines, newline-ended
+
+ private:
+  std::deque<SourceFile> files_;
+};
+
+}  // namespace slope
