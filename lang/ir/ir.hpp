@@ -1,0 +1,130 @@
+// The IR: SSA on a control-flow graph with block arguments. One Function per method (untyped, from lowering) and one
+// per compiled specialisation (typed, optimised, differentiated). Interpreter and code generation run the same Function.
+//
+//   Function   insts (one pool), blocks, constants, slots
+//   Operand    32 bits: an instruction's result, or (top bit) an index into `constants`
+//   Block      parameters (insts of op-less kind `parameter`), a list of insts, one terminator with edges that carry
+//              arguments, and optionally a handler: the block that control goes to when anything in this block raises
+//
+// Entry block 0's parameters are the callee (#self#) and the arguments; a trailing vararg is one tuple parameter.
+// A top-level statement's body has no parameters.
+//
+// Types: in untyped IR every Inst::type is null. In typed IR it is the inferred type: what the value is at run time is an
+// instance of it. Representation follows the type (concrete: unboxed; otherwise a 16-byte Value); where a value of a narrower
+// type is used in a wider place (edge argument, call argument, field of abstract type, return) the conversion is implicit.
+// Narrowing is never implicit: `refine`, `type_assert`, or `isa` + `refine`.
+//
+// Handlers: a value used in a handler block must be defined in a block that dominates the whole region; variables
+// assigned inside a region and read outside it on the exceptional path live in slots (slot_get/slot_set).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lang/runtime/method.hpp"
+#include "lang/runtime/value.hpp"
+#include "lang/support/source.hpp"
+
+namespace slope::ir {
+
+enum class Op : std::uint16_t {
+#define OP(name, min, max, effects, derivative) name,
+#include "lang/ir/ops.def"
+  parameter,  // of a block; not in ops.def because it is never executed
+  count_
+};
+
+enum class Derivative : std::uint8_t { none, linear, operands, result, memory, special };
+
+struct OpInfo {
+  std::string_view name;
+  int min_operands;
+  int max_operands;
+  std::uint32_t effects;
+  Derivative derivative;
+};
+const OpInfo& op_info(Op op);
+bool op_from_name(std::string_view name, Op& op);
+inline bool is_terminator(Op op) { return op >= Op::jump && op <= Op::unreachable; }
+
+using BlockId = std::uint32_t;
+inline constexpr BlockId no_block = ~BlockId{0};
+
+struct Operand {
+  std::uint32_t bits = ~0u;
+  static Operand inst(std::uint32_t index) { return {index}; }
+  static Operand constant(std::uint32_t index) { return {index | 0x80000000u}; }
+  bool is_constant() const { return bits >> 31 && bits != ~0u; }
+  bool is_inst() const { return !(bits >> 31); }
+  bool valid() const { return bits != ~0u; }
+  std::uint32_t index() const { return bits & 0x7fffffffu; }
+  friend bool operator==(Operand, Operand) = default;
+};
+
+// Where an inlined instruction came from: a chain, outermost frame last. Entry 0 of Function::scopes is the function itself.
+struct InlineScope {
+  const Method* method = nullptr;  // null: top level
+  std::uint32_t parent = ~0u;      // scope of the call that was inlined
+  Span call_site;                  // of that call, in the parent scope
+};
+
+struct Inst {
+  Op op = Op::unreachable;
+  std::uint16_t flags = 0;             // InstFlags
+  std::uint32_t scope = 0;             // index into Function::scopes
+  const Type* type = nullptr;
+  std::vector<Operand> operands;
+  std::uintptr_t aux = 0;              // see ops.def
+  Span span;
+  BlockId block = no_block;
+
+  template <class T> T* aux_as() const { return reinterpret_cast<T*>(aux); }
+};
+enum InstFlags : std::uint16_t {
+  inst_nothrow = 1,       // proved: cannot raise here
+  inst_inbounds = 2,
+  inst_fast = 4,          // @fastmath: reassociation and contraction allowed
+  inst_reassociate = 8,   // @simd reductions
+};
+
+struct Edge {
+  BlockId target = no_block;
+  std::vector<Operand> arguments;      // one a parameter of the target
+};
+
+struct Block {
+  std::vector<std::uint32_t> parameters;  // inst indices with Op::parameter
+  std::vector<std::uint32_t> insts;       // without the terminator
+  std::uint32_t terminator = ~0u;         // inst index
+  std::vector<Edge> edges;                // of the terminator
+  BlockId handler = no_block;             // takes no arguments; starts with `caught`
+  bool is_loop_header = false;            // set by lowering for `while` and `for`; the interpreter counts back edges to it
+};
+
+struct Function {
+  const Method* method = nullptr;      // null: top level or made by the compiler
+  std::string name;                    // for printing
+  const Type* return_type = nullptr;   // typed IR
+  std::vector<Inst> insts;
+  std::vector<Block> blocks;           // 0 is the entry
+  std::vector<Value> constants;        // traced by the collector (functions register with the runtime)
+  std::vector<const Symbol*> slots;    // names of the slots that remain
+  std::vector<const Type*> slot_types; // typed IR
+  std::vector<InlineScope> scopes;
+  bool typed = false;
+  std::vector<const Type*> static_params;  // typed IR: values (aux of static_param is then unused)
+  Span span;
+
+  Operand constant(Value v);           // finds or adds (same type and payload)
+  Value constant_value(Operand o) const { return constants[o.index()]; }
+  const Type* type_of(Operand o, TypeTable& types) const;  // of typed IR; constants: Type{T} for types, else their own type
+  Inst& inst(Operand o) { return insts[o.index()]; }
+  const Inst& inst(Operand o) const { return insts[o.index()]; }
+  std::unique_ptr<Function> clone() const { return std::make_unique<Function>(*this); }
+};
+
+}  // namespace slope::ir

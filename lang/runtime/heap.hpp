@@ -1,0 +1,91 @@
+// The garbage-collected heap of one engine: precise tracing of objects, conservative roots (the native stack, the
+// interpreter's registers, tapes), mark and sweep, non-moving, size-class blocks and separately mapped large objects.
+//
+// Rules that must not be broken:
+//  1. An object that is reachable only from malloc'ed memory (std::vector<Value>, maps) is not reachable. Keep it on the
+//     stack, in a `Rooted` list, or in something registered with `add_root_range` / a root tracer.
+//  2. Bytes are counted exactly: array memory through allocate_buffer/free; a limit is a limit (OutOfMemoryError).
+//  3. Collection happens only inside an allocation function (or `collect`), on the engine's own thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "lang/runtime/object.hpp"
+
+namespace slope {
+
+struct HeapStatistics {
+  std::uint64_t live_bytes = 0;       // after the last collection plus what was allocated since
+  std::uint64_t allocated_bytes = 0;  // ever
+  std::uint64_t allocations = 0;      // objects, ever
+  std::uint64_t collections = 0;
+  std::uint64_t collection_nanoseconds = 0;
+};
+
+class Tracer {  // given to root tracers
+ public:
+  virtual void value(Value v) = 0;
+  virtual void object(Object* object) = 0;
+  virtual void conservative(const void* begin, const void* end) = 0;  // words that may be pointers into objects
+
+ protected:
+  ~Tracer() = default;
+};
+
+class Heap {
+ public:
+  explicit Heap(TypeTable& types);
+  ~Heap();
+  Heap(const Heap&) = delete;
+
+  // All return null when the limit is reached even after a collection; callers raise OutOfMemoryError.
+  Object* allocate(const DataType* type, std::size_t payload_bytes);  // payload zeroed
+  ArrayObject* allocate_array(const DataType* array_type, std::span<const std::int64_t> dims);  // numbers undefined, references null
+  ArrayObject* share_array(const DataType* array_type, ArrayObject* owner, std::span<const std::int64_t> dims);
+  ArrayObject* borrow_array(const DataType* array_type, void* data, std::span<const std::int64_t> dims);
+  bool resize_vector(ArrayObject* array, std::int64_t new_length);  // grows geometrically; new slots zeroed
+  StringObject* allocate_string(std::string_view text);
+  StringObject* allocate_string_uninitialized(std::size_t bytes);
+  CellObject* allocate_cell();
+
+  Value box(const DataType* type, const void* bytes);  // bits → Value, aggregates → boxed, singleton → instance
+
+  void collect();
+  void set_limit(std::size_t bytes) { limit_ = bytes; }
+  void set_stress(bool every_allocation) { stress_ = every_allocation; }  // SLOPE_GC_STRESS=1
+  void set_stack_base(const void* base) { stack_base_ = base; }           // highest native stack address to scan
+  const void* stack_base() const { return stack_base_; }
+  const HeapStatistics& statistics() const { return statistics_; }
+
+  using RootTracer = std::function<void(Tracer&)>;
+  int add_root_tracer(RootTracer tracer);  // returns a key
+  void remove_root_tracer(int key);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+  TypeTable& types_;
+  std::size_t limit_ = std::size_t{1} << 40;
+  bool stress_ = false;
+  const void* stack_base_ = nullptr;
+  HeapStatistics statistics_;
+};
+
+// A list of values that the collector sees, for C++ code that must keep them outside the stack.
+class Rooted {
+ public:
+  explicit Rooted(Heap& heap);
+  ~Rooted();
+  Rooted(const Rooted&) = delete;
+  std::vector<Value> values;
+
+ private:
+  Heap& heap_;
+  int key_;
+};
+
+}  // namespace slope

@@ -1,0 +1,126 @@
+// Methods, their specialisations, and dispatch by world.
+//
+//   MethodTable      all methods of one callee type, by definition order; lookup caches by argument types
+//   Method           one definition: signature, where it stands, body (syntax until first use, then untyped IR)
+//   Specialization   a method for concrete argument types: call counts, typed IR, native code; what a call is linked to
+//
+// Worlds: a method is visible in worlds [min_world, max_world]. Each definition advances the world. A cached answer is
+// valid for a world range and is truncated when a definition could change it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "lang/runtime/type.hpp"
+#include "lang/support/source.hpp"
+
+namespace slope {
+
+struct Context;
+struct Method;
+struct Specialization;
+namespace ir { struct Function; }
+
+using World = std::uint64_t;
+inline constexpr World newest_world = ~World{0};
+
+// A function written in C++. False: an error is pending in the context. `args` excludes the callee.
+using NativeFunction = bool (*)(Context&, const Value* args, std::size_t count, Value& result);
+// What compiled code offers to dynamic callers. `args` excludes the callee value, which comes first on its own.
+using BoxedEntry = bool (*)(Context*, Value callee, const Value* args, std::size_t count, Value* result);
+
+enum Effect : std::uint32_t {
+  effect_none = 0,
+  effect_throws = 1,
+  effect_writes = 2,       // memory that existed before the call, globals, IO
+  effect_reads = 4,        // mutable memory or non-constant globals
+  effect_allocates = 8,
+  effect_diverges = 16,    // may not terminate
+  effect_all = 31,
+};
+
+struct NativeInfo {
+  const char* name;
+  NativeFunction function;
+  std::uint32_t effects = effect_all;
+  // Result type for inference given argument types, or null for "Any". Singletons of functions and types come as Type{…}/typeof.
+  const Type* (*result_type)(TypeTable&, std::span<const Type* const> args) = nullptr;
+};
+
+struct Method {
+  const Symbol* name = nullptr;
+  Module* module = nullptr;
+  Span span;                       // of the signature
+  const Type* signature = nullptr; // Tuple{typeof(f), args…}, possibly under union_alls
+  std::vector<const TypeVar*> static_params;  // outermost first
+  std::vector<const Symbol*> arg_names;       // with the callee ("#self#") first; the vararg last
+  std::uint32_t arg_count = 0;     // with callee, without counting a trailing vararg
+  bool is_vararg = false;
+  World min_world = 0;
+  World max_world = newest_world;
+  int inline_hint = 0;             // 1 @inline, -1 @noinline
+  bool is_generated = false;
+  const NativeInfo* native = nullptr;                  // a C++ body
+  std::shared_ptr<struct MethodBody> body;             // lowering's: syntax, and IR once needed
+  std::vector<std::unique_ptr<Specialization>> specializations;  // of every world
+  std::unique_ptr<ir::Function> ir;                    // untyped; made by Runtime::method_ir on first use
+  std::string documentation;
+};
+
+// Something that was derived from lookups and ends when their answers change.
+struct Edge {
+  enum class Kind : std::uint8_t { lookup, binding } kind = Kind::lookup;
+  const Type* signature = nullptr;   // lookup: call types Tuple{typeof(f),…}; any new method that intersects it ends the dependent
+  const struct Binding* binding = nullptr;
+};
+
+// The compiled state of a specialisation for a world range. Immutable once published but for max_world and `native`.
+struct CodeInstance {
+  Specialization* owner = nullptr;
+  World min_world = 0;
+  World max_world = newest_world;
+  const Type* return_type = nullptr;
+  Value constant_result;                       // defined: always returns this and has no effects
+  std::uint32_t effects = effect_all;
+  std::unique_ptr<ir::Function> typed;         // inferred and optimised
+  std::vector<Edge> edges;                     // transitive for inlined callees
+  // Native code, when compiled. `entry` has the signature that codegen/layout.hpp derives from the types.
+  std::atomic<void*> entry{nullptr};
+  std::atomic<BoxedEntry> boxed{nullptr};
+  std::shared_ptr<void> native_owner;          // keeps the machine code alive
+  bool valid_in(World world) const { return min_world <= world && world <= max_world; }
+};
+
+struct Specialization {
+  Method* method = nullptr;
+  const DataType* types = nullptr;             // Tuple{typeof(f), concrete args…}; varargs spelled out
+  std::vector<const Type*> static_params;      // values of method->static_params
+  std::uint32_t calls = 0;                     // in the interpreter, and its loops' back edges / 16
+  bool compile_failed = false;                 // stays interpreted; reason in `failure`
+  std::string failure;
+  std::vector<std::unique_ptr<CodeInstance>> code;   // newest last
+  CodeInstance* current = nullptr;                   // the one last found valid; check valid_in
+  void* interpreter_data = nullptr;                  // the interpreter's bytecode of typed code (owned by it)
+};
+
+struct Lookup {
+  Method* method = nullptr;                    // null: no method, or ambiguous
+  std::vector<const Type*> static_params;
+  std::vector<Method*> ambiguous;              // not empty: these are equally specific
+  World min_world = 0;
+  World max_world = newest_world;
+  bool exact = true;   // false from lookup_all for a method that matches only part of the argument types
+};
+
+struct MethodTable {
+  const Symbol* name = nullptr;
+  std::vector<std::unique_ptr<Method>> methods;  // definition order; replaced ones stay with a truncated max_world
+  struct Cache;
+  std::shared_ptr<Cache> cache;
+};
+
+}  // namespace slope

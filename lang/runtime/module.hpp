@@ -1,0 +1,34 @@
+// Modules and their bindings. A Binding is one global name of one module; IR refers to bindings by pointer. Name
+// resolution happens once, when a name is first used: own binding, explicit imports, then exports of `using` modules.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <unordered_map>
+#include <vector>
+
+#include "lang/runtime/value.hpp"
+
+namespace slope {
+
+struct Binding {
+  Module* module = nullptr;
+  const Symbol* name = nullptr;
+  Value value;                      // undefined until assigned
+  bool is_constant = false;         // `const`, functions, types, modules
+  const Type* declared = nullptr;   // of `global x::T`; null: Any
+  bool exported = false;
+  std::uint64_t version = 0;        // bumped when a constant is redefined (ends compiled code that used it)
+};
+
+struct Module {
+  const Symbol* name = nullptr;
+  Module* parent = nullptr;
+  std::unordered_map<const Symbol*, Binding*> bindings;  // own ones, and imported ones that belong to other modules
+  std::vector<Module*> usings;
+
+  // The binding that `name` means here, or null. Does not create.
+  Binding* find(const Symbol* name) const;
+};
+
+}  // namespace slope

@@ -1,0 +1,66 @@
+// Heap objects as they lie in memory. Compiled code reads these layouts directly: change them together with
+// codegen/layout.cpp (static_asserts there).
+//
+// Every object starts with its type (8 bytes); mark bits live in the heap's side tables, objects never move.
+//   fields    struct or closure or boxed aggregate: the fields follow at Field::offset
+//   array     ArrayObject: element memory is outside, column-major
+//   string    StringObject: UTF-8 bytes follow, and a 0 after them
+//   cell      CellObject: one Value
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "lang/runtime/type.hpp"
+
+namespace slope {
+
+struct Object {
+  const DataType* type;
+  char* payload() { return reinterpret_cast<char*>(this + 1); }
+  const char* payload() const { return reinterpret_cast<const char*>(this + 1); }
+};
+static_assert(sizeof(Object) == 8);
+
+struct ArrayObject : Object {
+  char* data;             // first element; 64-byte aligned when owned
+  std::int64_t length;    // product of the dims
+  std::int64_t capacity;  // elements that fit; of a 1-d array that owns its memory
+  Object* owner;          // the array whose memory this one shares (reshape, views of memory), else null
+  std::uint32_t flags;    // ArrayFlags
+  std::uint32_t element_size;
+  std::int64_t dims[];    // as many as the type says (dims[0] == length for vectors)
+};
+enum ArrayFlags : std::uint32_t {
+  array_owns_memory = 1,
+  array_borrowed = 2,     // memory belongs to the host and is valid for the current call only
+  array_shared = 4,       // another array shares this memory: it may not grow
+};
+
+struct StringObject : Object {
+  std::int64_t length;  // bytes
+  char bytes[];
+  std::string_view view() const { return {bytes, static_cast<std::size_t>(length)}; }
+};
+
+struct CellObject : Object {
+  Value value;
+};
+
+// Elements and fields by storage class. `where` points at stored_size(declared) bytes.
+Value load_stored(class Heap& heap, const char* where, const Type* declared);  // boxes aggregates; undefined reference gives an undefined Value
+void store_value(char* where, const Type* declared, Value v);                  // v isa declared must hold
+
+inline Value load_field(class Heap& heap, Object* object, const Field& field) {
+  return load_stored(heap, object->payload() + field.offset, field.type);
+}
+inline std::int64_t array_dim(const ArrayObject* a, int dimension) { return a->dims[dimension]; }
+int array_ndims(const ArrayObject* a);
+inline const Type* array_element_type(const ArrayObject* a) { return a->type->params[0]; }
+
+// `===`: payloads, and the contents of immutable aggregates and immutable references, strings by their bytes.
+bool egal(Value a, Value b);
+std::uint64_t egal_hash(Value v);
+
+}  // namespace slope

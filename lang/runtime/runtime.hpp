@@ -1,0 +1,102 @@
+// The Runtime: everything that one engine owns below the tiers — types, symbols, modules, methods, heap, world counter —
+// and the dynamic operations that both tiers and natives share: dispatch, calls, field and global access, printing hooks.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lang/runtime/backend.hpp"
+#include "lang/runtime/context.hpp"
+#include "lang/runtime/module.hpp"
+#include "lang/runtime/subtype.hpp"
+#include "lang/runtime/symbol.hpp"
+#include "lang/support/source.hpp"
+
+namespace slope {
+
+struct OutputSink {
+  std::function<void(std::string_view)> out;  // standard output of scripts
+  std::function<void(std::string_view)> err;
+};
+
+class Runtime {
+ public:
+  Runtime();
+  ~Runtime();
+  Runtime(const Runtime&) = delete;
+
+  SymbolTable symbols;
+  TypeTable types;
+  Heap heap;
+  SourceMap sources;
+  Context context;  // the engine's own
+  OutputSink sink;
+  std::vector<std::string> script_args;  // ARGS
+
+  Interpreter* interpreter = nullptr;  // set by embed
+  Tiers* tiers = nullptr;
+  // Lowers a method's body on first use (set by the pipeline). False: error raised in ctx.
+  std::function<bool(Context&, Method&)> lower_method;
+  // Parses, lowers and runs text in a module (set by the pipeline); used by `include`, `eval`.
+  std::function<bool(Context&, Module*, FileId, Value&)> run_file;
+
+  // --- modules and globals ---
+  Module* core = nullptr;  // intrinsics, builtin types and natives
+  Module* base = nullptr;  // stdlib
+  Module* main = nullptr;
+  Module* new_module(const Symbol* name, Module* parent);
+  Binding* binding(Module* module, const Symbol* name);      // own binding, created when absent
+  Binding* resolve(Module* module, const Symbol* name);      // what a use of `name` means; null when nothing (yet)
+  void set_constant(Module* module, std::string_view name, Value v);
+  const Symbol* symbol(std::string_view name) { return symbols.intern(name); }
+
+  // --- worlds and methods ---
+  World world() const { return world_; }
+  MethodTable* method_table(const Type* callee_type);        // where methods of calls on this callee type live
+  // The generic function `name` of a module: its existing value, or a fresh function bound as a constant. Null if the
+  // name is bound to something that is not a function or type.
+  Value generic_function(Module* module, const Symbol* name);
+  // Adds (or replaces an equal signature), advances the world, ends what depended on the old answer.
+  Method* add_method(std::unique_ptr<Method> method);
+  void define_native(Module* module, const NativeInfo* info);  // callable as module.name; dispatches on nothing, any arguments
+  Lookup lookup(const DataType* call_types, World world);      // call_types: Tuple{typeof(f), args…}, concrete
+  std::vector<Lookup> lookup_all(const Type* call_types, World world, int limit);  // all that may apply, most specific first; for inference. Empty + ok when none
+  Specialization* specialize(Method* method, const DataType* call_types, std::span<const Type* const> static_params);
+  const ir::Function* method_ir(Context& ctx, Method& method);  // null: error raised
+  void add_dependent(CodeInstance* code);                       // registers code->edges
+  void binding_changed(Binding* binding);                       // a constant or type was redefined
+
+  // --- dynamic operations; false: error raised in ctx ---
+  bool call(Context& ctx, Value callee, const Value* args, std::size_t count, Value& result);  // dispatch + tier
+  bool call_specialized(Context& ctx, Specialization& target, Value callee, const Value* args, std::size_t count, Value& result);
+  bool get_field(Context& ctx, Value object, Value name_or_index, Value& result);   // 1-based index or Symbol
+  bool set_field(Context& ctx, Value object, Value name_or_index, Value v);
+  bool new_object(Context& ctx, const DataType* type, const Value* fields, std::size_t count, Value& result);  // no conversion: TypeError on mismatch
+  bool new_tuple(Context& ctx, const Value* elements, std::size_t count, Value& result);
+
+  // --- values from C++ ---
+  Value from_int(std::int64_t n) { return Value(types.builtin().int64, n); }
+  Value from_float(double x) { return Value(types.builtin().float64, x); }
+  Value from_bool(bool b) { return Value(types.builtin().boolean, std::int64_t{b}); }
+  Value from_symbol(const Symbol* s) { return Value(types.builtin().symbol, s); }
+  Value from_string(std::string_view text);  // undefined Value when out of memory
+  Value from_type(const Type* t);            // a type as a value: its type is DataType, UnionAll, Union or TypeofBottom
+  Value nothing() const { return types.builtin().nothing->instance; }
+  bool is_type_value(Value v) const;
+
+  // Text of a value as `show` / `print` prints it, through Slope's own `show` when the stdlib is loaded; never raises.
+  std::string show(Context& ctx, Value v);
+  // "ERROR: BoundsError: …" and the Slope frames with lines, as printed for an uncaught error.
+  std::string describe_error(Context& ctx, Value exception, const std::vector<TraceEntry>& trace);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+  World world_ = 1;
+};
+
+}  // namespace slope
