@@ -37,7 +37,9 @@ enum class Head : std::uint8_t {
   value,         // a runtime value spliced into syntax by `$` or a macro; payload indexes a side table of the lowering
   // calls and operators
   call,         // (f, args…) ; also infix: a+b is call(+, a, b); (f, parameters(…), args…) with `;`
-  dot_call,     // f.(args…) and a .+ b, with f (or the operator without its dot) first; fusion is lowering's
+  dot_call,     // f.(args…) and a .+ b, with f (or the operator without its dot) first; fusion is lowering's.
+                // flag 1: written as a dotted operator (infix, prefix, or `.+(a, b)`), Julia's (call :.+ a b).
+                // .&& and .|| are dot_call with identifiers "&&", "||"
   macrocall,    // (identifier "@name", args…)
   parameters,   // what stands after `;` in a call or parameter list
   kw,           // name = value inside a call or a parameter list (name, value)
@@ -46,11 +48,12 @@ enum class Head : std::uint8_t {
   and_and,      // &&
   or_or,        // ||
   ref,          // a[i, j]: (a, i, j)
-  dot,          // a.b: (a, quote_symbol b)
+  dot,          // a.b: (a, quote_symbol b); a.$x: (a, quote flag 1 of interpolate x); the value .+ alone: (identifier "+")
   adjoint,      // a'
   type_assert,  // a::T (a, T) or ::T (T)
-  subtype,      // unary <:T in parameters; binary a <: b is call(<:, a, b) at value level, subtype in type parameters
-  supertype,    // likewise >:
+  subtype,      // unary <:T (T) and binary a <: b (a, b), everywhere as in Julia (value level, type parameters, struct
+                // signatures); a chain a <: b <: c is comparison, `<:` as a value is identifier "<:"
+  supertype,    // >: likewise
   curly,        // T{A,B}: (T, A, B)
   where,        // (body, var…)
   pair_colon,   // reserved; ranges are call(:, a, b) and call(:, a, s, b)
@@ -77,7 +80,7 @@ enum class Head : std::uint8_t {
   interpolated,         // "a $x": children are `string` leaves and expressions  (Julia: Expr(:string, …))
   // control
   block,
-  if_,        // (cond, then, [else])   elseif is a nested `if_` in else position with flag 1; ternary is the same
+  if_,        // (cond, then, [else])   elseif is a nested `if_` in else position with flag 1, its cond in a block; ternary: flag 0
   while_,     // (cond, body)
   for_,       // (assign or block(assign…), body)
   break_,
@@ -87,9 +90,9 @@ enum class Head : std::uint8_t {
   try_,       // (body, catch variable or none, catch body or none, [finally body or none, [else body]])
   // definitions
   function,   // (signature, body) long form, (signature) alone declares; signature: call, where, type_assert around; `tuple` for anonymous
-  arrow,      // x -> e: (args as tuple or single identifier/type_assert, body)
+  arrow,      // x -> e: (args as tuple or single identifier/type_assert/splat, body block); (x; y=1) -> e has a block as args
   do_,        // (call, arrow)
-  struct_,    // flag 1 = mutable: (signature: identifier/curly/call <: , body block)
+  struct_,    // flag 1 = mutable: (signature: identifier, curly or subtype(either, super), body block)
   abstract_,  // abstract type A <: B end: (signature)
   primitive_, // primitive type A <: B n end: (signature, bits)
   macro_,     // (signature call, body)
@@ -97,13 +100,13 @@ enum class Head : std::uint8_t {
   const_,     // (assign or global)
   global_,
   local_,
-  using_,   // children: `dot_path` or `import_list`
+  using_,   // children: `dot_path`s, or one `import_list`
   import_,
   export_,     // identifiers
-  dot_path,    // A.B.c: identifiers (leading "." ones for relative paths)
+  dot_path,    // A.B.c: identifiers (leading "." ones for relative paths; a macro is "@m")
   import_list, // M: a, b  -> (dot_path M, dot_path a, dot_path b …)
   // meta
-  quote,       // quote … end and :( … )
+  quote,       // quote … end and :( … ); flag 1 = a QuoteNode that still holds `$` (only in a.$x)
   interpolate, // $x inside a quote
   toplevel,    // a file: statements
   error,       // a statement that did not parse; a diagnostic tells why
@@ -114,7 +117,7 @@ std::string_view head_name(Head head);  // Julia's spelling: "call", "macrocall"
 struct Node {
   Head head = Head::none;
   std::uint8_t flag = 0;
-  std::uint16_t reserved = 0;
+  std::uint16_t height = 0;  // longest way down to a leaf, saturating; the parser bounds it, so recursive readers are safe
   Span span;
   union {
     struct {
