@@ -1,0 +1,27 @@
+// The text of the standard library, carried inside the binary (stdlib/CMakeLists.txt writes the assembler file that
+// holds it). Sorted by name.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+namespace slope::stdlib {
+
+struct TextFile {
+  const char* name_data;  // path under stdlib/, "rules/arrays.slope"; ends in a zero byte
+  const char* text_data;
+  std::size_t text_size;
+
+  std::string_view name() const { return name_data; }
+  std::string_view text() const { return {text_data, text_size}; }
+};
+
+extern "C" {
+extern const TextFile slope_stdlib_texts[];
+extern const std::size_t slope_stdlib_text_count;
+}
+
+inline std::span<const TextFile> texts() { return {slope_stdlib_texts, slope_stdlib_text_count}; }
+
+}  // namespace slope::stdlib
