@@ -105,6 +105,16 @@ struct Block {
   bool is_loop_header = false;            // set by lowering for `while` and `for`; the interpreter counts back edges to it
 };
 
+// What a tier made of a Function (the interpreter's bytecode). Belongs to this very Function: copies start without.
+struct TierCode {
+  std::shared_ptr<void> code;
+  TierCode() = default;
+  TierCode(const TierCode&) {}
+  TierCode(TierCode&&) = default;
+  TierCode& operator=(const TierCode&) { code.reset(); return *this; }
+  TierCode& operator=(TierCode&&) = default;
+};
+
 struct Function {
   const Method* method = nullptr;      // null: top level or made by the compiler
   std::string name;                    // for printing
@@ -118,6 +128,7 @@ struct Function {
   bool typed = false;
   std::vector<const Type*> static_params;  // typed IR: values (aux of static_param is then unused)
   Span span;
+  mutable TierCode interpreter_code;
 
   Operand constant(Value v);           // finds or adds (same type and payload)
   Value constant_value(Operand o) const { return constants[o.index()]; }
