@@ -32,6 +32,8 @@ if(SLOPE_SANITIZE)
   set(slope_sanitizers -fsanitize=address,undefined -fno-sanitize=vptr)
   add_compile_options(${slope_sanitizers} -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
   add_link_options(${slope_sanitizers})
+  # GCC's instrumentation hides initialisations from this warning, in the standard library's headers too.
+  add_compile_options(-Wno-maybe-uninitialized)
 endif()
 
 find_program(SLOPE_LLD ld.lld)

@@ -10,7 +10,7 @@
 namespace slope::ir {
 
 // The insts whose values the code from `header` on needs: header's parameters first, then what is defined before it, in
-// inst order. Empty optional-like `possible == false` when the function keeps state in slots.
+// inst order. Not `possible` when the function keeps state in slots.
 struct LiveAtLoop {
   bool possible = true;
   std::vector<std::uint32_t> insts;
