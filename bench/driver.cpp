@@ -1,0 +1,318 @@
+// Runs the benchmarks and prints one table: Slope beside C and C++ in the same run, the two alternating, so that a
+// change of the machine's speed meets both.
+//
+//   slope_bench --slope COMMAND --native FOLDER --top FOLDER [--rounds 3] [name…]
+//
+// Programs print `sample <name> <nanoseconds>` and `result <name> <value>` (bench/programs/harness.slope,
+// bench/native/bench.h). Ratios are of the minima. A row fails when the two results differ by more than 1e-9 or a limit
+// is passed; the exit status is then 1.
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+extern char** environ;
+
+namespace {
+
+struct Run {
+  bool ok = false;
+  double milliseconds = 0;
+  double peak_megabytes = 0;
+  std::string out;
+};
+
+// Standard error goes to ours.
+Run run_program(const std::vector<std::string>& command) {
+  Run run;
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return run;
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
+  std::vector<char*> arguments;
+  for (const auto& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
+  arguments.push_back(nullptr);
+
+  const auto start = std::chrono::steady_clock::now();
+  pid_t child = 0;
+  const int failed = posix_spawn(&child, command[0].c_str(), &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  close(ends[1]);
+  if (failed == 0) {
+    std::array<char, 4096> buffer;
+    for (ssize_t count; (count = read(ends[0], buffer.data(), buffer.size())) > 0;) {
+      run.out.append(buffer.data(), static_cast<std::size_t>(count));
+    }
+    int status = 0;
+    rusage usage = {};
+    wait4(child, &status, 0, &usage);
+    run.milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    run.peak_megabytes = static_cast<double>(usage.ru_maxrss) / 1024;
+    run.ok = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  } else {
+    std::fprintf(stderr, "cannot start %s: %s\n", command[0].c_str(), std::strerror(failed));
+  }
+  close(ends[0]);
+  return run;
+}
+
+struct Measured {
+  std::vector<double> samples;
+  std::optional<double> result;
+
+  double minimum() const { return *std::min_element(samples.begin(), samples.end()); }
+  double median() const {
+    auto sorted = samples;
+    std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2), sorted.end());
+    return sorted[sorted.size() / 2];
+  }
+};
+
+using Measurements = std::map<std::string, Measured>;
+
+bool collect(const Run& run, Measurements& into) {
+  std::istringstream in(run.out);
+  std::string kind;
+  std::string name;
+  double value = 0;
+  while (in >> kind >> name >> value) {
+    if (kind == "sample") into[name].samples.push_back(value);
+    if (kind == "result") into[name].result = value;
+  }
+  return run.ok;
+}
+
+std::string time_text(double nanoseconds) {
+  std::array<char, 32> text;
+  if (nanoseconds < 1e3) {
+    std::snprintf(text.data(), text.size(), "%.0f ns", nanoseconds);
+  } else if (nanoseconds < 1e6) {
+    std::snprintf(text.data(), text.size(), "%.2f µs", nanoseconds / 1e3);
+  } else {
+    std::snprintf(text.data(), text.size(), "%.2f ms", nanoseconds / 1e6);
+  }
+  return text.data();
+}
+
+std::string number_text(const char* format, double value) {
+  std::array<char, 32> text;
+  std::snprintf(text.data(), text.size(), format, value);
+  return text.data();
+}
+
+class Table {
+ public:
+  Table() {
+    add({"what", "Slope min", "median", "C / C++ min", "median", "ratio", "limit", ""});
+    add({"---", "---:", "---:", "---:", "---:", "---:", "---:", "---"});
+  }
+
+  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+
+  void print() const {
+    std::vector<std::size_t> widths(rows_[0].size(), 0);
+    for (const auto& row : rows_) {
+      for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], shown_width(row[i]));
+    }
+    for (const auto& row : rows_) {
+      std::string line = "|";
+      for (std::size_t i = 0; i < row.size(); ++i) {
+        const std::string padding(widths[i] - shown_width(row[i]), row[i].starts_with("---") ? '-' : ' ');
+        line += " " + (i == 0 || row[i].starts_with("---") ? padding_after(row[i], padding) : padding + row[i]) + " |";
+      }
+      std::printf("%s\n", line.c_str());
+    }
+  }
+
+ private:
+  static std::string padding_after(const std::string& cell, const std::string& padding) {
+    return cell.ends_with(":") ? padding + cell : cell + padding;
+  }
+
+  static std::size_t shown_width(const std::string& text) {  // code points
+    return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
+  }
+
+  std::vector<std::vector<std::string>> rows_;
+};
+
+struct Settings {
+  std::string slope;
+  std::string native;
+  std::string top;
+  int rounds = 3;
+  std::vector<std::string> names;
+
+  bool wants(const std::string& name) const {
+    return names.empty() || std::find(names.begin(), names.end(), name) != names.end();
+  }
+  std::string program(const std::string& name) const { return top + "/bench/programs/" + name + ".slope"; }
+};
+
+class Bench {
+ public:
+  explicit Bench(const Settings& settings) : settings_(settings) {}
+
+  // One program on both sides.
+  void compare(const std::string& program, const std::vector<std::string>& arguments) {
+    std::vector<std::string> native = {settings_.native + "/slope_bench_" + program};
+    std::vector<std::string> slope = {settings_.slope, settings_.program(program)};
+    native.insert(native.end(), arguments.begin(), arguments.end());
+    slope.insert(slope.end(), arguments.begin(), arguments.end());
+    for (int round = 0; round < settings_.rounds; ++round) {
+      collect(run_program(native), native_);
+      if (!collect(run_program(slope), slope_)) break;
+    }
+  }
+
+  // `name` in Slope against `native_name`; no limit when it is 0.
+  void compare_row(const std::string& title, const std::string& name, const std::string& native_name, double limit) {
+    const auto& ours = slope_[name];
+    const auto& theirs = native_[native_name];
+    if (ours.samples.empty() || theirs.samples.empty() || !ours.result || !theirs.result) {
+      return fail(title, "did not run");
+    }
+    const double ratio = ours.minimum() / theirs.minimum();
+    const double scale = std::max({1.0, std::abs(*ours.result), std::abs(*theirs.result)});
+    std::string verdict = limit > 0 && ratio > limit ? "too slow" : "";
+    if (!(std::abs(*ours.result - *theirs.result) <= 1e-9 * scale)) verdict = "WRONG RESULT";
+    if (!verdict.empty()) failed_ = true;
+    table_.add({title, time_text(ours.minimum()), time_text(ours.median()), time_text(theirs.minimum()),
+                time_text(theirs.median()), number_text("%.2f", ratio), limit > 0 ? number_text("%.1f", limit) : "",
+                verdict});
+  }
+
+  // Two Slope measurements of one program.
+  void ratio_row(const std::string& title, const std::string& name, const std::string& base) {
+    const auto& left = slope_[name];
+    const auto& right = slope_[base];
+    if (left.samples.empty() || right.samples.empty()) return;
+    table_.add({title, "", "", "", "", number_text("%.2f", left.minimum() / right.minimum()), "", ""});
+  }
+
+  // Whole processes, beside an empty C program.
+  void process_row(const std::string& title, const std::vector<std::string>& command, double limit_milliseconds) {
+    Measured ours;
+    Measured theirs;
+    for (int i = 0; i < 10 * settings_.rounds; ++i) {
+      theirs.samples.push_back(run_program({settings_.native + "/slope_bench_empty"}).milliseconds * 1e6);
+      const Run run = run_program(command);
+      if (!run.ok) return fail(title, "did not run");
+      ours.samples.push_back(run.milliseconds * 1e6);
+    }
+    const bool slow = ours.minimum() > limit_milliseconds * 1e6;
+    failed_ = failed_ || slow;
+    table_.add({title, time_text(ours.minimum()), time_text(ours.median()), time_text(theirs.minimum()),
+                time_text(theirs.median()), "", number_text("%.0f ms", limit_milliseconds), slow ? "too slow" : ""});
+  }
+
+  void memory_row(const std::string& title, const std::vector<std::string>& command, double limit_megabytes) {
+    const Run run = run_program(command);
+    if (!run.ok) return fail(title, "did not run");
+    const bool large = run.peak_megabytes > limit_megabytes;
+    failed_ = failed_ || large;
+    table_.add({title, number_text("%.0f MiB", run.peak_megabytes), "", "", "", "",
+                number_text("%.0f MiB", limit_megabytes), large ? "too large" : ""});
+  }
+
+  bool finish() const {
+    table_.print();
+    return !failed_;
+  }
+
+ private:
+  void fail(const std::string& title, const std::string& why) {
+    failed_ = true;
+    table_.add({title, "", "", "", "", "", "", why});
+  }
+
+  const Settings& settings_;
+  Table table_;
+  Measurements slope_;
+  Measurements native_;
+  bool failed_ = false;
+};
+
+std::optional<Settings> read_settings(int count, char** arguments) {
+  Settings settings;
+  for (int i = 1; i < count; ++i) {
+    const std::string argument = arguments[i];
+    if (!argument.starts_with("--")) {
+      settings.names.push_back(argument);
+      continue;
+    }
+    if (i + 1 == count) return std::nullopt;
+    const std::string value = arguments[++i];
+    if (argument == "--slope") {
+      settings.slope = value;
+    } else if (argument == "--native") {
+      settings.native = value;
+    } else if (argument == "--top") {
+      settings.top = value;
+    } else if (argument == "--rounds") {
+      settings.rounds = std::max(1, std::atoi(value.c_str()));
+    } else {
+      return std::nullopt;
+    }
+  }
+  if (settings.slope.empty() || settings.native.empty() || settings.top.empty()) return std::nullopt;
+  return settings;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  const auto settings = read_settings(count, arguments);
+  if (!settings) {
+    std::fputs(
+        "usage: slope_bench --slope COMMAND --native FOLDER --top FOLDER [--rounds N] [name…]\n"
+        "names: fib mandelbrot matmul logistic start first_gradient heap\n",
+        stderr);
+    return 2;
+  }
+  Bench bench(*settings);
+  if (settings->wants("fib")) {
+    bench.compare("fib", {});
+    bench.compare_row("fib(30)", "fib", "fib", 1.5);
+  }
+  if (settings->wants("mandelbrot")) {
+    bench.compare("mandelbrot", {});
+    bench.compare_row("Mandelbrot 200 × 200", "mandelbrot", "mandelbrot", 1.5);
+  }
+  if (settings->wants("matmul")) {
+    bench.compare("matmul", {});
+    bench.compare_row("triple loop 200 × 200", "matmul", "matmul", 1.5);
+  }
+  if (settings->wants("logistic")) {
+    bench.compare("logistic", {settings->top + "/examples/data/wdbc.csv"});
+    bench.compare_row("logistic loss, arrays", "loss", "loss", 0);
+    bench.compare_row("logistic gradient, arrays", "gradient", "gradient", 2.0);
+    bench.ratio_row("  over its own loss", "gradient", "loss");
+    bench.compare_row("logistic loss, loops", "loss_loops", "loss", 0);
+    bench.compare_row("logistic gradient, loops", "gradient_loops", "gradient", 0);
+    bench.ratio_row("  over its own loss", "gradient_loops", "loss_loops");
+  }
+  if (settings->wants("start")) bench.process_row("start: -e nothing", {settings->slope, "-e", "nothing"}, 15);
+  if (settings->wants("first_gradient")) {
+    bench.process_row("first gradient, start included", {settings->slope, settings->program("first_gradient")}, 120);
+  }
+  if (settings->wants("heap")) {
+    bench.memory_row("10 GB of garbage, peak memory", {settings->slope, settings->program("heap")}, 100);
+  }
+  return bench.finish() ? 0 : 1;
+}
