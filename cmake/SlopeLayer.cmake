@@ -2,8 +2,8 @@
 #
 # The static library slope_<name> of all sources in the current folder. DEPENDS are the layers below it, LIBRARIES
 # what it uses from outside. A folder without sources (headers alone) gives an interface library of the same name.
-# Every layer with objects is noted in the global property SLOPE_LAYERS, its LIBRARIES in SLOPE_LAYER_LIBRARIES:
-# embed/ makes the one installed archive from them.
+# The LIBRARIES are also noted in the global property SLOPE_LAYER_LIBRARIES: embed/ makes the one installed archive,
+# which needs them all.
 function(slope_add_layer name)
   cmake_parse_arguments(PARSE_ARGV 1 layer "" "" "DEPENDS;LIBRARIES;EXCLUDE")
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
@@ -15,7 +15,6 @@ function(slope_add_layer name)
     add_library(${target} STATIC ${sources})
     target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR})
     target_link_libraries(${target} PUBLIC ${layer_DEPENDS} ${layer_LIBRARIES})
-    set_property(GLOBAL APPEND PROPERTY SLOPE_LAYERS ${target})
   else()
     add_library(${target} INTERFACE)
     target_include_directories(${target} INTERFACE ${PROJECT_SOURCE_DIR})
