@@ -67,7 +67,9 @@ struct Method {
   const NativeInfo* native = nullptr;                  // a C++ body
   std::shared_ptr<struct MethodBody> body;             // lowering's: syntax, and IR once needed
   std::vector<std::unique_ptr<Specialization>> specializations;  // of every world
-  std::unique_ptr<ir::Function> ir;                    // untyped; made by Runtime::method_ir on first use
+  // untyped; made by Runtime::method_ir on first use. Shared only because this layer doesn't see ir::Function whole: a
+  // shared_ptr remembers how to destroy it.
+  std::shared_ptr<ir::Function> ir;
   std::string documentation;
 };
 
@@ -86,7 +88,7 @@ struct CodeInstance {
   const Type* return_type = nullptr;
   Value constant_result;                       // defined: always returns this and has no effects
   std::uint32_t effects = effect_all;
-  std::unique_ptr<ir::Function> typed;         // inferred and optimised
+  std::shared_ptr<ir::Function> typed;         // inferred and optimised
   std::vector<Edge> edges;                     // transitive for inlined callees
   // Native code, when compiled. `entry` has the signature that codegen/layout.hpp derives from the types.
   std::atomic<void*> entry{nullptr};
@@ -114,12 +116,14 @@ struct Lookup {
   World min_world = 0;
   World max_world = newest_world;
   bool exact = true;   // false from lookup_all for a method that matches only part of the argument types
+  bool covered = true; // of all results of one lookup_all: together they cover every possible argument tuple
+  Specialization* target = nullptr;            // filled by Runtime::lookup_specialization
 };
 
 struct MethodTable {
   const Symbol* name = nullptr;
   std::vector<std::unique_ptr<Method>> methods;  // definition order; replaced ones stay with a truncated max_world
-  struct Cache;
+  struct Cache;                                  // answers by call types: dispatch.cpp
   std::shared_ptr<Cache> cache;
 };
 

@@ -41,6 +41,10 @@ class Runtime {
   Tiers* tiers = nullptr;
   // Lowers a method's body on first use (set by the pipeline). False: error raised in ctx.
   std::function<bool(Context&, Method&)> lower_method;
+  // Runs one op on values: ir::execute, which this layer can't see (set by embed). `op` is the ir::Op's number.
+  bool (*execute_op)(Context&, unsigned op, const Value* operands, std::size_t count, std::uintptr_t aux, Value& result) = nullptr;
+  // Reports the constants of an ir::Function to the collector (set by embed).
+  void (*trace_function)(const ir::Function&, Tracer&) = nullptr;
   // Parses, lowers and runs text in a module (set by the pipeline); used by `include`, `eval`.
   std::function<bool(Context&, Module*, FileId, Value&)> run_file;
 
@@ -64,7 +68,14 @@ class Runtime {
   Method* add_method(std::unique_ptr<Method> method);
   void define_native(Module* module, const NativeInfo* info);  // callable as module.name; dispatches on nothing, any arguments
   Lookup lookup(const DataType* call_types, World world);      // call_types: Tuple{typeof(f), args…}, concrete
-  std::vector<Lookup> lookup_all(const Type* call_types, World world, int limit);  // all that may apply, most specific first; for inference. Empty + ok when none
+  // All that may apply, most specific first; for inference. Empty when none can. When nothing useful can be said (callee
+  // unknown, or more than `limit` methods) one Lookup with a null method, `exact` and `covered` false.
+  std::vector<Lookup> lookup_all(const Type* call_types, World world, int limit);
+  const DataType* call_types(Value callee, const Value* args, std::size_t count);  // Tuple{typeof(callee), …}; Type{T} for types
+  // Dispatch through the table's cache; null: no method or ambiguous (nothing raised).
+  Specialization* lookup_specialization(const DataType* call_types, World world);
+  // The same for values, raising MethodError in ctx; the fast way is CallCache (call_cache.hpp).
+  Specialization* dispatch(Context& ctx, Value callee, const Value* args, std::size_t count);
   Specialization* specialize(Method* method, const DataType* call_types, std::span<const Type* const> static_params);
   const ir::Function* method_ir(Context& ctx, Method& method);  // null: error raised
   void add_dependent(CodeInstance* code);                       // registers code->edges

@@ -43,6 +43,8 @@ enum class Storage : std::uint8_t {
 struct Type {
   TypeKind kind;
   bool has_free_vars = false;  // a TypeVar not bound inside
+  bool is_plain = false;       // no variable, union or bottom anywhere inside: equal types are the same pointer
+  bool is_kind = false;        // DataType, UnionAll, Union, TypeofBottom: the types of type values
   std::uint32_t id = 0;        // creation order; the sort key of unions
 };
 
@@ -62,6 +64,7 @@ struct DataType : Type {
 
   // Valid when `has_layout`: the type is concrete or at least its fields are known.
   std::vector<Field> fields;
+  bool has_layout = false;
   bool is_concrete = false;  // can be the type of a value
   bool is_abstract = false;
   bool is_mutable = false;
@@ -136,7 +139,8 @@ std::uint32_t stored_align(const Type* t);
 // The types that C++ names. Filled by TypeTable's constructor.
 struct BuiltinTypes {
   const Type* bottom;
-  const DataType *any, *type, *data_type, *union_, *union_all, *type_of_bottom, *type_var;
+  const Type* type;  // Type{T} where T
+  const DataType *any, *data_type, *union_, *union_all, *type_of_bottom, *type_var, *type_of_vararg;
   const DataType *number, *real, *abstract_float, *integer, *signed_, *unsigned_;
   const DataType *int8, *int16, *int32, *int64, *int128_reserved, *uint8, *uint16, *uint32, *uint64;
   const DataType *float32, *float64, *boolean, *character;
@@ -180,8 +184,11 @@ class TypeTable {
   const Type* substitute(const Type* t, std::span<const TypeVar* const> vars, std::span<const Type* const> replacements);
   const Type* instantiate(const UnionAllType* t, const Type* argument);  // {T} applied to one argument; bounds unchecked
 
-  // New nominal types. The TypeName is returned undefined; fields may refer to it; then `define_struct`.
+  // New nominal types. The TypeName is returned undefined; fields may refer to it; then `define_struct`. To have the
+  // wrapper before the fields are known (they may name it), `declare` the parameters first; define_… then must be given
+  // the same variables.
   TypeName* new_name(const Symbol* name, Module* module);
+  void declare(TypeName* name, std::span<const TypeVar* const> vars);
   void define_abstract(TypeName* name, std::span<const TypeVar* const> vars, const Type* super);
   void define_primitive(TypeName* name, const Type* super, std::uint32_t bits);
   void define_struct(TypeName* name, std::span<const TypeVar* const> vars, const Type* super,
@@ -190,6 +197,8 @@ class TypeTable {
   const DataType* function_type(const Symbol* name, Module* module);  // a fresh typeof(name) singleton, <: Function
   TypeName* closure_name(const Symbol* name, Module* module, std::span<const Symbol* const> captures);  // one parameter a capture
 
+  // Cached lookups of one runtime are keyed by this: the type of a value as dispatch sees it (Type{T} for a type value).
+  const Type* dispatch_type(Value v) { return v.type->is_kind ? type_type(v.as_type) : v.type; }
   // The type `typeof(v)` gives, and the most precise type of a constant (Type{T} for types).
   const Type* type_of_constant(Value v);
 
