@@ -75,9 +75,10 @@ struct Method {
 
 // Something that was derived from lookups and ends when their answers change.
 struct Edge {
-  enum class Kind : std::uint8_t { lookup, binding } kind = Kind::lookup;
+  enum class Kind : std::uint8_t { lookup, binding, callee } kind = Kind::lookup;
   const Type* signature = nullptr;   // lookup: call types Tuple{typeof(f),…}; any new method that intersects it ends the dependent
   const struct Binding* binding = nullptr;
+  Specialization* callee = nullptr;  // callee: what was inferred of it was used; ends when a CodeInstance of it ends
 };
 
 // The compiled state of a specialisation for a world range. Immutable once published but for max_world and `native`.
@@ -87,6 +88,10 @@ struct CodeInstance {
   World max_world = newest_world;
   const Type* return_type = nullptr;
   Value constant_result;                       // defined: always returns this and has no effects
+  // A Bool result that says what an argument is (`isnothing(x)`): 0 is the callee; -1 for none.
+  std::int32_t tested_argument = -1;
+  const Type* argument_if_true = nullptr;
+  const Type* argument_if_false = nullptr;
   std::uint32_t effects = effect_all;
   std::shared_ptr<ir::Function> typed;         // inferred and optimised
   std::vector<Edge> edges;                     // transitive for inlined callees
