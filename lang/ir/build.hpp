@@ -1,4 +1,5 @@
-// Appends instructions to a Function at a cursor.
+// Appends instructions to a Function at a cursor. What is emitted after a terminator goes to a fresh block that nothing
+// reaches, so that lowering need not ask after each `return`.
 #pragma once
 
 #include <initializer_list>
@@ -9,7 +10,7 @@ namespace slope::ir {
 
 class Builder {
  public:
-  explicit Builder(Function& function) : function_(function) {}
+  explicit Builder(Function& function);
   Function& function() { return function_; }
 
   BlockId new_block();
@@ -38,6 +39,7 @@ class Builder {
   void unreachable();
 
  private:
+  std::uint32_t append(Op op, std::vector<Operand> operands, const Type* type, std::uintptr_t aux);
   void terminate(Op op, std::vector<Operand> operands, std::vector<Edge> edges);
   Function& function_;
   BlockId block_ = no_block;

@@ -16,6 +16,9 @@
 //
 // Handlers: a value used in a handler block must be defined in a block that dominates the whole region; variables
 // assigned inside a region and read outside it on the exceptional path live in slots (slot_get/slot_set).
+//
+// A constant may be the undefined Value (printed `undef`): the content of a variable that was not assigned on this path.
+// It appears only as an edge argument (its type is Union{}); a check_defined stands before every use of the parameter.
 #pragma once
 
 #include <cstdint>
@@ -49,6 +52,8 @@ struct OpInfo {
 };
 const OpInfo& op_info(Op op);
 bool op_from_name(std::string_view name, Op& op);
+// The spelling in dumps and in Slope: the op's name without a trailing underscore.
+std::string_view op_name(Op op);
 inline bool is_terminator(Op op) { return op >= Op::jump && op <= Op::unreachable; }
 
 using BlockId = std::uint32_t;
@@ -89,7 +94,14 @@ enum InstFlags : std::uint16_t {
   inst_inbounds = 2,
   inst_fast = 4,          // @fastmath: reassociation and contraction allowed
   inst_reassociate = 8,   // @simd reductions
+  inst_effect_free = 16,  // proved: returns, does not raise, writes nothing that anyone sees: may go when unused
 };
+
+// What executing the instruction may do: the op's effects (of the target, for a native) less what the flags rule out.
+std::uint32_t op_effects(const Inst& inst);
+inline bool may_throw(const Inst& inst) { return (op_effects(inst) & effect_throws) != 0; }
+// No one misses it when its result is unused.
+bool is_removable(const Inst& inst);
 
 struct Edge {
   BlockId target = no_block;

@@ -13,11 +13,12 @@ class Runtime;
 namespace slope::ir {
 
 // Turns slot_get/slot_set/slot_defined/slot_clear into SSA values with block arguments (pruned by liveness), but for
-// slots that are used in or live into handler blocks. Reads that may be unassigned get a check that raises
-// UndefVarError (a `call` of Core.throw_undef_var with the name under a defined-flag), reads that are surely assigned none.
-// In typed mode (`types_of_slots` given) new parameters get the slot's type and a read of an unassigned slot is undefined
-// behaviour that the maker excluded: it becomes an arbitrary constant of the type (`undefined_of`).
-void promote_slots(Function& function, const std::function<Operand(std::uint32_t slot)>& undefined_of = {});
+// slots that are live into handler blocks. A read that may be unassigned gets a check_defined under a flag of type Bool;
+// reads that are surely assigned get none. Flags need `builtin`: without it slots that want a flag stay slots.
+// In typed mode (`undefined_of` given) new parameters get the slot's type, no checks are made, and what flows in from a
+// path without assignment is `undefined_of(slot)`; the maker guarantees that it is never looked at.
+void promote_slots(Function& function, const BuiltinTypes* builtin = nullptr,
+                   const std::function<Operand(std::uint32_t slot)>& undefined_of = {});
 
 void remove_unreachable_blocks(Function& function);  // renumbers blocks; entry stays 0
 void simplify_cfg(Function& function);               // merges straight lines, threads empty blocks, drops unused parameters
@@ -29,6 +30,8 @@ void replace_all_uses(Function& function, const std::vector<Operand>& replacemen
 std::string verify(const Function& function);
 
 std::string print(const Function& function);                       // see docs/ir.md for the form
+// Without spans, unreachable numbers or the head line, insts renumbered in order: what golden tests compare.
+std::string print_compact(const Function& function);
 // Reads what `print` writes (types, symbols and functions resolved in `runtime`). Null with `error` set otherwise.
 std::unique_ptr<Function> read(slope::Runtime& runtime, std::string_view text, std::string& error);
 

@@ -1,0 +1,61 @@
+#include "lang/ir/ir.hpp"
+
+#include <array>
+
+namespace slope::ir {
+
+namespace {
+
+constexpr std::array<OpInfo, static_cast<std::size_t>(Op::count_)> op_table = {{
+#define OP(name, min, max, effects, derivative) {#name, min, max, effects, Derivative::derivative},
+#include "lang/ir/ops.def"
+    {"parameter", 0, 0, effect_none, Derivative::none},
+}};
+
+}  // namespace
+
+const OpInfo& op_info(Op op) { return op_table[static_cast<std::size_t>(op)]; }
+
+std::string_view op_name(Op op) {
+  std::string_view name = op_info(op).name;
+  if (name.ends_with('_')) name.remove_suffix(1);
+  return name;
+}
+
+bool op_from_name(std::string_view name, Op& op) {
+  for (std::size_t i = 0; i < op_table.size(); ++i) {
+    if (op_table[i].name != name && op_name(static_cast<Op>(i)) != name) continue;
+    op = static_cast<Op>(i);
+    return true;
+  }
+  return false;
+}
+
+std::uint32_t op_effects(const Inst& inst) {
+  std::uint32_t effects = op_info(inst.op).effects;
+  if (inst.op == Op::native && inst.aux) effects = inst.aux_as<const NativeInfo>()->effects;
+  if (inst.flags & inst_nothrow) effects &= ~std::uint32_t{effect_throws};
+  if (inst.flags & inst_effect_free) effects &= effect_reads | effect_allocates;
+  return effects;
+}
+
+bool is_removable(const Inst& inst) {
+  // `caught` begins the catch block, whatever becomes of its value.
+  if (is_terminator(inst.op) || inst.op == Op::caught) return false;
+  return (op_effects(inst) & (effect_throws | effect_writes | effect_diverges)) == 0;
+}
+
+Operand Function::constant(Value v) {
+  for (std::size_t i = constants.size(); i-- > 0;)
+    if (constants[i].identical(v)) return Operand::constant(static_cast<std::uint32_t>(i));
+  constants.push_back(v);
+  return Operand::constant(static_cast<std::uint32_t>(constants.size() - 1));
+}
+
+const Type* Function::type_of(Operand o, TypeTable& types) const {
+  if (!o.is_constant()) return insts[o.index()].type;
+  Value v = constants[o.index()];
+  return v.defined() ? types.type_of_constant(v) : types.builtin().bottom;
+}
+
+}  // namespace slope::ir
