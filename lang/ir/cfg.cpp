@@ -16,7 +16,8 @@ std::vector<BlockId> reverse_postorder(const std::vector<std::vector<BlockId>>& 
   if (successors.empty()) return order;
   struct Visit {
     BlockId block;
-    std::size_t left;  // successors not yet visited; from the last to the first, so that the first comes next in the order
+    std::size_t
+        left;  // successors not yet visited; from the last to the first, so that the first comes next in the order
   };
   std::vector<bool> seen(successors.size());
   std::vector<Visit> stack{{0, successors[0].size()}};

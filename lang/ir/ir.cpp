@@ -31,6 +31,31 @@ bool op_from_name(std::string_view name, Op& op) {
   return false;
 }
 
+AuxKind aux_kind(Op op) {
+  switch (op) {
+    case Op::call_splat:
+    case Op::static_param:
+    case Op::field_at:
+    case Op::set_field_at:
+    case Op::tape_store:
+    case Op::tape_load: return AuxKind::index;
+    case Op::slot_get:
+    case Op::slot_set:
+    case Op::slot_defined:
+    case Op::slot_clear: return AuxKind::slot;
+    case Op::load_global:
+    case Op::store_global:
+    case Op::global_defined: return AuxKind::binding;
+    case Op::check_defined:
+    case Op::cell_get: return AuxKind::symbol;
+    case Op::make_closure: return AuxKind::type_name;
+    case Op::invoke: return AuxKind::specialization;
+    case Op::native: return AuxKind::native;
+    case Op::tape_open: return AuxKind::tape_layout;
+    default: return AuxKind::none;
+  }
+}
+
 std::uint32_t op_effects(const Inst& inst) {
   std::uint32_t effects = op_info(inst.op).effects;
   if (inst.op == Op::native && inst.aux) effects = inst.aux_as<const NativeInfo>()->effects;

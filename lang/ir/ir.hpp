@@ -54,6 +54,19 @@ const OpInfo& op_info(Op op);
 bool op_from_name(std::string_view name, Op& op);
 // The spelling in dumps and in Slope: the op's name without a trailing underscore.
 std::string_view op_name(Op op);
+// What Inst::aux of an op is.
+enum class AuxKind : std::uint8_t {
+  none,
+  index,           // a number
+  slot,            // index into Function::slots
+  binding,         // Binding*
+  symbol,          // const Symbol*
+  type_name,       // TypeName*
+  specialization,  // Specialization*
+  native,          // const NativeInfo*
+  tape_layout,     // const TapeLayout*
+};
+AuxKind aux_kind(Op op);
 inline bool is_terminator(Op op) { return op >= Op::jump && op <= Op::unreachable; }
 
 using BlockId = std::uint32_t;

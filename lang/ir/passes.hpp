@@ -5,6 +5,7 @@
 #include <string>
 
 #include "lang/ir/cfg.hpp"
+#include "lang/support/source.hpp"
 
 namespace slope {
 class Runtime;
@@ -29,9 +30,11 @@ void replace_all_uses(Function& function, const std::vector<Operand>& replacemen
 // Empty when well-formed, else what is wrong and where: operand counts, dominance, edge arguments, terminators, handlers, types.
 std::string verify(const Function& function);
 
-std::string print(const Function& function);                       // see docs/ir.md for the form
-// Without spans, unreachable numbers or the head line, insts renumbered in order: what golden tests compare.
+// The text form, docs/ir.md. With `sources`, instructions whose line differs from the one before end in "; file:line".
+std::string print(const Function& function, const SourceMap* sources = nullptr);
+// Blocks and instructions renumbered in order, no head line: what golden tests compare.
 std::string print_compact(const Function& function);
+std::string constant_text(Value v);                                // a constant as `print` writes it
 // Reads what `print` writes (types, symbols and functions resolved in `runtime`). Null with `error` set otherwise.
 std::unique_ptr<Function> read(slope::Runtime& runtime, std::string_view text, std::string& error);
 
