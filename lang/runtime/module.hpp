@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "lang/runtime/value.hpp"
@@ -26,6 +27,8 @@ struct Module {
   Module* parent = nullptr;
   std::unordered_map<const Symbol*, Binding*> bindings;  // own ones, and imported ones that belong to other modules
   std::vector<Module*> usings;
+  std::unordered_set<const Symbol*> exported_names;  // also of names that are not defined yet, or were imported
+  bool exports(const Symbol* wanted) const { return exported_names.count(wanted) != 0; }
 
   // The binding that `name` means here, or null. Does not create.
   Binding* find(const Symbol* name) const;

@@ -188,6 +188,7 @@ class TypeTable {
   // wrapper before the fields are known (they may name it), `declare` the parameters first; define_… then must be given
   // the same variables.
   TypeName* new_name(const Symbol* name, Module* module);
+  std::vector<TypeName*> names() const;  // every nominal type, in order of creation
   void declare(TypeName* name, std::span<const TypeVar* const> vars);
   void define_abstract(TypeName* name, std::span<const TypeVar* const> vars, const Type* super);
   void define_primitive(TypeName* name, const Type* super, std::uint32_t bits);

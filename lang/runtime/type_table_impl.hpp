@@ -1,0 +1,117 @@
+// The inside of TypeTable, shared by type_table*.cpp and builtin_types.cpp.
+//
+// Every kind of type lives in a deque (stable addresses) and is found again through an open-addressing set keyed by its
+// parts. Union_alls are keyed by their body with the variable replaced by its de Bruijn position, so that the names of
+// variables do not matter.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "lang/runtime/object.hpp"
+#include "lang/runtime/symbol.hpp"
+#include "lang/runtime/type.hpp"
+
+namespace slope {
+
+inline std::uint64_t mix_hash(std::uint64_t h, std::uint64_t v) {
+  h ^= v + 0x9e3779b97f4a7c15ull + (h << 6) + (h >> 2);
+  h *= 0xff51afd7ed558ccdull;
+  return h ^ (h >> 32);
+}
+
+// Open addressing over pointers; the caller gives hash and equality.
+template <class T>
+class HashedSet {
+ public:
+  template <class Equal>
+  T* find(std::uint64_t hash, const Equal& equal) const {
+    if (slots_.empty()) return nullptr;
+    for (std::size_t i = hash & mask_;; i = (i + 1) & mask_) {
+      const Slot& slot = slots_[i];
+      if (!slot.item) return nullptr;
+      if (slot.hash == hash && equal(slot.item)) return slot.item;
+    }
+  }
+  void insert(std::uint64_t hash, T* item) {
+    if ((count_ + 1) * 4 > slots_.size() * 3) grow();
+    place(hash, item);
+    ++count_;
+  }
+
+ private:
+  struct Slot {
+    std::uint64_t hash = 0;
+    T* item = nullptr;
+  };
+  void place(std::uint64_t hash, T* item) {
+    std::size_t i = hash & mask_;
+    while (slots_[i].item) i = (i + 1) & mask_;
+    slots_[i] = {hash, item};
+  }
+  void grow() {
+    std::vector<Slot> old = std::move(slots_);
+    slots_.assign(old.empty() ? 256 : old.size() * 2, Slot{});
+    mask_ = slots_.size() - 1;
+    for (const Slot& slot : old)
+      if (slot.item) place(slot.hash, slot.item);
+  }
+  std::vector<Slot> slots_;
+  std::size_t mask_ = 0;
+  std::size_t count_ = 0;
+};
+
+bool occurs(const TypeVar* var, const Type* in);  // free in it
+
+struct TypeTable::Impl {
+  Impl(TypeTable& owner, SymbolTable& symbol_table) : table(owner), symbols(symbol_table) {}
+  ~Impl();
+
+  TypeTable& table;
+  SymbolTable& symbols;
+  BuiltinTypes builtin{};
+
+  std::deque<DataType> data_types;
+  std::deque<UnionType> unions;
+  std::deque<UnionAllType> union_alls;
+  std::deque<TypeVar> vars;
+  std::deque<VarargType> varargs;
+  std::deque<ValueType> values;
+  std::deque<TypeName> names;
+  Type bottom_type{TypeKind::bottom};
+  std::uint32_t next_id = 1;
+
+  HashedSet<DataType> data_set;
+  HashedSet<UnionType> union_set;
+  HashedSet<UnionAllType> union_all_set;
+  HashedSet<VarargType> vararg_set;
+  HashedSet<ValueType> value_set;
+
+  // Parameter lists; never freed before the table.
+  std::vector<std::unique_ptr<const Type*[]>> chunks;
+  std::size_t chunk_used = 0;
+  std::size_t chunk_size = 0;
+  std::span<const Type* const> keep(std::span<const Type* const> list);
+
+  // Data types whose supertype or fields wait for the definition of a TypeName, or were cut off by `layout_depth`.
+  std::vector<DataType*> pending;
+  std::vector<const DataType*> laying_out;
+  int layout_depth = 0;
+
+  // Values as type parameters that are more than a word live in malloc'ed boxes of this table.
+  std::vector<void*> immortal_boxes;
+  Value make_immortal(Value v);
+
+  DataType* find_or_make(TypeName* name, std::span<const Type* const> params);
+  void complete(DataType* type);            // supertype and layout, when its name is defined
+  bool lay_out(DataType* type);             // false: something it needs is not defined yet
+  void name_defined(TypeName* name);
+  void retry_pending();
+  const Type* substitute(const Type* t, std::span<const TypeVar* const> from, std::span<const Type* const> to);
+  void fill_builtin();                      // builtin_types.cpp
+  void fill_exceptions();
+};
+
+}  // namespace slope
