@@ -1,0 +1,26 @@
+# Installs the build into a fresh prefix, builds the host project of this folder against it, runs the host and the
+# installed command. Called with -D BUILD=<build folder> -D COUNTS=<file for "<passed> <failed>">.
+set(work ${BUILD}/install-test)
+file(REMOVE_RECURSE ${work})
+file(WRITE ${COUNTS} "0 1\n") # until everything below has passed
+
+function(run)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE out ERROR_VARIABLE out)
+  if(NOT status EQUAL 0)
+    list(JOIN ARGN " " command)
+    message(FATAL_ERROR "${command}\nended with ${status}:\n${out}")
+  endif()
+  set(output "${out}" PARENT_SCOPE)
+endfunction()
+
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${work}/prefix)
+run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR} -B ${work}/host -G Ninja -DCMAKE_PREFIX_PATH=${work}/prefix
+  -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS=${FLAGS}")
+run(${CMAKE_COMMAND} --build ${work}/host)
+run(${work}/host/host)
+
+run(${work}/prefix/bin/slope --tier=${TIER} -E "1 + 1")
+if(NOT output STREQUAL "2\n")
+  message(FATAL_ERROR "slope -E '1 + 1' printed: ${output}")
+endif()
+file(WRITE ${COUNTS} "1 0\n")
