@@ -14,6 +14,7 @@
 
 #include "lang/ir/ir.hpp"
 #include "lang/runtime/runtime.hpp"
+#include "lang/runtime/tape.hpp"
 
 namespace slope::diff {
 
@@ -29,26 +30,42 @@ class Environment {
   virtual ~Environment() = default;
   // Typed code of `target`, optimised with calls that have rules left in place. Null: cannot be inferred.
   virtual const ir::Function* primal(Specialization& target) = 0;
+  virtual const Type* return_type(const DataType* call_types) = 0;  // inferred; Any when unknown
+  // The split derivative of a callee as two specialisations. `active` has one entry an operand (callee first); the answer's
+  // may have more set (arguments that the callee writes). forward: (#self#, callee, args…, shadows of active memory…) →
+  // Tuple{value, shadow, Any record}; reverse: (#self#, record, cotangent of the value) → Tuple of cotangents, one an operand.
+  // They may still be under construction (recursion): only their types are promised. Null with `refusal` otherwise.
+  struct Halves {
+    Specialization* forward = nullptr;
+    Specialization* reverse = nullptr;
+    Value forward_callee;
+    Value reverse_callee;
+    std::vector<char> active;
+  };
+  virtual Halves halves(Specialization& callee, const std::vector<char>& active, Refusal& refusal) = 0;
   virtual Runtime& runtime() = 0;
   virtual World world() = 0;
 };
 
-// value_and_gradient as one function: both sweeps together.
-// Parameters: the primal's (callee, args…), then for each argument with memory its shadow (made by the caller with
-// Slope's `zero_shadow`, so that identity is kept), then the seed (cotangent of the result).
-// Result: tuple (primal value, cotangents of callee and args…).
-std::unique_ptr<ir::Function> gradient_function(Environment& env, Specialization& primal, std::span<const bool> active_arguments,
-                                                Refusal& refusal);
-
-// The split form, for pullbacks that escape and for calls that are not inlined (recursion):
-//   forward: parameters (callee, args…, shadows…) → tuple (value, shadow of value, record)
-//   reverse: parameters (record, cotangent of the value) → tuple of cotangents
-struct SplitDerivative {
+// What a derivative consists of, with what must live as long as its code.
+struct Derivative {
+  std::unique_ptr<ir::Function> combined;  // value and gradient in one function, or the two halves:
   std::unique_ptr<ir::Function> forward;
   std::unique_ptr<ir::Function> reverse;
-  const DataType* record_type = nullptr;
+  std::vector<char> active;                // by parameter of the primal, callee first: asked for, or written by the primal
+  std::vector<Edge> edges;
+  std::vector<std::shared_ptr<TapeLayout>> layouts;
 };
-bool split_derivative(Environment& env, Specialization& primal, std::span<const bool> active_arguments, SplitDerivative& result,
+
+// value_and_gradient as one function: both sweeps together.
+// Parameters: #self#, the primal's (callee, args…; a vararg is one tuple), then for each active one with memory its shadow,
+// then the seed (the cotangent of the result, a float).
+// Result: Tuple{primal value, Tuple of cotangents, one a parameter of the primal}.
+bool gradient_function(Environment& env, const ir::Function& primal, const std::vector<char>& active, Derivative& result,
+                       Refusal& refusal);
+
+// The split form, for pullbacks that escape and for calls that are not inlined (recursion); parameters as in Halves.
+bool split_derivative(Environment& env, const ir::Function& primal, const std::vector<char>& active, Derivative& result,
                       Refusal& refusal);
 
 const Type* shadow_type(Runtime& runtime, const Type* t);

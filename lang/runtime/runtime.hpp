@@ -48,6 +48,8 @@ class Runtime {
   // Parses, lowers and runs text in a module (set by the pipeline); used by `include`, `eval`.
   std::function<bool(Context&, Module*, FileId, Value&)> run_file;
 
+  std::shared_ptr<void> derivative_state;  // lang/diff's: the tangent types of this runtime's types
+
   // --- modules and globals ---
   Module* core = nullptr;  // intrinsics, builtin types and natives
   Module* base = nullptr;  // stdlib

@@ -1,0 +1,28 @@
+// Which values of a typed function carry derivatives.
+//
+//   varied[v]   v depends differentiably on an active argument: it has cotangent leaves, a shadow, or both
+//   written[v]  v is memory into which a varied value is stored somewhere: its shadow must be the one of the object's
+//               origin, not a fresh zero one. An argument that is written becomes active; a global that is written is refused.
+//
+// Both only grow; the fixed point is reached in a few sweeps.
+#pragma once
+
+#include <vector>
+
+#include "lang/diff/rules.hpp"
+#include "lang/diff/tangent.hpp"
+
+namespace slope::diff {
+
+struct Activity {
+  std::vector<bool> varied;
+  std::vector<bool> written;
+  std::vector<RuleKind> rules;          // by inst: of invokes
+  std::vector<char> active_parameters;  // of the entry: asked for, or written
+};
+
+// False: something cannot be differentiated (refusal).
+bool analyse_activity(const ir::Function& function, TangentTypes& tangents, World world, const std::vector<char>& active,
+                      std::vector<Edge>* edges, Activity& result, Refusal& refusal);
+
+}  // namespace slope::diff

@@ -1,0 +1,111 @@
+#include "lang/diff/normal_form.hpp"
+
+#include <algorithm>
+
+#include "lang/ir/build.hpp"
+#include "lang/ir/cfg.hpp"
+#include "lang/ir/passes.hpp"
+
+namespace slope::diff {
+
+namespace {
+
+using ir::BlockId;
+using ir::Op;
+using ir::Operand;
+
+void unify_returns(ir::Function& function) {
+  std::vector<BlockId> returns;
+  for (BlockId b = 0; b < function.blocks.size(); ++b)
+    if (function.insts[function.blocks[b].terminator].op == Op::ret) returns.push_back(b);
+  if (returns.size() < 2) return;
+  ir::Builder builder(function);
+  BlockId exit = builder.new_block();
+  Operand result = builder.add_parameter(exit, function.return_type);
+  builder.set_block(exit);
+  builder.ret(result);
+  for (BlockId b : returns) {
+    ir::Block& block = function.blocks[b];
+    ir::Inst& terminator = function.insts[block.terminator];
+    Operand value = terminator.operands[0];
+    terminator.op = Op::jump;
+    terminator.operands.clear();
+    block.edges = {ir::Edge{exit, {value}}};
+  }
+}
+
+// Sends the given edges into `target` through one new block with the same parameters.
+void merge_edges(ir::Function& function, BlockId target, const std::vector<BlockId>& sources) {
+  ir::Builder builder(function);
+  BlockId merged = builder.new_block();
+  std::vector<Operand> passed;
+  for (std::uint32_t id : std::vector<std::uint32_t>(function.blocks[target].parameters))
+    passed.push_back(builder.add_parameter(merged, function.insts[id].type));
+  builder.set_block(merged);
+  builder.jump(target, passed);
+  for (BlockId source : sources)
+    for (ir::Edge& edge : function.blocks[source].edges)
+      if (edge.target == target) edge.target = merged;
+}
+
+// One latch and one entering edge a loop. True when something changed.
+bool simplify_one_loop(ir::Function& function) {
+  ir::Cfg cfg = ir::build_cfg(function);
+  ir::LoopForest forest = ir::find_loops(function, cfg);
+  for (const ir::Loop& loop : forest.loops) {
+    std::vector<BlockId> latches;
+    std::vector<BlockId> entries;
+    std::size_t latch_edges = 0;
+    std::size_t entry_edges = 0;
+    for (BlockId p = 0; p < function.blocks.size(); ++p) {
+      if (!cfg.reachable(p)) continue;
+      std::size_t edges = static_cast<std::size_t>(
+          std::count_if(function.blocks[p].edges.begin(), function.blocks[p].edges.end(),
+                        [&](const ir::Edge& edge) { return edge.target == loop.header; }));
+      if (!edges) continue;
+      bool inside = std::find(loop.blocks.begin(), loop.blocks.end(), p) != loop.blocks.end();
+      (inside ? latches : entries).push_back(p);
+      (inside ? latch_edges : entry_edges) += edges;
+    }
+    if (latch_edges > 1) {
+      merge_edges(function, loop.header, latches);
+      return true;
+    }
+    // The block before the loop must be the loop's own: it opens tapes and remembers where the rows of this entry start.
+    bool own = entry_edges == 1 && function.blocks[entries[0]].edges.size() == 1;
+    if (!own) {
+      merge_edges(function, loop.header, entries);
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+bool normalise(ir::Function& function, Refusal& refusal) {
+  ir::remove_unreachable_blocks(function);
+  for (const ir::Block& block : function.blocks) {
+    if (block.handler == ir::no_block) continue;
+    const ir::Block& handler = function.blocks[block.handler];
+    refusal.span = handler.insts.empty() ? function.span : function.insts[handler.insts[0]].span;
+    refusal.method = function.method;
+    refusal.reason = "`try` cannot be differentiated in reverse mode";
+    return false;
+  }
+  // The entry is never a loop header, so that what is made before everything else has a place.
+  ir::Cfg cfg = ir::build_cfg(function);
+  ir::LoopForest forest = ir::find_loops(function, cfg);
+  if (!forest.reducible) {
+    refusal.span = function.span;
+    refusal.method = function.method;
+    refusal.reason = "control flow with more than one entry into a loop cannot be differentiated in reverse mode";
+    return false;
+  }
+  unify_returns(function);
+  while (simplify_one_loop(function)) {
+  }
+  return true;
+}
+
+}  // namespace slope::diff

@@ -1,0 +1,66 @@
+#include "lang/diff/operations.hpp"
+
+namespace slope::diff {
+
+using ir::Op;
+
+Treatment classify(const ir::Inst& inst, RuleKind rule) {
+  switch (inst.op) {
+    case Op::invoke: return rule == RuleKind::non_differentiable ? Treatment::inert : Treatment::call;
+    case Op::array_set:
+    case Op::array_init:
+    case Op::set_field_at: return Treatment::store;
+    case Op::tuple:
+    case Op::make_struct:
+    case Op::make_closure:
+    case Op::field_at:
+    case Op::select:
+    case Op::refine:
+    case Op::type_assert:
+    case Op::array_new:
+    case Op::array_get:
+    case Op::array_share:
+    case Op::array_resize: return Treatment::value;
+    case Op::native:
+      // A native that only looks (lengths, printing of numbers …) is inert; what computes or writes needs a rule above it.
+      return Treatment::refused;
+    case Op::call:
+    case Op::call_splat:
+    case Op::get_field:
+    case Op::set_field:
+    case Op::store_global:
+    case Op::cell_new:
+    case Op::cell_set:
+    case Op::tape_open:
+    case Op::tape_reserve:
+    case Op::tape_store:
+    case Op::tape_load:
+    case Op::tape_close: return Treatment::refused;
+    default: break;
+  }
+  switch (ir::op_info(inst.op).derivative) {
+    case ir::Derivative::linear:
+    case ir::Derivative::operands:
+    case ir::Derivative::result: return Treatment::value;
+    default: return Treatment::inert;
+  }
+}
+
+std::string why_refused(const ir::Inst& inst, Runtime&) {
+  switch (inst.op) {
+    case Op::native: {
+      std::string name = inst.aux_as<const NativeInfo>()->name;
+      return "the builtin `" + name + "` has no derivative rule";
+    }
+    case Op::call:
+    case Op::call_splat: return "the function called here is not known before run time (types were not inferred), and it is given values that carry a derivative";
+    case Op::get_field:
+    case Op::set_field: return "a field whose object's type is not inferred carries a derivative";
+    case Op::store_global: return "a value that carries a derivative is stored into a global variable";
+    case Op::cell_new:
+    case Op::cell_set: return "a captured variable that is assigned after its capture carries a derivative";
+    default: return std::string("`") + std::string(ir::op_info(inst.op).name) + "` cannot be differentiated in reverse mode";
+  }
+}
+
+}  // namespace slope::diff

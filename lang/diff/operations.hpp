@@ -1,0 +1,21 @@
+// How reverse mode treats each operation: one place, read by the activity analysis and by the transform.
+#pragma once
+
+#include <string>
+
+#include "lang/diff/rules.hpp"
+
+namespace slope::diff {
+
+enum class Treatment : std::uint8_t {
+  inert,    // no derivative flows through; copied as it is
+  value,    // the result varies when an operand does (arithmetic, aggregates, loads, aliases)
+  store,    // writes operand `value` into operand 0
+  call,     // by a rule or by the callee's own derivative
+  refused,  // cannot be differentiated when an operand varies
+};
+
+Treatment classify(const ir::Inst& inst, RuleKind rule);
+std::string why_refused(const ir::Inst& inst, Runtime& runtime);
+
+}  // namespace slope::diff

@@ -1,0 +1,620 @@
+// Reverse mode on typed SSA IR, before LLVM.
+//
+// Goal: from a typed primal function, one function that computes the value and the gradient, with no closures on the
+// heap and no stacks outside loops; or, when the pullback must travel (recursion, `pullback`), two halves with a record.
+//
+// The walk. The primal is brought to a normal form (one return; each loop one entering edge, one latch). The forward
+// sweep is a copy of it, block by block, in which each operation has an augmented step (reverse_forward.cpp). The reverse
+// sweep has one block for each primal block, with the operations' reverse steps in opposite order (reverse_backward.cpp),
+// and goes through the control-flow graph backwards:
+//   - a block with several predecessors knows by which edge it was entered (a block argument of the forward sweep);
+//   - a loop is left backwards when as many header executions were undone as its entry had made: the forward sweep
+//     counts header executions in `row`, which is also the index of the loop's tape rows.
+// What reverse steps need of the forward sweep: reverse_saved.cpp. Cotangents: reverse_adjoint.cpp.
+//
+// Invariants:
+//   - At each point of the reverse sweep memory is as it was right after the operation being reversed: stores are undone.
+//   - The shadow of an object has the object's identity: aliases share it. It is zero where nothing was accumulated.
+//   - A cotangent slot is zero whenever its value is not live: definitions clear it (they may run again in a loop).
+//   - Everything goes through slots between reverse blocks; promote_slots makes SSA of it. No reverse block has parameters.
+//
+// Traps: a value defined in a loop and used after it is read from the loop's last row; `row` must therefore be decremented
+// only at the very end of the header's reverse block. Tapes are opened once, before the outermost loop, and closed when the
+// reverse sweep passes that point.
+//
+// Sources: Innes 2018 (arXiv:1810.07951) for SSA form reverse mode; Moses and Churavy 2020 (Enzyme) for shadows;
+// Hascoët and Pascual 2013 (Tapenade) for to-be-recorded analysis.
+#include "lang/diff/reverse.hpp"
+
+#include <algorithm>
+
+#include "lang/diff/normal_form.hpp"
+#include "lang/ir/passes.hpp"
+
+namespace slope::diff {
+
+using ir::BlockId;
+using ir::Op;
+using ir::Operand;
+
+Reverse::Reverse(Environment& env, std::unique_ptr<ir::Function> primal, Refusal& refusal)
+    : env_(env),
+      runtime_(env.runtime()),
+      tangents_(tangent_types(env.runtime())),
+      builtin_(env.runtime().types.builtin()),
+      refusal_(refusal),
+      primal_(std::move(primal)) {}
+
+bool Reverse::refuse(const ir::Inst& at, std::string reason) {
+  if (refusal_.reason.empty()) {
+    const Method* method = at.scope < primal_->scopes.size() ? primal_->scopes[at.scope].method : primal_->method;
+    refusal_ = {at.span, method, std::move(reason)};
+  }
+  return false;
+}
+
+bool Reverse::analyse(const std::vector<char>& active) {
+  if (!normalise(*primal_, refusal_)) return false;
+  if (!analyse_activity(*primal_, tangents_, env_.world(), active, &edges, activity_, refusal_)) return false;
+  active_parameters = activity_.active_parameters;
+  cfg_ = ir::build_cfg(*primal_);
+  forest_ = ir::find_loops(*primal_, cfg_);
+  std::size_t blocks = primal_->blocks.size();
+  std::size_t insts = primal_->insts.size();
+  for (BlockId b : cfg_.order)
+    if (primal_->insts[primal_->blocks[b].terminator].op == Op::ret) exit_ = b;
+  reaches_exit_.assign(blocks, false);
+  std::vector<BlockId> work;
+  if (exit_ != ir::no_block) {
+    work.push_back(exit_);
+    reaches_exit_[exit_] = true;
+  }
+  while (!work.empty()) {
+    BlockId b = work.back();
+    work.pop_back();
+    for (BlockId p : cfg_.predecessors[b]) {
+      if (!cfg_.reachable(p) || reaches_exit_[p]) continue;
+      reaches_exit_[p] = true;
+      work.push_back(p);
+    }
+  }
+  value_of_.assign(insts, no_value);
+  shadow_of_.assign(insts, no_value);
+  extra_of_.assign(insts, no_value);
+  from_of_.assign(blocks, no_value);
+  forward_blocks_.assign(blocks, ir::no_block);
+  reverse_blocks_.assign(blocks, ir::no_block);
+  find_local_values();
+  find_stores();
+  find_loop_facts();
+  return true;
+}
+
+void Reverse::find_loop_facts() {
+  loops_.resize(forest_.loops.size());
+  for (std::uint32_t l = 0; l < loops_.size(); ++l) {
+    const ir::Loop& loop = forest_.loops[l];
+    LoopState& state = loops_[l];
+    state.outermost = l;
+    while (forest_.loops[state.outermost].parent != no_loop) state.outermost = forest_.loops[state.outermost].parent;
+    for (BlockId p : cfg_.predecessors[loop.header]) {
+      if (!cfg_.reachable(p)) continue;
+      bool inside = std::find(loop.blocks.begin(), loop.blocks.end(), p) != loop.blocks.end();
+      (inside ? state.latch : state.preheader) = p;
+    }
+    layouts.push_back(std::make_shared<TapeLayout>());
+    state.layout = layouts.back().get();
+    if (state.latch == ir::no_block || state.preheader == ir::no_block) continue;
+
+    // A parameter that starts at 0 and grows by 1: the row within this entry.
+    const ir::Block& header = primal_->blocks[loop.header];
+    auto edge_to_header = [&](BlockId from) -> const ir::Edge& {
+      for (const ir::Edge& edge : primal_->blocks[from].edges)
+        if (edge.target == loop.header) return edge;
+      return primal_->blocks[from].edges[0];
+    };
+    const ir::Edge& entry = edge_to_header(state.preheader);
+    const ir::Edge& back = edge_to_header(state.latch);
+    auto is_int = [&](Operand o, std::int64_t n) {
+      return o.is_constant() && primal_->constant_value(o).identical(runtime_.from_int(n));
+    };
+    for (std::size_t i = 0; i < header.parameters.size(); ++i) {
+      if (!is_int(entry.arguments[i], 0) || !back.arguments[i].is_inst()) continue;
+      const ir::Inst& next = primal_->inst(back.arguments[i]);
+      if (next.op == Op::add_int && next.operands[0] == Operand::inst(header.parameters[i]) && is_int(next.operands[1], 1))
+        state.counter = header.parameters[i];
+    }
+  }
+}
+
+namespace {
+
+bool find_bound(const ir::Function& primal, const ir::Cfg& cfg, const ir::Loop& loop, std::uint32_t counter, Operand& bound) {
+  // The header's own test of the counter against something made before the loop.
+  const ir::Block& header = primal.blocks[loop.header];
+  if (primal.insts[header.terminator].op != Op::branch) return false;
+  Operand condition = primal.insts[header.terminator].operands[0];
+  if (!condition.is_inst()) return false;
+  const ir::Inst& test = primal.inst(condition);
+  auto outside = [&](Operand o) {
+    if (o.is_constant()) return true;
+    BlockId made = primal.inst(o).block;
+    return made != loop.header && cfg.dominates(made, loop.header) &&
+           std::find(loop.blocks.begin(), loop.blocks.end(), made) == loop.blocks.end();
+  };
+  Operand c = Operand::inst(counter);
+  if ((test.op == Op::slt_int || test.op == Op::ult_int) && test.operands[0] == c && outside(test.operands[1])) {
+    bound = test.operands[1];
+    return true;
+  }
+  if (test.op == Op::sle_int && test.operands[1] == c && outside(test.operands[0])) {  // n <= k: done
+    bound = test.operands[0];
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+// In the block before the loop: its tape (before the outermost loop, for all inside), and room for the rows to come.
+void Reverse::open_tapes(std::uint32_t l) {
+  LoopState& state = loops_[l];
+  f_->set_span(primal_->insts[primal_->blocks[state.preheader].terminator].span);
+  if (state.outermost == l) {
+    for (std::uint32_t inner = 0; inner < loops_.size(); ++inner) {
+      if (loops_[inner].outermost != l) continue;
+      Operand tape = f_->emit(Op::tape_open, {int_constant(*f_, 0)}, builtin_.tape, reinterpret_cast<std::uintptr_t>(loops_[inner].layout));
+      loops_[inner].tape = remember(tape, builtin_.tape);
+    }
+  } else {
+    Operand rows = f_->emit(Op::slot_get, {}, builtin_.int64, static_cast<std::uintptr_t>(state.forward_row_slot));
+    state.start_row = remember(rows, builtin_.int64);
+  }
+  Operand bound;
+  if (state.counter != ~0u && find_bound(*primal_, cfg_, forest_.loops[l], state.counter, bound)) {
+    // The header runs once more than the body, and at least once.
+    Operand empty = f_->emit(Op::slt_int, {forward(bound), int_constant(*f_, 0)}, builtin_.boolean);
+    Operand trips = f_->emit(Op::select, {empty, int_constant(*f_, 0), forward(bound)}, builtin_.int64);
+    Operand rows = f_->emit(Op::add_int, {trips, int_constant(*f_, 1)}, builtin_.int64);
+    if (state.start_row != no_value)
+      rows = f_->emit(Op::add_int, {rows, values_[state.start_row].forward}, builtin_.int64);
+    f_->emit(Op::tape_reserve, {values_[state.tape].forward, rows}, builtin_.nothing);
+    state.known_rows = rows;
+  }
+}
+
+void Reverse::begin_header(std::uint32_t l) {
+  LoopState& state = loops_[l];
+  auto slot = static_cast<std::uintptr_t>(state.forward_row_slot);
+  state.row = f_->emit(Op::slot_get, {}, builtin_.int64, slot);
+  Operand next = f_->emit(Op::add_int, {state.row, int_constant(*f_, 1)}, builtin_.int64);
+  if (!state.known_rows.valid()) f_->emit(Op::tape_reserve, {values_[state.tape].forward, next}, builtin_.nothing);
+  f_->emit(Op::slot_set, {next}, nullptr, slot);
+}
+
+bool Reverse::forward_sweep() {
+  ir::Function& out = *forward_out_;
+  out.method = primal_->method;
+  out.name = "∇" + primal_->name;
+  out.typed = true;
+  out.scopes = primal_->scopes;
+  out.span = primal_->span;
+  out.static_params = primal_->static_params;
+  f_ = std::make_unique<ir::Builder>(out);
+  for (BlockId b : cfg_.order) forward_blocks_[b] = f_->new_block();
+  current_forward_ = 0;
+  f_->set_block(0);
+  f_->add_parameter(0, builtin_.nothing);  // #self#
+  for (std::uint32_t id : primal_->blocks[0].parameters) {
+    Operand parameter = f_->add_parameter(0, primal_->insts[id].type);
+    parameters_.push_back(parameter);
+    value_of_[id] = remember(parameter, primal_->insts[id].type, id);
+  }
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    std::uint32_t id = primal_->blocks[0].parameters[i];
+    if (active_parameters[i] && tangents_.has_shadow(primal_->insts[id].type))
+      set_shadow(id, f_->add_parameter(0, tangents_.shadow(primal_->insts[id].type)));
+  }
+  for (LoopState& state : loops_) {
+    state.forward_row_slot = static_cast<int>(out.slots.size());
+    out.slots.push_back(runtime_.symbol("#row"));
+    out.slot_types.push_back(builtin_.int64);
+    f_->emit(Op::slot_set, {int_constant(*f_, 0)}, nullptr, static_cast<std::uintptr_t>(state.forward_row_slot));
+  }
+
+  // Parameters first: edges may go to blocks that are not emitted yet.
+  for (BlockId b : cfg_.order) {
+    if (b == 0) continue;
+    current_forward_ = b;
+    f_->set_block(forward_blocks_[b]);
+    out.blocks[forward_blocks_[b]].is_loop_header = primal_->blocks[b].is_loop_header;
+    for (std::uint32_t id : primal_->blocks[b].parameters)
+      value_of_[id] = remember(f_->add_parameter(forward_blocks_[b], primal_->insts[id].type), primal_->insts[id].type, id);
+    for (std::uint32_t id : primal_->blocks[b].parameters)
+      if (activity_.varied[id] && tangents_.has_shadow(primal_->insts[id].type))
+        set_shadow(id, f_->add_parameter(forward_blocks_[b], tangents_.shadow(primal_->insts[id].type)));
+    std::uint32_t l = forest_.loop_of[b];
+    bool is_header = l != no_loop && forest_.loops[l].header == b;
+    if (!is_header && cfg_.predecessors[b].size() > 1)
+      from_of_[b] = remember(f_->add_parameter(forward_blocks_[b], builtin_.int64), builtin_.int64);
+  }
+
+  std::vector<std::int64_t> next_edge(primal_->blocks.size(), 0);
+  for (BlockId b : cfg_.order) {
+    current_forward_ = b;
+    f_->set_block(forward_blocks_[b]);
+    const ir::Block& block = primal_->blocks[b];
+    for (std::uint32_t l = 0; l < loops_.size(); ++l)
+      if (forest_.loops[l].header == b) begin_header(l);
+    for (std::uint32_t id : block.insts)
+      if (!forward_inst(id)) return false;
+    for (std::uint32_t l = 0; l < loops_.size(); ++l)
+      if (loops_[l].preheader == b) open_tapes(l);
+    const ir::Inst terminator = primal_->insts[block.terminator];
+    f_->set_span(terminator.span);
+    f_->set_scope(terminator.scope);
+    if (terminator.op == Op::ret) continue;  // the caller goes on from here
+    std::vector<ir::Edge> edges_out;
+    for (const ir::Edge& edge : block.edges) {
+      ir::Edge made{forward_blocks_[edge.target], {}};
+      for (Operand o : edge.arguments) made.arguments.push_back(forward(o));
+      const ir::Block& target = primal_->blocks[edge.target];
+      for (std::size_t i = 0; i < edge.arguments.size(); ++i)
+        if (shadow_of_[target.parameters[i]] != no_value) made.arguments.push_back(shadow(edge.arguments[i]));
+      if (from_of_[edge.target] != no_value) made.arguments.push_back(int_constant(*f_, next_edge[edge.target]++));
+      edges_out.push_back(std::move(made));
+    }
+    switch (terminator.op) {
+      case Op::jump: f_->jump(edges_out[0].target, edges_out[0].arguments); break;
+      case Op::branch:
+        f_->branch(forward(terminator.operands[0]), edges_out[0].target, edges_out[1].target, edges_out[0].arguments, edges_out[1].arguments);
+        break;
+      case Op::switch_int: f_->switch_int(forward(terminator.operands[0]), edges_out); break;
+      case Op::throw_: f_->raise(forward(terminator.operands[0])); break;
+      default: f_->unreachable(); break;
+    }
+  }
+  return true;
+}
+
+void Reverse::leave_reverse_block(BlockId) {
+  flush_adjoints();
+  reverse_cache_.clear();
+  recomputed_.clear();
+  row_cache_.clear();
+}
+
+// Between two reverse blocks: cotangents of the target's parameters go to the edge's arguments.
+void Reverse::reverse_edge(BlockId source, std::size_t edge, const std::vector<std::vector<Operand>>& parameter_cotangents, BlockId) {
+  const ir::Edge& passed = primal_->blocks[source].edges[edge];
+  for (std::size_t i = 0; i < passed.arguments.size(); ++i)
+    for (std::size_t leaf = 0; leaf < parameter_cotangents[i].size(); ++leaf)
+      add_cotangent(passed.arguments[i], leaf, parameter_cotangents[i][leaf]);
+  leave_reverse_block(source);
+  r_->jump(reverse_of(source));
+}
+
+bool Reverse::reverse_block(BlockId b) {
+  const ir::Block& block = primal_->blocks[b];
+  r_->set_block(reverse_of(b));
+  for (std::uint32_t l = 0; l < loops_.size(); ++l) {
+    if (loops_[l].preheader != b || loops_[l].outermost != l) continue;
+    for (LoopState& inner : loops_)
+      if (inner.outermost == l) r_->emit(Op::tape_close, {in_reverse(inner.tape)});
+  }
+  for (auto at = block.insts.rbegin(); at != block.insts.rend(); ++at)
+    if (!backward_inst(*at)) return false;
+  if (!refusal_.reason.empty()) return false;
+
+  std::vector<std::vector<Operand>> parameter_cotangents;
+  if (b != 0)
+    for (std::uint32_t id : block.parameters)
+      parameter_cotangents.push_back(activity_.varied[id] ? take_cotangent(id) : std::vector<Operand>());
+
+  // Edges into this block, in the order in which the forward sweep numbered them.
+  std::vector<std::pair<BlockId, std::size_t>> incoming;
+  for (BlockId p : cfg_.order)
+    for (std::size_t e = 0; e < primal_->blocks[p].edges.size(); ++e)
+      if (primal_->blocks[p].edges[e].target == b) incoming.push_back({p, e});
+
+  if (b == 0) return true;  // the caller finishes
+  if (incoming.size() == 1) {
+    reverse_edge(incoming[0].first, incoming[0].second, parameter_cotangents, b);
+    return true;
+  }
+  std::vector<ir::Edge> ways;
+  for (std::size_t i = 0; i < incoming.size(); ++i) ways.push_back({r_->new_block(), {}});
+  std::uint32_t l = forest_.loop_of[b];
+  if (l != no_loop && forest_.loops[l].header == b) {
+    Operand row = row_in_reverse(l);
+    r_->emit(Op::slot_set, {row}, nullptr, static_cast<std::uintptr_t>(loops_[l].row_slot));
+    Operand start = loops_[l].start_row == no_value ? int_constant(*r_, 0) : in_reverse(loops_[l].start_row);
+    Operand first = r_->emit(Op::eq_int, {row, start}, builtin_.boolean);
+    std::size_t entering = incoming[0].first == loops_[l].latch ? 1 : 0;
+    leave_reverse_block(b);
+    r_->branch(first, ways[entering].target, ways[1 - entering].target);
+  } else {
+    Operand from = in_reverse(from_of_[b]);
+    leave_reverse_block(b);
+    if (ways.size() == 2) {
+      Operand first = r_->emit(Op::eq_int, {from, int_constant(*r_, 0)}, builtin_.boolean);
+      r_->branch(first, ways[0].target, ways[1].target);
+    } else {
+      r_->switch_int(from, ways);
+    }
+  }
+  for (std::size_t i = 0; i < incoming.size(); ++i) {
+    r_->set_block(ways[i].target);
+    reverse_edge(incoming[i].first, incoming[i].second, parameter_cotangents, b);
+  }
+  return true;
+}
+
+// `exit`: the reverse function's block from which the sweep starts; seeds are already in the adjoints of the result.
+bool Reverse::reverse_sweep(BlockId start) {
+  for (auto at = cfg_.order.rbegin(); at != cfg_.order.rend(); ++at)
+    if (reaches_exit_[*at]) reverse_blocks_[*at] = r_->new_block();
+  r_->set_block(start);
+  leave_reverse_block(exit_);
+  r_->jump(reverse_of(exit_));
+  for (auto at = cfg_.order.rbegin(); at != cfg_.order.rend(); ++at) {
+    if (!reaches_exit_[*at]) continue;
+    current_reverse_ = *at;
+    if (!reverse_block(*at)) return false;
+  }
+  for (const ir::Loop& loop : forest_.loops) {
+    std::uint32_t l = static_cast<std::uint32_t>(&loop - forest_.loops.data());
+    if (loops_[l].latch != ir::no_block && reaches_exit_[loops_[l].latch])
+      r_->function().blocks[reverse_of(loops_[l].latch)].is_loop_header = true;
+  }
+  return true;
+}
+
+std::vector<Operand> Reverse::argument_cotangents() {
+  std::vector<Operand> result;
+  const std::vector<std::uint32_t>& parameters = primal_->blocks[0].parameters;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const Type* type = primal_->insts[parameters[i]].type;
+    if (!active_parameters[i] || !tangents_.has_cotangent(type)) {
+      result.push_back(r_->constant(runtime_.nothing()));
+      continue;
+    }
+    std::size_t next = 0;
+    result.push_back(pack(type, cotangent_of(parameters[i]), next));
+  }
+  return result;
+}
+
+void Reverse::insert_pending(ir::Function& out) {
+  for (BlockId b = 0; b < out.blocks.size(); ++b) {
+    std::vector<std::uint32_t> insts;
+    if (auto first = pending_start_.find(b); first != pending_start_.end()) {
+      // After what the block's rows and tapes are made of: a store at the start of a header needs them.
+      bool header = false;
+      for (const LoopState& state : loops_)
+        if (state.row.valid() && out.inst(state.row).block == b) header = true;
+      std::size_t prefix = 0;
+      if (header) {
+        while (prefix < out.blocks[b].insts.size() && out.insts[out.blocks[b].insts[prefix]].op != Op::slot_set) ++prefix;
+        ++prefix;
+      }
+      insts.insert(insts.end(), out.blocks[b].insts.begin(), out.blocks[b].insts.begin() + static_cast<std::ptrdiff_t>(prefix));
+      insts.insert(insts.end(), first->second.begin(), first->second.end());
+      insts.insert(insts.end(), out.blocks[b].insts.begin() + static_cast<std::ptrdiff_t>(prefix), out.blocks[b].insts.end());
+    } else {
+      insts = out.blocks[b].insts;
+    }
+    std::vector<std::uint32_t> complete;
+    for (std::uint32_t id : insts) {
+      complete.push_back(id);
+      if (auto more = pending_after_.find(id); more != pending_after_.end())
+        complete.insert(complete.end(), more->second.begin(), more->second.end());
+    }
+    out.blocks[b].insts = std::move(complete);
+  }
+}
+
+// Cotangent slots start at zero; then slots become SSA values. A slot read where it was never set is never looked at.
+void Reverse::finish_slots(ir::Function& out, BlockId reverse_start, ir::Builder& at) {
+  std::vector<std::uint32_t> zeros;
+  for (int slot : adjoint_slot_list_) {
+    const Type* type = out.slot_types[static_cast<std::size_t>(slot)];
+    ir::Inst inst;
+    inst.op = Op::slot_set;
+    inst.aux = static_cast<std::uintptr_t>(slot);
+    inst.block = reverse_start;
+    inst.operands = {at.constant(type == builtin_.float32 ? Value(type, std::int64_t{0}) : Value(type, 0.0))};
+    zeros.push_back(static_cast<std::uint32_t>(out.insts.size()));
+    out.insts.push_back(std::move(inst));
+  }
+  std::vector<std::uint32_t>& insts = out.blocks[reverse_start].insts;
+  insts.insert(insts.begin(), zeros.begin(), zeros.end());
+  std::unordered_map<const Type*, Operand> undefined;
+  ir::promote_slots(out, &builtin_, [&](std::uint32_t slot) {
+    const Type* type = out.slot_types[slot];
+    auto [found, fresh] = undefined.try_emplace(type);
+    if (fresh) {
+      ir::Inst inst;
+      inst.op = Op::undef;
+      inst.type = type;
+      inst.block = 0;
+      std::uint32_t id = static_cast<std::uint32_t>(out.insts.size());
+      out.insts.push_back(std::move(inst));
+      out.blocks[0].insts.insert(out.blocks[0].insts.begin(), id);
+      found->second = Operand::inst(id);
+    }
+    return found->second;
+  });
+  ir::simplify_cfg(out);
+  ir::remove_dead_insts(out);
+}
+
+std::unique_ptr<ir::Function> Reverse::combined() {
+  forward_out_ = std::make_unique<ir::Function>();
+  if (!forward_sweep()) return nullptr;
+  ir::Function& out = *forward_out_;
+  if (exit_ == ir::no_block) {  // always raises: the forward sweep is all
+    insert_pending(out);
+    finish_slots(out, 0, *f_);
+    return std::move(forward_out_);
+  }
+  current_forward_ = exit_;
+  f_->set_block(forward_blocks_[exit_]);
+  Operand primal_result = primal_->insts[primal_->blocks[exit_].terminator].operands[0];
+  const Type* result_type = type_of(primal_result);
+  if (!tangents_.is_float(result_type)) {
+    refusal_ = {primal_->span, primal_->method,
+                "the gradient needs a function that returns one floating-point number; this one returns " + to_string(result_type)};
+    return nullptr;
+  }
+  Operand seed = f_->add_parameter(0, result_type);
+  ValueIndex value = remember(forward(primal_result), result_type);
+  r_ = std::make_unique<ir::Builder>(out);
+  for (LoopState& state : loops_) state.row_slot = state.forward_row_slot;
+  BlockId start = r_->new_block();
+  f_->jump(start);
+  r_->set_block(start);
+  add_cotangent(primal_result, 0, seed);
+  if (!reverse_sweep(start)) return nullptr;
+  std::vector<Operand> cotangents = argument_cotangents();
+  std::vector<const Type*> types;
+  for (Operand o : cotangents) types.push_back(out.type_of(o, runtime_.types));
+  Operand tuple = r_->emit(Op::tuple, cotangents, runtime_.types.tuple(types));
+  const Type* pair[] = {result_type, out.inst(tuple).type};
+  out.return_type = runtime_.types.tuple(pair);
+  r_->ret(r_->emit(Op::tuple, {in_reverse(value), tuple}, out.return_type));
+  insert_pending(out);
+  finish_slots(out, start, *r_);
+  return std::move(forward_out_);
+}
+
+bool Reverse::split(Derivative& result) {
+  split_ = true;
+  forward_out_ = std::make_unique<ir::Function>();
+  if (!forward_sweep()) return false;
+  reverse_out_ = std::make_unique<ir::Function>();
+  ir::Function& back = *reverse_out_;
+  back.method = primal_->method;
+  back.name = "∇" + primal_->name + " (reverse)";
+  back.typed = true;
+  back.scopes = primal_->scopes;
+  back.span = primal_->span;
+  back.static_params = primal_->static_params;
+  r_ = std::make_unique<ir::Builder>(back);
+  BlockId entry = r_->new_block();
+  r_->set_block(entry);
+  r_->add_parameter(entry, builtin_.nothing);
+  Operand record = r_->add_parameter(entry, builtin_.any);
+  const Type* primal_type = primal_->return_type;
+  const Type* shadow_type = tangents_.shadow(primal_type) ? tangents_.shadow(primal_type) : builtin_.nothing;
+  const Type* seed_type = tangents_.cotangent(primal_type) ? tangents_.cotangent(primal_type) : builtin_.nothing;
+  Operand seed = r_->add_parameter(entry, seed_type);
+  const Type* parts[] = {primal_type, shadow_type, builtin_.any};
+  forward_out_->return_type = runtime_.types.tuple(parts);
+  if (exit_ == ir::no_block) {
+    insert_pending(*forward_out_);
+    ir::Builder at(*forward_out_);
+    finish_slots(*forward_out_, 0, at);
+    r_->unreachable();
+    result.forward = std::move(forward_out_);
+    result.reverse = std::move(reverse_out_);
+    return true;
+  }
+  current_forward_ = exit_;
+  f_->set_block(forward_blocks_[exit_]);
+  for (LoopState& state : loops_) state.row_slot = new_slot(builtin_.int64, false);
+  BlockId start = r_->new_block();
+  r_->set_block(start);
+  Operand primal_result = primal_->insts[primal_->blocks[exit_].terminator].operands[0];
+  if (varied(primal_result) && tangents_.has_cotangent(primal_type)) {
+    std::vector<Operand> leaves;
+    unpack(primal_type, seed, leaves);
+    add_cotangents(primal_result, leaves);
+  }
+  if (!reverse_sweep(start)) return false;
+  std::vector<Operand> cotangents = argument_cotangents();
+  std::vector<const Type*> types;
+  for (Operand o : cotangents) types.push_back(back.type_of(o, runtime_.types));
+  back.return_type = runtime_.types.tuple(types);
+  r_->ret(r_->emit(Op::tuple, cotangents, back.return_type));
+
+  // The record: what the reverse half asked for, and how many rows each loop made.
+  std::vector<Operand> kept;
+  std::vector<const Type*> kept_types;
+  for (ValueIndex index : recorded_) {
+    // A value that is not made on every path goes through a slot of the forward half.
+    const ForwardValue& value = values_[index];
+    auto slot = static_cast<std::uintptr_t>(forward_out_->slots.size());
+    forward_out_->slots.push_back(runtime_.symbol("#kept"));
+    forward_out_->slot_types.push_back(value.type);
+    after(value, Op::slot_set, {value.forward}, slot);
+    kept.push_back(f_->emit(Op::slot_get, {}, value.type, slot));
+    kept_types.push_back(value.type);
+  }
+  for (const LoopState& state : loops_) {
+    kept.push_back(f_->emit(Op::slot_get, {}, builtin_.int64, static_cast<std::uintptr_t>(state.forward_row_slot)));
+    kept_types.push_back(builtin_.int64);
+  }
+  const Type* record_type = runtime_.types.tuple(kept_types);
+  Operand record_value = f_->emit(Op::tuple, kept, record_type);
+  Operand shadow_value = varied(primal_result) && tangents_.has_shadow(primal_type)
+                             ? shadow(primal_result)
+                             : (shadow_type == builtin_.nothing ? f_->constant(runtime_.nothing()) : shadow(primal_result));
+  f_->ret(f_->emit(Op::tuple, {forward(primal_result), shadow_value, record_value}, forward_out_->return_type));
+
+  r_->set_block(entry);
+  Operand typed_record = r_->emit(Op::refine, {record}, record_type);
+  std::size_t field = 0;
+  for (ValueIndex index : recorded_) {
+    Operand value = r_->emit(Op::field_at, {typed_record}, kept_types[field], field);
+    r_->emit(Op::slot_set, {value}, nullptr, static_cast<std::uintptr_t>(values_[index].slot));
+    ++field;
+  }
+  for (const LoopState& state : loops_) {
+    Operand rows = r_->emit(Op::field_at, {typed_record}, builtin_.int64, field++);
+    r_->emit(Op::slot_set, {rows}, nullptr, static_cast<std::uintptr_t>(state.row_slot));
+  }
+  r_->jump(start);
+  insert_pending(*forward_out_);
+  std::vector<int> adjoints;
+  adjoints.swap(adjoint_slot_list_);
+  ir::Builder at(*forward_out_);
+  finish_slots(*forward_out_, 0, at);
+  adjoint_slot_list_.swap(adjoints);
+  finish_slots(back, start, *r_);
+  result.forward = std::move(forward_out_);
+  result.reverse = std::move(reverse_out_);
+  return true;
+}
+
+namespace {
+
+bool run(Environment& env, const ir::Function& primal, const std::vector<char>& active, Derivative& result, Refusal& refusal,
+         bool as_halves) {
+  Reverse reverse(env, primal.clone(), refusal);
+  if (!reverse.analyse(active)) return false;
+  if (as_halves) {
+    if (!reverse.split(result)) return false;
+  } else {
+    result.combined = reverse.combined();
+    if (!result.combined) return false;
+  }
+  result.active = reverse.active_parameters;
+  result.edges = std::move(reverse.edges);
+  result.layouts = std::move(reverse.layouts);
+  return true;
+}
+
+}  // namespace
+
+bool gradient_function(Environment& env, const ir::Function& primal, const std::vector<char>& active, Derivative& result,
+                       Refusal& refusal) {
+  return run(env, primal, active, result, refusal, false);
+}
+
+bool split_derivative(Environment& env, const ir::Function& primal, const std::vector<char>& active, Derivative& result,
+                      Refusal& refusal) {
+  return run(env, primal, active, result, refusal, true);
+}
+
+}  // namespace slope::diff

@@ -1,0 +1,185 @@
+// The state of one reverse transform; see reverse.cpp for the essay. Split by subject:
+//   reverse.cpp          the walk: forward blocks, reverse blocks, loops, the two entry points
+//   reverse_saved.cpp    what the reverse sweep needs of the forward sweep, and where it is kept
+//   reverse_forward.cpp  the augmented forward step of each operation (shadows, rules, tapes of old values)
+//   reverse_backward.cpp the reverse step of each operation
+//   reverse_adjoint.cpp  cotangents of SSA values, leaf by leaf
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "lang/diff/activity.hpp"
+#include "lang/ir/build.hpp"
+#include "lang/ir/cfg.hpp"
+#include "lang/runtime/tape.hpp"
+
+namespace slope::diff {
+
+using ValueIndex = std::uint32_t;  // into Reverse::values_
+inline constexpr ValueIndex no_value = ~0u;
+inline constexpr std::uint32_t no_loop = ~0u;
+
+// Something of the forward sweep that the reverse sweep may ask for.
+struct ForwardValue {
+  ir::Operand forward;             // its operand in the forward sweep
+  const Type* type = nullptr;
+  std::uint32_t loop = no_loop;    // innermost loop (of the primal) in which it is made
+  ir::BlockId block = ir::no_block;  // forward block that makes it; saving code goes after `forward` or to the block's start
+  std::uint32_t primal = ~0u;      // the primal inst whose value this is, if it may be recomputed
+  int slot = -1;                   // where it is kept: a slot (outside loops) …
+  int column = -1;                 // … or a column of its loop's tape
+};
+
+struct LoopState {
+  std::uint32_t outermost = no_loop;
+  int forward_row_slot = -1;       // rows used so far: one an execution of the header
+  int row_slot = -1;               // rows not yet reversed; in combined mode the same slot
+  ValueIndex tape = no_value;      // handle, opened before the outermost loop
+  ValueIndex start_row = no_value; // forward_row_slot when this entry of the loop began (no_value: always 0)
+  ir::Operand row;                 // row of the running iteration, in the forward header
+  TapeLayout* layout = nullptr;
+  ir::Operand known_rows;          // upper bound of rows of one entry, in the preheader, when the loop is counted
+  std::uint32_t counter = ~0u;     // the header parameter that counts 0, 1, 2 … from the entry, if there is one
+  ir::BlockId preheader = ir::no_block;
+  ir::BlockId latch = ir::no_block;
+};
+
+class Reverse {
+ public:
+  Reverse(Environment& env, std::unique_ptr<ir::Function> primal, Refusal& refusal);
+  bool analyse(const std::vector<char>& active);
+  std::unique_ptr<ir::Function> combined();
+  bool split(Derivative& result);
+  std::vector<Edge> edges;                           // rule lookups
+  std::vector<std::shared_ptr<TapeLayout>> layouts;  // must live as long as the code
+  std::vector<char> active_parameters;
+
+ private:
+  // --- reverse.cpp ---
+  bool forward_sweep();
+  bool reverse_sweep(ir::BlockId exit);
+  void find_loop_facts();
+  void open_tapes(std::uint32_t loop);
+  void begin_header(std::uint32_t loop);
+  bool reverse_block(ir::BlockId block);
+  void leave_reverse_block(ir::BlockId block);
+  void reverse_edge(ir::BlockId source, std::size_t edge, const std::vector<std::vector<ir::Operand>>& parameter_cotangents,
+                    ir::BlockId target);
+  ir::BlockId reverse_of(ir::BlockId block) const { return reverse_blocks_[block]; }
+  std::vector<ir::Operand> argument_cotangents();  // one operand a parameter, nothing where it has none
+  void finish_slots(ir::Function& out, ir::BlockId reverse_start, ir::Builder& at);
+  void insert_pending(ir::Function& out);
+  bool refuse(const ir::Inst& at, std::string reason);
+
+  // --- reverse_saved.cpp ---
+  ValueIndex remember(ir::Operand forward, const Type* type, std::uint32_t primal = ~0u);  // made here, in the current forward block
+  ir::Operand in_reverse(ValueIndex value);
+  ir::Operand primal_in_reverse(ir::Operand primal);
+  ir::Operand shadow_in_reverse(ir::Operand primal);
+  ir::Operand row_in_reverse(std::uint32_t loop);
+  bool can_recompute(std::uint32_t primal, int& budget);
+  ir::Operand recompute(std::uint32_t primal);
+  bool load_is_stable(const ir::Inst& load) const;
+  void find_stores();
+  void fill_record(ir::Builder& at, ir::Operand record);
+  void after(const ForwardValue& value, ir::Op op, std::vector<ir::Operand> operands, std::uintptr_t aux);
+  ir::Operand copy_constant(ir::Operand primal, ir::Function& out);
+
+  // --- reverse_forward.cpp ---
+  bool forward_inst(std::uint32_t id);
+  bool forward_call(std::uint32_t id);
+  bool forward_halves(std::uint32_t id);
+  struct Packed {
+    std::vector<ir::Operand> operands;
+    const Type* type = nullptr;
+    bool is_tuple = false;  // a vararg: the operands are its elements
+  };
+  std::vector<Packed> packed_arguments(const ir::Inst& inst);
+  ir::Operand clone_inst(std::uint32_t id);
+  ir::Operand forward(ir::Operand primal);
+  ir::Operand shadow(ir::Operand primal);  // of memory; a fresh zero shadow for what does not vary
+  void set_shadow(std::uint32_t id, ir::Operand shadow);
+  bool must_restore(const ir::Inst& store) const;
+
+  // --- reverse_backward.cpp ---
+  bool backward_inst(std::uint32_t id);
+  bool backward_call(std::uint32_t id);
+  bool backward_halves(std::uint32_t id);
+  void backward_float(const ir::Inst& inst, std::uint32_t id);
+  void backward_load(const ir::Inst& inst, std::uint32_t id);
+  void backward_store(const ir::Inst& inst, std::uint32_t id);
+  void accumulate_rule_result(ir::Operand argument, ir::Operand cotangent);
+
+  // --- reverse_adjoint.cpp ---
+  struct Adjoint {
+    std::vector<ir::Operand> leaves;  // current operands; invalid: zero
+  };
+  std::size_t leaf_count(const Type* t) { return tangents_.leaves(t).size(); }
+  bool is_local(std::uint32_t id) const { return local_[id]; }
+  std::vector<ir::Operand> cotangent_of(std::uint32_t id);              // invalid operands: zero
+  std::vector<ir::Operand> take_cotangent(std::uint32_t id);            // and sets it to zero
+  void add_cotangent(ir::Operand primal, std::size_t leaf, ir::Operand x);
+  void add_cotangents(ir::Operand primal, const std::vector<ir::Operand>& leaves);
+  void flush_adjoints();
+  int adjoint_slot(std::uint32_t id, std::size_t leaf);
+  ir::Operand pack(const Type* t, const std::vector<ir::Operand>& leaves, std::size_t& next);   // leaves → cotangent(t)
+  void unpack(const Type* t, ir::Operand cotangent, std::vector<ir::Operand>& leaves);          // cotangent(t) → leaves
+  ir::Operand zero(const Type* float_type);
+  ir::Operand or_zero(ir::Operand o, const Type* float_type) { return o.valid() ? o : zero(float_type); }
+  void find_local_values();
+
+  // --- common ---
+  const Type* type_of(ir::Operand primal) { return primal_->type_of(primal, runtime_.types); }
+  bool varied(ir::Operand primal) const { return primal.is_inst() && activity_.varied[primal.index()]; }
+  ir::Operand base_function(const char* name, ir::Builder& at);
+  ir::Operand call_base(ir::Builder& at, const char* name, std::vector<ir::Operand> args, const Type* type);
+  ir::Operand int_constant(ir::Builder& at, std::int64_t n);
+  int new_slot(const Type* type, bool is_adjoint);
+
+  Environment& env_;
+  Runtime& runtime_;
+  TangentTypes& tangents_;
+  const BuiltinTypes& builtin_;
+  Refusal& refusal_;
+  std::unique_ptr<ir::Function> primal_;
+  ir::Cfg cfg_;
+  ir::LoopForest forest_;
+  std::vector<LoopState> loops_;
+  Activity activity_;
+  ir::BlockId exit_ = ir::no_block;
+
+  std::unique_ptr<ir::Function> forward_out_;
+  std::unique_ptr<ir::Function> reverse_out_;  // null in combined mode: the same function
+  std::unique_ptr<ir::Builder> f_;             // forward cursor
+  std::unique_ptr<ir::Builder> r_;             // reverse cursor
+  bool split_ = false;
+
+  std::vector<ForwardValue> values_;
+  std::vector<ValueIndex> value_of_;        // by primal inst
+  std::vector<ValueIndex> shadow_of_;       // by primal inst
+  std::vector<ValueIndex> extra_of_;        // by primal inst: old value of a store, pullback of a rule, record of a call
+  std::unordered_map<std::uint32_t, Environment::Halves> halves_of_;  // by primal inst
+  std::vector<ValueIndex> from_of_;         // by primal block: which edge control came by
+  std::vector<ir::BlockId> forward_blocks_; // by primal block
+  std::vector<ir::BlockId> reverse_blocks_;
+  std::vector<bool> reaches_exit_;
+  std::vector<ir::Operand> parameters_;     // of the forward function: the primal's
+  std::unordered_map<ValueIndex, ir::Operand> reverse_cache_;       // of the current reverse block
+  std::unordered_map<std::uint32_t, ir::Operand> recomputed_;       // likewise
+  std::unordered_map<std::uint32_t, ir::Operand> row_cache_;        // likewise, by loop
+  std::unordered_map<std::uint32_t, Adjoint> adjoints_;             // likewise
+  std::vector<bool> local_;
+  std::unordered_map<std::uint64_t, int> adjoint_slots_;
+  std::vector<int> adjoint_slot_list_;
+  std::vector<ValueIndex> recorded_;        // split mode: values kept in the record, in order
+  std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> pending_after_;  // forward inst → insts that follow it
+  std::unordered_map<ir::BlockId, std::vector<std::uint32_t>> pending_start_;    // forward block → insts at its start
+  std::vector<const Type*> stored_elements_;  // element types of arrays that are stored into (not through array_init)
+  bool writes_unknown_ = false;               // a call may write any array
+  ir::BlockId current_forward_ = ir::no_block;   // primal block being emitted
+  ir::BlockId current_reverse_ = ir::no_block;
+};
+
+}  // namespace slope::diff

@@ -1,0 +1,375 @@
+// The reverse step of each operation. When it runs, memory is as it was right after the primal operation: everything the
+// primal did later has been undone.
+#include "lang/diff/operations.hpp"
+#include "lang/diff/reverse.hpp"
+
+namespace slope::diff {
+
+using ir::Op;
+using ir::Operand;
+
+namespace {
+
+bool none(const std::vector<Operand>& leaves) {
+  for (Operand o : leaves)
+    if (o.valid()) return false;
+  return true;
+}
+
+}  // namespace
+
+bool Reverse::backward_inst(std::uint32_t id) {
+  const ir::Inst inst = primal_->insts[id];
+  r_->set_span(inst.span);
+  r_->set_scope(inst.scope);
+  if (extra_of_[id] != no_value && inst.op == Op::invoke) return backward_call(id);
+  switch (inst.op) {
+    case Op::array_set:
+    case Op::array_init:
+    case Op::set_field_at: backward_store(inst, id); return true;
+    case Op::array_resize: {
+      if (extra_of_[id] == no_value) return true;
+      Operand old_length = in_reverse(extra_of_[id]);
+      call_base(*r_, "undo_resize", {primal_in_reverse(inst.operands[0]), old_length, in_reverse(shadow_of_[id])}, nullptr);
+      r_->emit(Op::array_resize, {shadow_in_reverse(inst.operands[0]), old_length}, builtin_.nothing);
+      return true;
+    }
+    case Op::array_new:
+      // A pullback that is called again must find the shadow as the first call did.
+      if (split_ && activity_.varied[id] && shadow_of_[id] != no_value)
+        call_base(*r_, "clear_shadow", {shadow_in_reverse(Operand::inst(id))}, nullptr);
+      return true;
+    default: break;
+  }
+  if (!activity_.varied[id] || !tangents_.has_cotangent(inst.type)) {
+    // A mutable object's numbers: what they were made of gets what accumulated in the shadow.
+    if (!activity_.varied[id] || inst.op != Op::make_struct || !as_data(inst.type)->is_mutable) return true;
+    const DataType* made = as_data(inst.type);
+    for (std::size_t i = 1; i < inst.operands.size(); ++i) {
+      if (!varied(inst.operands[i]) || !tangents_.has_cotangent(type_of(inst.operands[i]))) continue;
+      const Type* field_type = made->fields[i - 1].type;
+      Operand cotangent = r_->emit(Op::field_at, {shadow_in_reverse(Operand::inst(id))}, tangents_.element(field_type), i - 1);
+      std::vector<Operand> leaves;
+      unpack(field_type, cotangent, leaves);
+      add_cotangents(inst.operands[i], leaves);
+    }
+    return true;
+  }
+  switch (inst.op) {
+    case Op::array_get: backward_load(inst, id); return true;
+    case Op::field_at: {
+      const DataType* object = as_data(type_of(inst.operands[0]));
+      if (object->is_mutable) {
+        backward_load(inst, id);
+        return true;
+      }
+      std::vector<Operand> leaves = take_cotangent(id);
+      std::size_t first = 0;
+      for (std::size_t i = 0; i < inst.aux; ++i) first += leaf_count(object->fields[i].type);
+      for (std::size_t i = 0; i < leaves.size(); ++i) add_cotangent(inst.operands[0], first + i, leaves[i]);
+      return true;
+    }
+    case Op::tuple:
+    case Op::make_struct:
+    case Op::make_closure: {
+      std::vector<Operand> leaves = take_cotangent(id);
+      std::size_t next = 0;
+      for (std::size_t i = inst.op == Op::make_struct ? 1 : 0; i < inst.operands.size(); ++i) {
+        std::size_t count = leaf_count(type_of(inst.operands[i]));
+        for (std::size_t k = 0; k < count; ++k) add_cotangent(inst.operands[i], k, leaves[next + k]);
+        next += count;
+      }
+      return true;
+    }
+    case Op::refine:
+    case Op::type_assert: {
+      if (type_of(inst.operands[0]) != inst.type)
+        return refuse(inst, "a value whose type is only known after a test (" + to_string(type_of(inst.operands[0])) +
+                                ") carries a derivative");
+      add_cotangents(inst.operands[0], take_cotangent(id));
+      return true;
+    }
+    case Op::select: {
+      std::vector<Operand> leaves = take_cotangent(id);
+      if (none(leaves)) return true;
+      Operand condition = primal_in_reverse(inst.operands[0]);
+      const auto& described = tangents_.leaves(inst.type);
+      for (std::size_t i = 0; i < leaves.size(); ++i) {
+        if (!leaves[i].valid()) continue;
+        const Type* type = described[i].type;
+        if (varied(inst.operands[1]))
+          add_cotangent(inst.operands[1], i, r_->emit(Op::select, {condition, leaves[i], zero(type)}, type));
+        if (varied(inst.operands[2]))
+          add_cotangent(inst.operands[2], i, r_->emit(Op::select, {condition, zero(type), leaves[i]}, type));
+      }
+      return true;
+    }
+    case Op::invoke: return backward_call(id);
+    default: break;
+  }
+  if (!tangents_.is_float(inst.type)) return refuse(inst, "`" + std::string(ir::op_info(inst.op).name) + "` of a composite value");
+  backward_float(inst, id);
+  return true;
+}
+
+void Reverse::backward_load(const ir::Inst& inst, std::uint32_t id) {
+  std::vector<Operand> leaves = take_cotangent(id);
+  if (none(leaves)) return;
+  bool is_array = inst.op == Op::array_get;
+  if (!varied(inst.operands[0])) return;
+  Operand memory = shadow_in_reverse(inst.operands[0]);
+  const Type* element = tangents_.element(inst.type);
+  Operand index = is_array ? primal_in_reverse(inst.operands[1]) : Operand();
+  Operand old = is_array ? r_->emit(Op::array_get, {memory, index}, element) : r_->emit(Op::field_at, {memory}, element, inst.aux);
+  std::vector<Operand> sum;
+  unpack(inst.type, old, sum);
+  const auto& described = tangents_.leaves(inst.type);
+  for (std::size_t i = 0; i < sum.size(); ++i)
+    if (leaves[i].valid()) sum[i] = r_->emit(Op::add_float, {sum[i], leaves[i]}, described[i].type);
+  std::size_t next = 0;
+  Operand packed = pack(inst.type, sum, next);
+  if (is_array)
+    r_->emit(Op::array_set, {memory, packed, index}, element);
+  else
+    r_->emit(Op::set_field_at, {memory, packed}, element, inst.aux);
+}
+
+void Reverse::backward_store(const ir::Inst& inst, std::uint32_t id) {
+  if (!varied(inst.operands[0])) return;
+  bool is_array = inst.op != Op::set_field_at;
+  Operand stored = inst.operands[1];
+  const Type* type = is_array ? as_data(type_of(inst.operands[0]))->params[0] : as_data(type_of(inst.operands[0]))->fields[inst.aux].type;
+  Operand index = is_array ? primal_in_reverse(inst.operands[2]) : Operand();
+  if (tangents_.has_cotangent(type)) {
+    Operand memory = shadow_in_reverse(inst.operands[0]);
+    const Type* element = tangents_.element(type);
+    if (varied(stored)) {
+      Operand cotangent =
+          is_array ? r_->emit(Op::array_get, {memory, index}, element) : r_->emit(Op::field_at, {memory}, element, inst.aux);
+      std::vector<Operand> leaves;
+      unpack(type, cotangent, leaves);
+      add_cotangents(stored, leaves);
+    }
+    std::size_t next = 0;
+    Operand cleared = pack(type, std::vector<Operand>(leaf_count(type)), next);
+    if (is_array)
+      r_->emit(Op::array_set, {memory, cleared, index}, element);
+    else
+      r_->emit(Op::set_field_at, {memory, cleared}, element, inst.aux);
+  }
+  if (extra_of_[id] == no_value) return;
+  Operand old = in_reverse(extra_of_[id]);
+  if (is_array)
+    r_->emit(Op::array_set, {primal_in_reverse(inst.operands[0]), old, index}, type);
+  else
+    r_->emit(Op::set_field_at, {primal_in_reverse(inst.operands[0]), old}, type, inst.aux);
+}
+
+void Reverse::backward_float(const ir::Inst& inst, std::uint32_t id) {
+  std::vector<Operand> leaves = take_cotangent(id);
+  Operand y = leaves[0];
+  if (!y.valid()) return;
+  const Type* t = inst.type;
+  auto value = [&](std::size_t i) { return primal_in_reverse(inst.operands[i]); };
+  auto result = [&] { return primal_in_reverse(Operand::inst(id)); };
+  auto active = [&](std::size_t i) { return varied(inst.operands[i]); };
+  auto add = [&](std::size_t i, Operand x) { add_cotangent(inst.operands[i], 0, x); };
+  auto op1 = [&](Op op, Operand a) { return r_->emit(op, {a}, t); };
+  auto op2 = [&](Op op, Operand a, Operand b) { return r_->emit(op, {a, b}, t); };
+  auto number = [&](double x) {
+    if (t == builtin_.float64) return r_->constant(Value(t, x));
+    Value v(t, std::int64_t{0});
+    v.float32 = static_cast<float>(x);
+    return r_->constant(v);
+  };
+  auto times = [&](Operand a, Operand b) { return op2(Op::mul_float, a, b); };
+  auto over = [&](Operand a, Operand b) { return op2(Op::div_float, a, b); };
+  auto plus = [&](Operand a, Operand b) { return op2(Op::add_float, a, b); };
+  auto minus = [&](Operand a, Operand b) { return op2(Op::sub_float, a, b); };
+  auto test = [&](Op op, Operand a, Operand b) { return r_->emit(op, {a, b}, builtin_.boolean); };
+  auto choose = [&](Operand condition, Operand a, Operand b) { return r_->emit(Op::select, {condition, a, b}, t); };
+
+  switch (inst.op) {
+    case Op::add_float: if (active(0)) add(0, y); if (active(1)) add(1, y); return;
+    case Op::sub_float: if (active(0)) add(0, y); if (active(1)) add(1, op1(Op::neg_float, y)); return;
+    case Op::mul_float: if (active(0)) add(0, times(y, value(1))); if (active(1)) add(1, times(y, value(0))); return;
+    case Op::div_float: {
+      Operand scaled = over(y, value(1));
+      if (active(0)) add(0, scaled);
+      if (active(1)) add(1, op1(Op::neg_float, times(scaled, result())));
+      return;
+    }
+    case Op::rem_float: {  // x - y*trunc(x/y)
+      if (active(0)) add(0, y);
+      if (active(1)) add(1, op1(Op::neg_float, times(y, op1(Op::trunc_float, over(value(0), value(1))))));
+      return;
+    }
+    case Op::neg_float: add(0, op1(Op::neg_float, y)); return;
+    case Op::fma_float:
+    case Op::muladd_float:
+      if (active(0)) add(0, times(y, value(1)));
+      if (active(1)) add(1, times(y, value(0)));
+      if (active(2)) add(2, y);
+      return;
+    case Op::abs_float: add(0, choose(test(Op::lt_float, value(0), number(0)), op1(Op::neg_float, y), choose(test(Op::eq_float, value(0), number(0)), number(0), y))); return;
+    case Op::copysign_float: {
+      Operand same = test(Op::eq_float, op2(Op::copysign_float, number(1), value(0)), op2(Op::copysign_float, number(1), value(1)));
+      if (active(0)) add(0, choose(same, y, op1(Op::neg_float, y)));
+      return;
+    }
+    case Op::min_float:
+    case Op::max_float: {
+      Operand first = inst.op == Op::min_float ? test(Op::lt_float, value(0), value(1)) : test(Op::lt_float, value(1), value(0));
+      if (active(0)) add(0, choose(first, y, number(0)));
+      if (active(1)) add(1, choose(first, number(0), y));
+      return;
+    }
+    case Op::fptrunc:
+    case Op::fpext: {
+      const Type* from = type_of(inst.operands[1]);
+      Op back = inst.op == Op::fptrunc ? Op::fpext : Op::fptrunc;
+      if (from == t) add(1, y);
+      else add(1, r_->emit(back, {r_->constant(runtime_.from_type(from)), y}, from));
+      return;
+    }
+    case Op::sqrt_float: add(0, over(y, times(number(2), result()))); return;
+    case Op::exp_float: add(0, times(y, result())); return;
+    case Op::exp2_float: add(0, times(times(y, result()), number(0.69314718055994530942))); return;
+    case Op::expm1_float: add(0, times(y, plus(result(), number(1)))); return;
+    case Op::log_float: add(0, over(y, value(0))); return;
+    case Op::log2_float: add(0, over(y, times(value(0), number(0.69314718055994530942)))); return;
+    case Op::log10_float: add(0, over(y, times(value(0), number(2.30258509299404568402)))); return;
+    case Op::log1p_float: add(0, over(y, plus(value(0), number(1)))); return;
+    case Op::sin_float: add(0, times(y, op1(Op::cos_float, value(0)))); return;
+    case Op::cos_float: add(0, op1(Op::neg_float, times(y, op1(Op::sin_float, value(0))))); return;
+    case Op::tan_float: add(0, times(y, plus(number(1), times(result(), result())))); return;
+    case Op::asin_float: add(0, over(y, op1(Op::sqrt_float, minus(number(1), times(value(0), value(0)))))); return;
+    case Op::acos_float: add(0, op1(Op::neg_float, over(y, op1(Op::sqrt_float, minus(number(1), times(value(0), value(0))))))); return;
+    case Op::atan_float: add(0, over(y, plus(number(1), times(value(0), value(0))))); return;
+    case Op::atan2_float: {
+      Operand square = plus(times(value(0), value(0)), times(value(1), value(1)));
+      Operand scaled = over(y, square);
+      if (active(0)) add(0, times(scaled, value(1)));
+      if (active(1)) add(1, op1(Op::neg_float, times(scaled, value(0))));
+      return;
+    }
+    case Op::sinh_float: add(0, times(y, op1(Op::cosh_float, value(0)))); return;
+    case Op::cosh_float: add(0, times(y, op1(Op::sinh_float, value(0)))); return;
+    case Op::tanh_float: add(0, times(y, minus(number(1), times(result(), result())))); return;
+    case Op::cbrt_float: add(0, over(y, times(number(3), times(result(), result())))); return;
+    case Op::hypot_float:
+      if (active(0)) add(0, times(y, over(value(0), result())));
+      if (active(1)) add(1, times(y, over(value(1), result())));
+      return;
+    case Op::pow_float: {
+      if (active(0)) {  // y x^(y-1), zero when the exponent is
+        Operand partial = times(value(1), op2(Op::pow_float, value(0), minus(value(1), number(1))));
+        add(0, times(y, choose(test(Op::eq_float, value(1), number(0)), number(0), partial)));
+      }
+      if (active(1)) {  // x^y log(x), zero at x = 0
+        Operand zero_base = test(Op::eq_float, value(0), number(0));
+        Operand safe = choose(zero_base, number(1), value(0));
+        add(1, times(y, choose(zero_base, number(0), times(result(), op1(Op::log_float, safe)))));
+      }
+      return;
+    }
+    default: refuse(inst, "`" + std::string(ir::op_info(inst.op).name) + "` has no derivative"); return;
+  }
+}
+
+// Adds what a rule returned for one argument: numbers to the value's cotangent, arrays into the shadow.
+void Reverse::accumulate_rule_result(Operand argument, Operand cotangent) {
+  const Type* type = type_of(argument);
+  if (tangents_.has_shadow(type) && tangents_.has_cotangent(type)) {
+    Operand own = call_base(*r_, "accumulate_mixed!", {shadow_in_reverse(argument), cotangent, r_->constant(runtime_.from_type(tangents_.cotangent(type)))}, tangents_.cotangent(type));
+    std::vector<Operand> leaves;
+    unpack(type, own, leaves);
+    add_cotangents(argument, leaves);
+  } else if (tangents_.has_shadow(type)) {
+    call_base(*r_, "accumulate_cotangent!", {shadow_in_reverse(argument), cotangent}, nullptr);
+  } else {
+    const Type* expected = tangents_.cotangent(type);
+    Operand own = call_base(*r_, "as_cotangent", {r_->constant(runtime_.from_type(expected)), cotangent}, expected);
+    std::vector<Operand> leaves;
+    unpack(type, own, leaves);
+    add_cotangents(argument, leaves);
+  }
+}
+
+bool Reverse::backward_call(std::uint32_t id) {
+  const ir::Inst inst = primal_->insts[id];
+  switch (activity_.rules[id]) {
+    case RuleKind::scalar: {
+      std::vector<Operand> leaves = take_cotangent(id);
+      if (none(leaves)) return true;
+      std::vector<Operand> operands{base_function("scalar_partials", *r_), primal_in_reverse(inst.operands[0]),
+                                    primal_in_reverse(Operand::inst(id))};
+      for (std::size_t i = 1; i < inst.operands.size(); ++i) operands.push_back(primal_in_reverse(inst.operands[i]));
+      Operand partials = r_->emit(Op::call, operands, nullptr);
+      for (std::size_t i = 1; i < inst.operands.size(); ++i) {
+        if (!varied(inst.operands[i])) continue;
+        Operand partial = r_->emit(Op::get_field, {partials, int_constant(*r_, static_cast<std::int64_t>(i))}, nullptr);
+        Operand number = call_base(*r_, "as_cotangent", {r_->constant(runtime_.from_type(inst.type)), partial}, inst.type);
+        add_cotangent(inst.operands[i], 0, r_->emit(Op::mul_float, {leaves[0], number}, inst.type));
+      }
+      return true;
+    }
+    case RuleKind::reverse: {
+      if (extra_of_[id] == no_value) return true;
+      Operand cotangent;
+      if (tangents_.has_shadow(inst.type)) {
+        if (tangents_.has_cotangent(inst.type)) return refuse(inst, "a rule's result that holds both numbers and arrays");
+        cotangent = shadow_in_reverse(Operand::inst(id));
+      } else {
+        std::vector<Operand> leaves = take_cotangent(id);
+        if (none(leaves)) return true;
+        std::size_t next = 0;
+        cotangent = pack(inst.type, leaves, next);
+      }
+      Operand pullback = in_reverse(extra_of_[id]);
+      Operand result = r_->emit(Op::call, {pullback, cotangent}, nullptr);
+      for (std::size_t i = 1; i < inst.operands.size(); ++i) {
+        if (!varied(inst.operands[i])) continue;
+        accumulate_rule_result(inst.operands[i], r_->emit(Op::get_field, {result, int_constant(*r_, static_cast<std::int64_t>(i))}, nullptr));
+      }
+      if (varied(inst.operands[0])) return refuse(inst, "a rule for a function that itself carries a derivative (a closure)");
+      return true;
+    }
+    default: return backward_halves(id);
+  }
+}
+
+bool Reverse::backward_halves(std::uint32_t id) {
+  if (extra_of_[id] == no_value) return true;
+  const ir::Inst inst = primal_->insts[id];
+  const Environment::Halves& halves = halves_of_[id];
+  std::vector<Packed> arguments = packed_arguments(inst);
+  Operand cotangent = r_->constant(runtime_.nothing());
+  if (tangents_.has_cotangent(inst.type) && activity_.varied[id]) {
+    std::size_t next = 0;
+    cotangent = pack(inst.type, take_cotangent(id), next);
+  } else if (tangents_.has_cotangent(inst.type)) {
+    std::size_t next = 0;
+    cotangent = pack(inst.type, std::vector<Operand>(leaf_count(inst.type)), next);
+  }
+  std::vector<const Type*> types;
+  for (std::size_t i = 0; i < arguments.size(); ++i)
+    types.push_back(halves.active[i] ? tangents_.cotangent(arguments[i].type) : builtin_.nothing);
+  Operand record = in_reverse(extra_of_[id]);
+  Operand result = r_->emit(Op::invoke, {r_->constant(halves.reverse_callee), record, cotangent}, runtime_.types.tuple(types),
+                            reinterpret_cast<std::uintptr_t>(halves.reverse));
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (!halves.active[i] || !tangents_.has_cotangent(arguments[i].type)) continue;
+    std::vector<Operand> leaves;
+    unpack(arguments[i].type, r_->emit(Op::field_at, {result}, types[i], i), leaves);
+    std::size_t next = 0;
+    for (Operand o : arguments[i].operands) {
+      std::size_t count = leaf_count(type_of(o));
+      for (std::size_t k = 0; k < count; ++k) add_cotangent(o, k, leaves[next + k]);
+      next += count;
+    }
+  }
+  return true;
+}
+
+}  // namespace slope::diff

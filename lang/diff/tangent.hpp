@@ -1,0 +1,56 @@
+// Tangent types of the language's types (see diff.hpp for the split into shadow and cotangent), and the flattening of a
+// value's cotangent into its floating-point leaves.
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include "lang/diff/diff.hpp"
+
+namespace slope::diff {
+
+// Answers are cached by type for one derivative; types are immortal, so the cache may outlive it.
+class TangentTypes {
+ public:
+  explicit TangentTypes(Runtime& runtime) : runtime_(runtime), builtin_(runtime.types.builtin()) {}
+
+  // `nothing`'s type when there is none. Null when the type is not concrete enough to tell (Any, unions).
+  const Type* shadow(const Type* t);
+  const Type* cotangent(const Type* t);
+  // What an array of `t` holds in its shadow: a float, a cotangent tuple, a shadow, or Tuple{shadow, cotangent}.
+  const Type* element(const Type* t);
+
+  bool known(const Type* t) { return shadow(t) != nullptr; }
+  bool has_shadow(const Type* t) { const Type* s = shadow(t); return s && s != builtin_.nothing; }
+  bool has_cotangent(const Type* t) { const Type* c = cotangent(t); return c && c != builtin_.nothing; }
+  bool differentiable(const Type* t) { return has_shadow(t) || has_cotangent(t); }
+  bool is_float(const Type* t) const { return t == builtin_.float64 || t == builtin_.float32; }
+
+  // The float leaves of cotangent(t), depth first; empty when it has none. Each with the path of field indices of `t`.
+  struct Leaf {
+    const Type* type;
+    std::vector<std::uint32_t> path;
+  };
+  const std::vector<Leaf>& leaves(const Type* t);
+
+  Runtime& runtime() { return runtime_; }
+
+ private:
+  const Type* compute_shadow(const Type* t);
+  const Type* compute_cotangent(const Type* t);
+  const DataType* mutable_shadow(const DataType* t);
+  Runtime& runtime_;
+  const BuiltinTypes& builtin_;
+  std::unordered_map<const Type*, const Type*> shadows_;
+  std::unordered_map<const Type*, const Type*> cotangents_;
+  std::unordered_map<const Type*, std::vector<Leaf>> leaves_;
+};
+
+// One table a runtime (tangent types of mutable structs are nominal and must be made once).
+TangentTypes& tangent_types(Runtime& runtime);
+
+// Natives over values: Core.zero_shadows(values::Tuple) keeps identity between the values given at once,
+// Core.finish_tangents(values, shadows, cotangents) makes what the user sees.
+void define_tangent_natives(Runtime& runtime);
+
+}  // namespace slope::diff

@@ -1,0 +1,273 @@
+// Shadows and tangents of run-time values: what `gradient` hands to derivative code and what it gives back to the user.
+#include <cstring>
+#include <unordered_map>
+
+#include "lang/diff/tangent.hpp"
+
+namespace slope::diff {
+
+TangentTypes& tangent_types(Runtime& runtime) {
+  if (!runtime.derivative_state) runtime.derivative_state = std::make_shared<TangentTypes>(runtime);
+  return *static_cast<TangentTypes*>(runtime.derivative_state.get());
+}
+
+namespace {
+
+// Makes zero shadows, one an object: what is shared among the values is shared among their shadows.
+class ShadowMaker {
+ public:
+  ShadowMaker(Context& ctx) : ctx_(ctx), runtime_(*ctx.runtime), tangents_(tangent_types(runtime_)), made_(runtime_.heap) {}
+
+  bool shadow(Value v, Value& result) {
+    const Type* type = tangents_.shadow(v.type);
+    if (!type) return ctx_.argument_error("a value of type " + to_string(v.type) + " cannot carry a derivative: its type holds abstract parts");
+    result = runtime_.nothing();
+    if (type == runtime_.types.builtin().nothing) return true;
+    const DataType* d = as_data(v.type);
+    if (d->object_kind == DataType::ObjectKind::array || d->is_mutable) {
+      if (auto known = index_.find(v.object); known != index_.end()) {
+        result = made_.values[known->second];
+        return true;
+      }
+    }
+    if (d->object_kind == DataType::ObjectKind::array) return array(v, as_data(type), result);
+    std::vector<Value> none;
+    Rooted parts(runtime_.heap);
+    for (const Field& field : d->fields) {
+      Value value = load_field(runtime_.heap, v.object, field);
+      Value part;
+      if (!value.defined()) return ctx_.argument_error("a field of a " + to_string(v.type) + " is not assigned: it cannot carry a derivative");
+      if (d->is_mutable ? !element(value, field.type, part) : !shadow(value, part)) return false;
+      parts.values.push_back(part);
+    }
+    if (!d->is_mutable) return runtime_.new_tuple(ctx_, parts.values.data(), parts.values.size(), result);
+    if (!runtime_.new_object(ctx_, as_data(type), parts.values.data(), parts.values.size(), result)) return false;
+    keep(v.object, result);
+    return true;
+  }
+
+  // What mutable memory declared to hold `declared` has in its shadow for `v`: a zero cotangent, a shadow, or both.
+  bool element(Value v, const Type* declared, Value& result) {
+    const Type* type = tangents_.element(declared);
+    if (!tangents_.has_shadow(declared)) return zero(type, result);
+    if (!tangents_.has_cotangent(declared)) return shadow(v, result);
+    Value both[2];
+    if (!shadow(v, both[0]) || !zero(tangents_.cotangent(declared), both[1])) return false;
+    return runtime_.new_tuple(ctx_, both, 2, result);
+  }
+
+  bool zero(const Type* cotangent, Value& result) {
+    const BuiltinTypes& builtin = runtime_.types.builtin();
+    if (cotangent == builtin.float64) {
+      result = runtime_.from_float(0.0);
+    } else if (cotangent == builtin.float32) {
+      result = Value(cotangent, std::int64_t{0});
+    } else if (cotangent == builtin.nothing) {
+      result = runtime_.nothing();
+    } else {
+      Rooted parts(runtime_.heap);
+      for (const Type* part : as_data(cotangent)->params) {
+        Value v;
+        if (!zero(part, v)) return false;
+        parts.values.push_back(v);
+      }
+      return runtime_.new_tuple(ctx_, parts.values.data(), parts.values.size(), result);
+    }
+    return true;
+  }
+
+ private:
+  void keep(Object* object, Value shadow) {
+    index_[object] = made_.values.size();
+    made_.values.push_back(shadow);
+  }
+
+  bool array(Value v, const DataType* type, Value& result) {
+    const ArrayObject* source = static_cast<const ArrayObject*>(v.object);
+    std::vector<std::int64_t> dims;
+    for (int i = 0; i < array_ndims(source); ++i) dims.push_back(source->dims[i]);
+    ArrayObject* made = runtime_.heap.allocate_array(type, dims);
+    if (!made) return ctx_.out_of_memory();
+    result = Value(type, made);
+    keep(v.object, result);
+    const Type* declared = array_element_type(source);
+    const Type* stored = type->params[0];
+    std::uint32_t from = stored_size(declared);
+    std::uint32_t to = stored_size(stored);
+    if (!tangents_.has_shadow(declared)) {  // all zero bits: floats and tuples of floats
+      std::memset(made->data, 0, static_cast<std::size_t>(made->length) * to);
+      return true;
+    }
+    for (std::int64_t i = 0; i < source->length; ++i) {
+      Value value = load_stored(runtime_.heap, source->data + i * from, declared);
+      if (!value.defined()) continue;
+      Value part;
+      if (!element(value, declared, part)) return false;
+      store_value(made->data + i * to, stored, part);
+    }
+    return true;
+  }
+
+  Context& ctx_;
+  Runtime& runtime_;
+  TangentTypes& tangents_;
+  Rooted made_;
+  std::unordered_map<const Object*, std::size_t> index_;
+};
+
+// (shadow, cotangent) of a value → what the user sees: the number, the array, a tuple, a named tuple of the fields, nothing.
+class TangentFinisher {
+ public:
+  explicit TangentFinisher(Context& ctx) : ctx_(ctx), runtime_(*ctx.runtime), tangents_(tangent_types(runtime_)) {}
+
+  bool finish(Value v, Value shadow, Value cotangent, Value& result) {
+    const Type* t = v.type;
+    result = runtime_.nothing();
+    if (!tangents_.differentiable(t)) return true;
+    if (tangents_.is_float(t)) {
+      result = cotangent.type == t ? cotangent : v;
+      if (cotangent.type != t) result.bits = 0;
+      return true;
+    }
+    const DataType* d = as_data(t);
+    if (d->object_kind == DataType::ObjectKind::array) return array(v, shadow, result);
+    Rooted parts(runtime_.heap);
+    std::vector<const Symbol*> names;
+    for (std::size_t i = 0; i < d->fields.size(); ++i) {
+      const Field& field = d->fields[i];
+      Value value = load_field(runtime_.heap, v.object, field);
+      Value field_shadow = runtime_.nothing();
+      Value field_cotangent = runtime_.nothing();
+      if (d->is_mutable) {
+        Value stored = load_field(runtime_.heap, shadow.object, as_data(shadow.type)->fields[i]);
+        split(field.type, stored, field_shadow, field_cotangent);
+      } else {
+        if (as_data(shadow.type)->is_tuple) field_shadow = load_field(runtime_.heap, shadow.object, as_data(shadow.type)->fields[i]);
+        if (as_data(cotangent.type)->is_tuple)
+          field_cotangent = load_field(runtime_.heap, cotangent.object, as_data(cotangent.type)->fields[i]);
+      }
+      Value part;
+      if (!finish(value, field_shadow, field_cotangent, part)) return false;
+      parts.values.push_back(part);
+      names.push_back(field.name);
+    }
+    Value tuple;
+    if (!runtime_.new_tuple(ctx_, parts.values.data(), parts.values.size(), tuple)) return false;
+    if (d->is_tuple) {
+      result = tuple;
+      return true;
+    }
+    return runtime_.new_object(ctx_, runtime_.types.named_tuple(names, tuple.type), parts.values.data(), parts.values.size(), result);
+  }
+
+ private:
+  void split(const Type* declared, Value stored, Value& shadow, Value& cotangent) {
+    if (!tangents_.has_shadow(declared)) {
+      cotangent = stored;
+    } else if (!tangents_.has_cotangent(declared)) {
+      shadow = stored;
+    } else {
+      shadow = load_field(runtime_.heap, stored.object, as_data(stored.type)->fields[0]);
+      cotangent = load_field(runtime_.heap, stored.object, as_data(stored.type)->fields[1]);
+    }
+  }
+
+  bool array(Value v, Value shadow, Value& result) {
+    const ArrayObject* source = static_cast<const ArrayObject*>(v.object);
+    const Type* declared = array_element_type(source);
+    if (tangents_.is_float(declared)) {  // the shadow is the gradient
+      result = shadow;
+      return true;
+    }
+    std::vector<std::int64_t> dims;
+    for (int i = 0; i < array_ndims(source); ++i) dims.push_back(source->dims[i]);
+    Rooted parts(runtime_.heap);
+    const ArrayObject* shadows = static_cast<const ArrayObject*>(shadow.object);
+    const Type* stored = array_element_type(shadows);
+    const Type* element = nullptr;
+    for (std::int64_t i = 0; i < source->length; ++i) {
+      Value value = load_stored(runtime_.heap, source->data + i * stored_size(declared), declared);
+      Value element_shadow = runtime_.nothing();
+      Value element_cotangent = runtime_.nothing();
+      split(declared, load_stored(runtime_.heap, shadows->data + i * stored_size(stored), stored), element_shadow, element_cotangent);
+      Value part;
+      if (!finish(value, element_shadow, element_cotangent, part)) return false;
+      parts.values.push_back(part);
+      if (!element) element = part.type;
+      if (element != part.type) element = runtime_.types.builtin().any;
+    }
+    ArrayObject* made = runtime_.heap.allocate_array(
+        runtime_.types.array_of(element ? element : runtime_.types.builtin().any, static_cast<std::int64_t>(dims.size())), dims);
+    if (!made) return ctx_.out_of_memory();
+    element = array_element_type(made);
+    for (std::int64_t i = 0; i < source->length; ++i)
+      store_value(made->data + i * stored_size(element), element, parts.values[static_cast<std::size_t>(i)]);
+    result = Value(made->type, made);
+    return true;
+  }
+
+  Context& ctx_;
+  Runtime& runtime_;
+  TangentTypes& tangents_;
+};
+
+bool check_tuple(Context& ctx, const char* name, const Value& v) {
+  const DataType* d = as_data(v.type);
+  if (d && d->is_tuple) return true;
+  return ctx.type_error(name, ctx.runtime->types.builtin().tuple_any, v);
+}
+
+Value tuple_part(Context& ctx, Value tuple, std::size_t i) {
+  return load_field(ctx.runtime->heap, tuple.object, as_data(tuple.type)->fields[i]);
+}
+
+// zero_shadows(values::Tuple) → Tuple, shared objects with shared shadows.
+bool zero_shadows(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count != 1) return ctx.argument_error("zero_shadows takes one tuple");
+  if (!check_tuple(ctx, "zero_shadows", args[0])) return false;
+  ShadowMaker maker(ctx);
+  Rooted parts(ctx.runtime->heap);
+  for (std::size_t i = 0; i < as_data(args[0].type)->fields.size(); ++i) {
+    Value part;
+    if (!maker.shadow(tuple_part(ctx, args[0], i), part)) return false;
+    parts.values.push_back(part);
+  }
+  return ctx.runtime->new_tuple(ctx, parts.values.data(), parts.values.size(), result);
+}
+
+// finish_tangents(values::Tuple, shadows::Tuple, cotangents::Tuple) → Tuple
+bool finish_tangents(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count != 3) return ctx.argument_error("finish_tangents takes three tuples");
+  for (std::size_t i = 0; i < 3; ++i)
+    if (!check_tuple(ctx, "finish_tangents", args[i])) return false;
+  TangentFinisher finisher(ctx);
+  Rooted parts(ctx.runtime->heap);
+  for (std::size_t i = 0; i < as_data(args[0].type)->fields.size(); ++i) {
+    Value part;
+    if (!finisher.finish(tuple_part(ctx, args[0], i), tuple_part(ctx, args[1], i), tuple_part(ctx, args[2], i), part)) return false;
+    parts.values.push_back(part);
+  }
+  return ctx.runtime->new_tuple(ctx, parts.values.data(), parts.values.size(), result);
+}
+
+// zero_cotangent(value): zeros in the shape of its numbers.
+bool zero_cotangent(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count != 1) return ctx.argument_error("zero_cotangent takes one value");
+  const Type* type = tangent_types(*ctx.runtime).cotangent(args[0].type);
+  if (!type) return ctx.argument_error("a value of type " + to_string(args[0].type) + " cannot carry a derivative");
+  return ShadowMaker(ctx).zero(type, result);
+}
+
+const NativeInfo tangent_natives[] = {
+    {"zero_shadows", zero_shadows, effect_throws | effect_allocates | effect_reads, nullptr},
+    {"finish_tangents", finish_tangents, effect_throws | effect_allocates | effect_reads, nullptr},
+    {"zero_cotangent", zero_cotangent, effect_throws | effect_allocates, nullptr},
+};
+
+}  // namespace
+
+void define_tangent_natives(Runtime& runtime) {
+  for (const NativeInfo& native : tangent_natives) runtime.define_native(runtime.core, &native);
+}
+
+}  // namespace slope::diff
