@@ -1,0 +1,95 @@
+#include "lang/support/source.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace slope {
+
+namespace {
+
+bool is_continuation_byte(char c) { return (static_cast<unsigned char>(c) & 0xc0u) == 0x80u; }
+
+std::uint32_t count_code_points(std::string_view text) {
+  return static_cast<std::uint32_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return !is_continuation_byte(c); }));
+}
+
+// An excerpt shows at most this many bytes on either side of the place it points at: generated one-line files exist.
+constexpr std::size_t excerpt_reach = 100;
+
+}  // namespace
+
+SourceFile::SourceFile(std::string name, std::string text) : name_(std::move(name)), text_(std::move(text)) {
+  line_starts_.push_back(0);
+  for (std::size_t i = text_.find('\n'); i != std::string::npos; i = text_.find('\n', i + 1)) {
+    line_starts_.push_back(static_cast<std::uint32_t>(i + 1));
+  }
+}
+
+LineColumn SourceFile::line_column(std::uint32_t offset) const {
+  offset = std::min<std::uint32_t>(offset, static_cast<std::uint32_t>(text_.size()));
+  const auto after = std::upper_bound(line_starts_.begin(), line_starts_.end(), offset);
+  const std::uint32_t start = *(after - 1);
+  LineColumn where;
+  where.line = static_cast<std::uint32_t>(after - line_starts_.begin());
+  where.column = count_code_points(std::string_view(text_).substr(start, offset - start)) + 1;
+  return where;
+}
+
+std::string_view SourceFile::line(std::uint32_t line_number) const {
+  if (line_number == 0 || line_number > line_starts_.size()) return {};
+  const std::size_t start = line_starts_[line_number - 1];
+  const std::size_t end = line_number < line_starts_.size() ? line_starts_[line_number] - 1 : text_.size();
+  std::string_view found = std::string_view(text_).substr(start, end - start);
+  if (!found.empty() && found.back() == '\r') found.remove_suffix(1);
+  return found;
+}
+
+SourceMap::SourceMap() { files_.emplace_back("<none>", ""); }
+
+FileId SourceMap::add(std::string name, std::string text) {
+  files_.emplace_back(std::move(name), std::move(text));
+  return static_cast<FileId>(files_.size() - 1);
+}
+
+std::string SourceMap::describe(Span span) const {
+  const SourceFile& source = file(span.file);
+  const LineColumn where = source.line_column(span.begin);
+  return source.name() + ":" + std::to_string(where.line) + ":" + std::to_string(where.column);
+}
+
+std::uint32_t SourceMap::line_of(Span span) const { return file(span.file).line_column(span.begin).line; }
+
+std::string SourceMap::excerpt(Span span) const {
+  const SourceFile& source = file(span.file);
+  const LineColumn where = source.line_column(span.begin);
+  std::string_view line = source.line(where.line);
+  const std::size_t line_start = static_cast<std::size_t>(
+      line.empty() ? std::min<std::size_t>(span.begin, source.text().size()) : line.data() - source.text().data());
+  std::size_t begin = std::min<std::size_t>(span.begin - std::min<std::size_t>(span.begin, line_start), line.size());
+  std::size_t end = std::clamp<std::size_t>(span.end > line_start ? span.end - line_start : 0, begin, line.size());
+
+  if (line.size() > 2 * excerpt_reach) {
+    std::size_t first = begin > excerpt_reach ? begin - excerpt_reach : 0;
+    while (first > 0 && is_continuation_byte(line[first])) --first;
+    std::size_t last = std::min(line.size(), begin + excerpt_reach);
+    while (last < line.size() && is_continuation_byte(line[last])) ++last;
+    line = line.substr(first, last - first);
+    begin -= first;
+    end = std::clamp<std::size_t>(end - first, begin, line.size());
+  }
+
+  std::string shown;
+  std::string marks;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    const bool control = static_cast<unsigned char>(c) < 0x20 && c != '\t';
+    shown += control ? ' ' : c;
+    if (i < begin && !is_continuation_byte(c)) marks += c == '\t' ? '\t' : ' ';
+  }
+  const std::uint32_t width = std::max<std::uint32_t>(1, count_code_points(line.substr(begin, end - begin)));
+  marks.append(width, '^');
+  return shown + "\n" + marks + "\n";
+}
+
+}  // namespace slope

@@ -1,0 +1,230 @@
+#include "lang/syntax/ast.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace slope::syntax {
+
+bool is_leaf(Head head) { return head <= Head::value; }
+
+std::string_view head_name(Head head) {
+  switch (head) {
+    case Head::none:
+      return "none";
+    case Head::identifier:
+      return "identifier";
+    case Head::integer:
+      return "integer";
+    case Head::floating:
+      return "floating";
+    case Head::float32:
+      return "float32";
+    case Head::character:
+      return "character";
+    case Head::boolean:
+      return "boolean";
+    case Head::nothing:
+      return "nothing";
+    case Head::value:
+      return "value";
+    case Head::string:
+    case Head::interpolated:
+      return "string";
+    case Head::quote_symbol:
+    case Head::quote:
+      return "quote";
+    case Head::call:
+    case Head::dot_call:
+      return "call";
+    case Head::macrocall:
+      return "macrocall";
+    case Head::parameters:
+      return "parameters";
+    case Head::kw:
+      return "kw";
+    case Head::splat:
+      return "...";
+    case Head::comparison:
+      return "comparison";
+    case Head::and_and:
+      return "&&";
+    case Head::or_or:
+      return "||";
+    case Head::ref:
+    case Head::typed_vect_ref:
+      return "ref";
+    case Head::dot:
+    case Head::dot_path:
+      return ".";
+    case Head::adjoint:
+      return "'";
+    case Head::type_assert:
+      return "::";
+    case Head::subtype:
+      return "<:";
+    case Head::supertype:
+      return ">:";
+    case Head::curly:
+      return "curly";
+    case Head::where:
+      return "where";
+    case Head::pair_colon:
+    case Head::import_list:
+      return ":";
+    case Head::assign:
+      return "=";
+    case Head::dot_assign:
+      return ".=";
+    case Head::op_assign:
+      return "op=";
+    case Head::dot_op_assign:
+      return ".op=";
+    case Head::tuple:
+      return "tuple";
+    case Head::vect:
+      return "vect";
+    case Head::hcat:
+      return "hcat";
+    case Head::vcat:
+      return "vcat";
+    case Head::row:
+      return "row";
+    case Head::typed_hcat:
+      return "typed_hcat";
+    case Head::typed_vcat:
+      return "typed_vcat";
+    case Head::generator:
+      return "generator";
+    case Head::filter:
+      return "filter";
+    case Head::flatten:
+      return "flatten";
+    case Head::comprehension:
+      return "comprehension";
+    case Head::typed_comprehension:
+      return "typed_comprehension";
+    case Head::braces:
+      return "braces";
+    case Head::block:
+      return "block";
+    case Head::if_:
+      return "if";
+    case Head::while_:
+      return "while";
+    case Head::for_:
+      return "for";
+    case Head::break_:
+      return "break";
+    case Head::continue_:
+      return "continue";
+    case Head::return_:
+      return "return";
+    case Head::let_:
+      return "let";
+    case Head::try_:
+      return "try";
+    case Head::function:
+      return "function";
+    case Head::arrow:
+      return "->";
+    case Head::do_:
+      return "do";
+    case Head::struct_:
+      return "struct";
+    case Head::abstract_:
+      return "abstract";
+    case Head::primitive_:
+      return "primitive";
+    case Head::macro_:
+      return "macro";
+    case Head::module_:
+      return "module";
+    case Head::const_:
+      return "const";
+    case Head::global_:
+      return "global";
+    case Head::local_:
+      return "local";
+    case Head::using_:
+      return "using";
+    case Head::import_:
+      return "import";
+    case Head::export_:
+      return "export";
+    case Head::interpolate:
+      return "$";
+    case Head::toplevel:
+      return "toplevel";
+    case Head::error:
+      return "error";
+  }
+  return "unknown";
+}
+
+Ast::Ast() { nodes_.emplace_back(); }
+
+NodeId Ast::leaf(Head head, Span span) {
+  const auto id = static_cast<NodeId>(nodes_.size());
+  Node& made = nodes_.emplace_back();
+  made.head = head;
+  made.span = span;
+  return id;
+}
+
+NodeId Ast::identifier(std::string_view spelling, Span span) {
+  const NameId name = intern(spelling);
+  const NodeId id = leaf(Head::identifier, span);
+  nodes_[id].name = name;
+  return id;
+}
+
+NodeId Ast::make(Head head, Span span, std::span<const NodeId> children, std::uint8_t flag) {
+  const auto first = static_cast<std::uint32_t>(children_.size());
+  std::uint32_t height = 0;
+  // The children given may lie in children_ itself, so room is made before they are read.
+  const bool inside =
+      !children.empty() && children.data() >= children_.data() && children.data() < children_.data() + children_.size();
+  const std::size_t offset = inside ? static_cast<std::size_t>(children.data() - children_.data()) : 0;
+  children_.resize(first + children.size());
+  const NodeId* from = inside ? children_.data() + offset : children.data();
+  for (std::size_t i = 0; i < children.size(); ++i) {
+    children_[first + i] = from[i];
+    height = std::max<std::uint32_t>(height, nodes_[from[i]].height);
+  }
+  const auto id = static_cast<NodeId>(nodes_.size());
+  Node& made = nodes_.emplace_back();
+  made.head = head;
+  made.flag = flag;
+  made.span = span;
+  made.height =
+      static_cast<std::uint16_t>(std::min<std::uint32_t>(height + 1, std::numeric_limits<std::uint16_t>::max()));
+  made.children.first = first;
+  made.children.count = static_cast<std::uint32_t>(children.size());
+  return id;
+}
+
+NodeId Ast::string_leaf(std::string text, Span span) {
+  const auto index = static_cast<std::uint32_t>(texts_.size());
+  texts_.push_back(std::move(text));
+  const NodeId id = leaf(Head::string, span);
+  nodes_[id].text = index;
+  return id;
+}
+
+std::span<const NodeId> Ast::children(NodeId id) const {
+  const Node& parent = nodes_[id];
+  if (is_leaf(parent.head)) return {};
+  return {children_.data() + parent.children.first, parent.children.count};
+}
+
+NameId Ast::intern(std::string_view spelling) {
+  const auto found = name_ids_.find(spelling);
+  if (found != name_ids_.end()) return found->second;
+  const auto id = static_cast<NameId>(names_.size());
+  names_.emplace_back(spelling);
+  name_ids_.emplace(names_.back(), id);
+  return id;
+}
+
+}  // namespace slope::syntax

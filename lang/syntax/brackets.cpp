@@ -1,0 +1,260 @@
+// Parentheses (grouping, tuples, blocks), square brackets (vectors, matrices, comprehensions, indices) and generators.
+//
+// In square brackets white space separates the elements of a row and a line break or `;` the rows, until a comma shows
+// that it is a plain list; from then on line breaks are space.
+#include "lang/syntax/expression.hpp"
+
+namespace slope::syntax::grammar {
+
+namespace {
+
+Mode paren_mode(const State& state) {
+  Mode mode;
+  mode.newline_is_space = true;
+  mode.end_is_name = state.mode.end_is_name;
+  return mode;
+}
+
+// After `(a;` where no comma came: (a; b) is a block, but (a; b, c) a tuple with named parts.
+NodeId parse_after_semicolon(State& state, Iterator& it, Iterator paren, std::size_t mark, bool is_tuple) {
+  const std::size_t named = state.operands.size();
+  const Iterator semicolon = it;
+  while (it->kind == TokenKind::semicolon) ++it;
+  if (is_tuple && it - semicolon > 1) state.refuse(semicolon + 1, "a tuple has at most one `;`");
+  bool is_block = !is_tuple;
+  while (it->kind != TokenKind::right_paren) {
+    state.push(require(state, it, parse_expression(state, it), "an expression or `)`"));
+    if (it->kind == TokenKind::comma && (is_tuple || state.operands.size() == named + 1)) {
+      is_tuple = true;
+      is_block = false;
+      ++it;
+    } else if (it->kind == TokenKind::semicolon && is_block) {
+      while (it->kind == TokenKind::semicolon) ++it;
+    } else {
+      break;
+    }
+  }
+  if (it->kind != TokenKind::right_paren)
+    state.fail_to_close(it, paren, is_block ? "`;` or `)" : "`,` or `)", "parenthesis");
+  const Iterator close = it++;
+  if (is_block) return state.reduce(Head::block, paren, it, mark);
+  for (std::size_t i = named; i < state.operands.size(); ++i) {
+    state.operands[i] = to_keyword_argument(state, state.operands[i]);
+  }
+  const NodeId parameters = state.reduce(Head::parameters, semicolon, close, named);
+  state.operands.insert(state.operands.begin() + static_cast<std::ptrdiff_t>(mark), parameters);
+  return state.reduce(Head::tuple, paren, it, mark);
+}
+
+// The elements in square brackets, as children on the operand stack from `mark`.
+struct Bracketed {
+  Head head = Head::vect;  // vect, hcat, vcat or comprehension
+  std::size_t mark = 0;
+};
+
+void close_bracket(State& state, Iterator& it, Iterator open, const char* closers) {
+  if (it->kind != TokenKind::right_bracket) state.fail_to_close(it, open, closers, "bracket");
+  ++it;
+}
+
+// After the first element, at a comma.
+void parse_list_rest(State& state, Iterator& it, Iterator open) {
+  state.mode.newline_is_space = true;
+  while (it->kind == TokenKind::comma) {
+    ++it;
+    if (it->kind == TokenKind::right_bracket) break;
+    state.push(require(state, it, parse_expression(state, it), "an element or `]`"));
+  }
+  if (it->kind == TokenKind::semicolon && (it + 1)->kind != TokenKind::right_bracket) {
+    state.refuse(it, "a list with commas has no rows", "separate the elements of a row with spaces: `[1 2; 3 4]`");
+  }
+  if (it->kind == TokenKind::semicolon) ++it;
+  close_bracket(state, it, open, "`,` or `]");
+}
+
+// After the first element, where neither comma, `for` nor `]` follows.
+Head parse_rows(State& state, Iterator& it, Iterator open, std::size_t mark) {
+  std::size_t row_mark = mark;
+  Iterator row_begin = it - 1;
+  bool several_rows = false;
+  const auto end_row = [&] {
+    if (state.operands.size() - row_mark > 1) {
+      const NodeId row = state.reduce(Head::row, row_begin, it, row_mark);
+      state.push(row);
+    }
+  };
+  while (true) {
+    if (it->kind == TokenKind::right_bracket && !it->newline_before()) break;
+    if (it->kind == TokenKind::comma) {
+      state.refuse(it, "a comma may not stand in a matrix", "separate elements with spaces and rows with `;`");
+    }
+    if (it->kind == TokenKind::semicolon && (it + 1)->kind == TokenKind::semicolon) {
+      state.refuse(it, "`;;` (arrays of more than two dimensions) is not part of Slope", "use `reshape` or `cat`");
+    }
+    if (it->kind == TokenKind::semicolon || it->newline_before()) {
+      end_row();
+      several_rows = true;
+      if (it->kind == TokenKind::semicolon) ++it;
+      if (it->kind == TokenKind::right_bracket) break;
+      row_mark = state.operands.size();
+      row_begin = it;
+    } else if (state.adjacent(it)) {
+      state.fail_to_close(it, open, "a space, `;` or `]", "bracket");
+    }
+    const NodeId element = parse_expression(state, it);
+    if (element == no_node) state.fail_to_close(it, open, "an element or `]", "bracket");
+    state.push(element);
+  }
+  if (several_rows && row_mark < state.operands.size()) end_row();
+  close_bracket(state, it, open, "`]");
+  return several_rows ? Head::vcat : Head::hcat;
+}
+
+// From `[` to `]`.
+Bracketed parse_brackets(State& state, Iterator& it, bool index) {
+  const Iterator open = it++;
+  const bool end_is_name = index || state.mode.end_is_name;
+  ModeGuard guard(state, Mode{});
+  state.mode.space_sensitive = true;
+  state.mode.in_brackets = true;
+  state.mode.end_is_name = end_is_name;
+  const OpenerGuard opener(state, open);
+  Bracketed result;
+  result.mark = state.operands.size();
+  if (it->kind == TokenKind::right_bracket) {
+    ++it;
+    return result;
+  }
+  const Iterator first = it;
+  state.push(require(state, it, parse_expression(state, it), "an element or `]`"));
+  if (it->kind == TokenKind::kw_for) {
+    state.mode.newline_is_space = true;
+    const NodeId generator = parse_generator(state, it, first, state.pop());
+    state.push(generator);
+    close_bracket(state, it, open, "`]");
+    result.head = Head::comprehension;
+  } else if (it->kind == TokenKind::right_bracket) {
+    ++it;
+  } else if (it->kind == TokenKind::comma) {
+    parse_list_rest(state, it, open);
+  } else {
+    result.head = parse_rows(state, it, open, result.mark);
+  }
+  return result;
+}
+
+}  // namespace
+
+NodeId parse_parenthesised(State& state, Iterator& it) {
+  const Iterator paren = it++;
+  ModeGuard guard(state, paren_mode(state));
+  const OpenerGuard opener(state, paren);
+  const std::size_t mark = state.operands.size();
+  if (it->kind == TokenKind::right_paren) {
+    ++it;
+    return state.reduce(Head::tuple, paren, it, mark);
+  }
+  if (it->kind == TokenKind::semicolon) return parse_after_semicolon(state, it, paren, mark, true);
+  if (at_parenthesised_operator(state, paren) && it->kind != TokenKind::arrow && it->kind != TokenKind::assign) {
+    const Iterator op = it;
+    it += 2;
+    const NodeId name = state.operator_leaf(op);
+    return op->dotted() ? state.make(Head::dot, op, op + 1, {name}) : name;
+  }
+  const Iterator first = it;
+  const NodeId element = require(state, it, parse_expression(state, it), "an expression or `)`");
+  if (it->kind == TokenKind::right_paren) {
+    ++it;
+    return element;
+  }
+  if (at_generator(state, it)) {
+    const NodeId generator = parse_generator(state, it, first, element);
+    if (it->kind != TokenKind::right_paren) state.fail_to_close(it, paren, ")", "parenthesis");
+    ++it;
+    return generator;
+  }
+  state.push(element);
+  if (it->kind == TokenKind::semicolon) return parse_after_semicolon(state, it, paren, mark, false);
+  if (it->kind != TokenKind::comma) state.fail_to_close(it, paren, "`,` or `)", "parenthesis");
+  while (it->kind == TokenKind::comma) {
+    ++it;
+    if (it->kind == TokenKind::right_paren || it->kind == TokenKind::semicolon) break;
+    state.push(require(state, it, parse_expression(state, it), "an expression or `)`"));
+  }
+  if (it->kind == TokenKind::semicolon) return parse_after_semicolon(state, it, paren, mark, true);
+  if (it->kind != TokenKind::right_paren) state.fail_to_close(it, paren, "`,` or `)", "tuple");
+  ++it;
+  return state.reduce(Head::tuple, paren, it, mark);
+}
+
+NodeId parse_bracketed(State& state, Iterator& it) {
+  const Iterator from = it;
+  const Bracketed found = parse_brackets(state, it, false);
+  return state.reduce(found.head, from, it, found.mark);
+}
+
+NodeId parse_indexed(State& state, Iterator& it, Iterator from, NodeId base) {
+  const std::size_t mark = state.operands.size();
+  state.push(base);
+  const Bracketed found = parse_brackets(state, it, true);
+  Head head = Head::ref;
+  if (found.head == Head::hcat) head = Head::typed_hcat;
+  if (found.head == Head::vcat) head = Head::typed_vcat;
+  if (found.head == Head::comprehension) head = Head::typed_comprehension;
+  if (head == Head::ref) {
+    for (std::size_t i = mark + 1; i < state.operands.size(); ++i) {
+      state.operands[i] = to_keyword_argument(state, state.operands[i]);
+    }
+  }
+  return state.reduce(head, from, it, mark);
+}
+
+bool at_generator(const State& state, Iterator it) {
+  return it->kind == TokenKind::kw_for && (state.continues(it) || state.mode.newline_is_space);
+}
+
+// i in r, i = r, i ∈ r, (i, j) in r
+NodeId parse_iteration(State& state, Iterator& it) {
+  const Iterator from = it;
+  if (it->kind == TokenKind::identifier && it->payload == state.words.outer &&
+      (it + 1)->kind == TokenKind::identifier) {
+    state.refuse(it, "`outer` is not part of Slope", "assign the outer variable in the loop's body");
+  }
+  const NodeId variable = require(state, it, parse_infix(state, it, Precedence::pipe_left), "a loop variable");
+  const bool is_in = it->kind == TokenKind::assign ||
+                     (it->kind == TokenKind::op && (it->payload == op_in || it->payload == op_element_of));
+  if (!is_in || it->dotted()) state.fail(it, "`in` or `=` after the loop variable", "a loop is written `for i in 1:n`");
+  ++it;
+  const NodeId range = require(state, it, parse_infix(state, it, Precedence::pipe_left), "what to loop over");
+  return state.make(Head::assign, from, it, {variable, range});
+}
+
+// `element for i in r, j in s if c for …`; at the first `for`. A second `for` nests: its loops run inside the first's.
+NodeId parse_generator(State& state, Iterator& it, Iterator from, NodeId element) {
+  const NestingGuard nesting(state, it);
+  ++it;
+  const Iterator header = it;
+  const std::size_t mark = state.operands.size();
+  state.push(no_node);  // room for the element or the filter's condition
+  state.push(parse_iteration(state, it));
+  while (it->kind == TokenKind::comma) {
+    ++it;
+    state.push(parse_iteration(state, it));
+  }
+  if (it->kind == TokenKind::kw_if) {
+    ++it;
+    state.operands[mark] = require(state, it, parse_infix(state, it, Precedence::pair), "a condition after `if`");
+    const NodeId filter = state.reduce(Head::filter, header, it, mark);
+    state.push(no_node);
+    state.push(filter);
+  }
+  if (it->kind == TokenKind::kw_for) {
+    state.operands[mark] = parse_generator(state, it, from, element);
+    const NodeId outer = state.reduce(Head::generator, from, it, mark);
+    return state.make(Head::flatten, from, it, {outer});
+  }
+  state.operands[mark] = element;
+  return state.reduce(Head::generator, from, it, mark);
+}
+
+}  // namespace slope::syntax::grammar

@@ -1,0 +1,180 @@
+#include "lang/syntax/operators.hpp"
+
+#include <utf8proc.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+namespace slope::syntax {
+
+namespace {
+
+using P = Precedence;
+
+// Ids are positions. The first rows are named in the header. ASCII rows that begin alike stand longest first within
+// the buckets that match_ascii_operator builds, whatever their order here.
+constexpr OperatorInfo ascii_operators[] = {
+    {"+", P::plus, true, true, true},
+    {"-", P::plus, true, true, true},
+    {"*", P::times, false, true, true},
+    {"!", P::none, true, false},
+    {":", P::colon},
+    {"=", P::assignment},
+    {"?", P::conditional},
+    {"=>", P::pair},
+    {"||", P::lazy_or},
+    {"&&", P::lazy_and},
+    {"<:", P::comparison, true},
+    {">:", P::comparison, true},
+    {"in", P::comparison},
+    {"isa", P::comparison},
+    {"~", P::assignment, true},
+    {"&", P::times, false, true, true},
+    {"∈", P::comparison},
+    {"-->", P::arrow},
+    {"<", P::comparison},
+    {">", P::comparison},
+    {"<=", P::comparison},
+    {">=", P::comparison},
+    {"==", P::comparison},
+    {"===", P::comparison},
+    {"!=", P::comparison},
+    {"!==", P::comparison},
+    {"<|", P::pipe_left},
+    {"|>", P::pipe_right},
+    {"..", P::colon},
+    {"|", P::plus, false, true, true},
+    {"++", P::plus},
+    {"/", P::times, false, true, true},
+    {"%", P::times, false, true, true},
+    {"\\", P::times, false, true, true},
+    {"//", P::rational, false, true, true},
+    {"<<", P::shift, false, true, true},
+    {">>", P::shift, false, true, true},
+    {">>>", P::shift, false, true, true},
+    {"^", P::power, false, true, true},
+};
+constexpr std::size_t ascii_count = std::size(ascii_operators);
+
+struct UnicodeGroup {
+  std::u32string_view characters;
+  OperatorInfo info;  // without spelling
+};
+
+constexpr UnicodeGroup unicode_groups[] = {
+    {U"÷⊻", {{}, P::none, false, true, true}},  // precedence set below
+    {U"←→↔↚↛↞↠↢↣↦↤↮⇎⇍⇏⇐⇒⇔⇴⇶⇷⇸⇹⇺⇻⇼⇽⇾⇿⟵⟶⟷⟹⟺⟻⟼⟽⟾⟿⤀⤁⤂⤃⤄⤅⤆⤇⤌⤍⤎⤏⤐⤑⤔⤕⤖⤗⤘⤝⤞⤟⤠⥄⥅⥆⥇⥈⥊⥋⥎⥐⥒⥓⥖⥗⥚⥛⥞⥟⥢⥤⥦⥧⥨⥩⥪⥫⥬⥭⥰⧴⬱⬰⬲⬳⬴⬵⬶⬷⬸⬹⬺⬻⬼⬽⬾⬿⭀⭁⭂⭃⭄"
+     U"⭇⭈⭉⭊⭋⭌￩￫⇜⇝↜↝↩↪↫↬↼↽⇀⇁⇄⇆⇇⇉⇋⇌⇚⇛⇠⇢",
+     {{}, P::arrow}},
+    {U"≡≠≢≤≥∉∋∌⊆⊈⊂⊄⊊∝∊∍∥∦∷∺∻∽∾≁≃≂≄≅≆≇≈≉≊≋≌≍≎≐≑≒≓≖≗≘≙≚≛≜≝≞≟≣≦≧≨≩≪≫≬≭≮≯≰≱≲≳≴≵≶≷≸≹≺≻≼≽≾≿⊀⊁⊃⊅⊇⊉⊋⊏⊐⊑⊒⊜⊩⊬⊮⊰⊱⊲⊳⊴⊵⊶⊷⋍⋐⋑⋕⋖⋗⋘⋙⋚⋛⋜"
+     U"⋝⋞⋟⋠⋡⋢⋣⋤⋥⋦⋧⋨⋩⋪⋫⋬⋭⋲⋳⋴⋵⋶⋷⋸⋹⋺⋻⋼⋽⋾⋿⟈⟉⟒⦷⧀⧁⧡⧣⧤⧥⩦⩧⩪⩫⩬⩭⩮⩯⩰⩱⩲⩳⩵⩶⩷⩸⩹⩺⩻⩼⩽⩾⩿⪀⪁⪂⪃⪄⪅⪆⪇⪈⪉⪊⪋⪌⪍⪎⪏⪐⪑⪒⪓⪔⪕⪖⪗⪘⪙⪚⪛⪜⪝⪞⪟⪠⪡⪢⪣⪤⪥⪦⪧⪨⪩⪪⪫⪬⪭⪮⪯"
+     U"⪰⪱⪲⪳⪴⪵⪶⪷⪸⪹⪺⪻⪼⪽⪾⪿⫀⫁⫂⫃⫄⫅⫆⫇⫈⫉⫊⫋⫌⫍⫎⫏⫐⫑⫒⫓⫔⫕⫖⫗⫘⫙⫷⫸⫹⫺⊢⊣⟂",
+     {{}, P::comparison}},
+    {U"…⁝⋮⋱⋰⋯", {{}, P::colon}},
+    {U"⊕⊖⊞⊟∪∨⊔∓∔∸≏⊎⊽⋎⋓⧺⧻⨈⨢⨣⨤⨥⨦⨧⨨⨩⨪⨫⨬⨭⨮⨹⨺⩁⩂⩅⩊⩌⩏⩐⩒⩔⩖⩗⩛⩝⩡⩢⩣¦", {{}, P::plus}},
+    {U"±", {{}, P::plus, true}},
+    {U"·⋅∘×∩∧⊗⊘⊙⊚⊛⊠⊡⊓∗∙∤⅋≀⊼⋄⋆⋇⋉⋊⋋⋌⋏⋒⟑⦸⦼⦾⦿⧶⧷⨇⨰⨱⨲⨳⨴⨵⨶⨷⨸⨻⨼⨽⩀⩃⩄⩋⩍⩎⩑⩓⩕⩘⩚⩜⩞⩟⩠⫛⊍▷⨝⟕⟖⟗", {{}, P::times}},
+    {U"↑↓⇵⟰⟱⤈⤉⤊⤋⤒⤓⥉⥌⥍⥏⥑⥔⥕⥘⥙⥜⥝⥠⥡⥣⥥⥮⥯￪￬", {{}, P::power}},
+    {U"√∛∜¬", {{}, P::none, true, false}},
+};
+
+struct Table {
+  std::vector<OperatorInfo> rows;
+  std::vector<std::pair<char32_t, OperatorId>> by_code_point;  // sorted
+  std::array<std::vector<OperatorId>, 128> by_first_byte;      // longest first
+  std::vector<std::array<char, 4>> spellings;                  // what the unicode rows' spellings view
+
+  Table() {
+    rows.assign(std::begin(ascii_operators), std::end(ascii_operators));
+    by_code_point.emplace_back(U'∈', op_element_of);
+    std::size_t count = 0;
+    for (const UnicodeGroup& group : unicode_groups) count += group.characters.size();
+    spellings.reserve(count);
+    for (const UnicodeGroup& group : unicode_groups) {
+      for (const char32_t c : group.characters) {
+        OperatorInfo info = group.info;
+        if (c == U'÷') info.precedence = P::times;
+        if (c == U'⊻') info.precedence = P::plus;
+        if (c == U'⋆') info.unary = true;
+        if (c == U'∓') info.unary = true;
+        auto& bytes = spellings.emplace_back();
+        const auto length =
+            utf8proc_encode_char(static_cast<utf8proc_int32_t>(c), reinterpret_cast<utf8proc_uint8_t*>(bytes.data()));
+        info.spelling = std::string_view(bytes.data(), static_cast<std::size_t>(length));
+        by_code_point.emplace_back(c, static_cast<OperatorId>(rows.size()));
+        rows.push_back(info);
+      }
+    }
+    std::sort(by_code_point.begin(), by_code_point.end());
+    for (OperatorId id = 0; id < ascii_count; ++id) {
+      const char first = rows[id].spelling[0];
+      if (id == op_in || id == op_isa || id == op_element_of) continue;
+      by_first_byte[static_cast<unsigned char>(first)].push_back(id);
+    }
+    for (auto& bucket : by_first_byte) {
+      std::sort(bucket.begin(), bucket.end(),
+                [this](OperatorId a, OperatorId b) { return rows[a].spelling.size() > rows[b].spelling.size(); });
+    }
+  }
+};
+
+const Table& table() {
+  static const Table made;
+  return made;
+}
+
+}  // namespace
+
+const OperatorInfo& operator_info(OperatorId id) { return table().rows[id]; }
+
+std::optional<OperatorId> find_unicode_operator(char32_t code_point) {
+  const auto& sorted = table().by_code_point;
+  const auto at = std::lower_bound(sorted.begin(), sorted.end(), std::pair(code_point, OperatorId{0}));
+  if (at == sorted.end() || at->first != code_point) return std::nullopt;
+  return at->second;
+}
+
+OperatorMatch match_ascii_operator(std::string_view text) {
+  if (text.empty() || static_cast<unsigned char>(text[0]) >= 128) return {};
+  for (const OperatorId id : table().by_first_byte[static_cast<unsigned char>(text[0])]) {
+    const std::string_view spelling = table().rows[id].spelling;
+    if (text.substr(0, spelling.size()) == spelling) return {id, static_cast<std::uint32_t>(spelling.size())};
+  }
+  return {};
+}
+
+std::optional<OperatorId> find_operator(std::string_view spelling) {
+  if (spelling.empty()) return std::nullopt;
+  if (spelling == operator_info(op_in).spelling) return op_in;
+  if (spelling == operator_info(op_isa).spelling) return op_isa;
+  if (static_cast<unsigned char>(spelling[0]) < 128) {
+    const OperatorMatch match = match_ascii_operator(spelling);
+    if (match.length == 0 || match.length != spelling.size()) return std::nullopt;
+    return match.id;
+  }
+  utf8proc_int32_t code_point = -1;
+  const auto length = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(spelling.data()),
+                                       static_cast<utf8proc_ssize_t>(spelling.size()), &code_point);
+  if (code_point < 0 || static_cast<std::size_t>(length) != spelling.size()) return std::nullopt;
+  return find_unicode_operator(static_cast<char32_t>(code_point));
+}
+
+bool is_right_associative(Precedence precedence) {
+  switch (precedence) {
+    case Precedence::assignment:
+    case Precedence::pair:
+    case Precedence::conditional:
+    case Precedence::arrow:
+    case Precedence::lazy_or:
+    case Precedence::lazy_and:
+    case Precedence::pipe_left:
+    case Precedence::power:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace slope::syntax

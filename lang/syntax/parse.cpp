@@ -1,0 +1,29 @@
+#include "lang/syntax/parse.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "lang/syntax/grammar.hpp"
+#include "lang/syntax/lexer.hpp"
+
+namespace slope::syntax {
+
+ParseResult parse(const SourceMap& sources, FileId file, const ParseOptions& options) {
+  ParseResult result;
+  const std::string_view text = sources.file(file).text();
+  LexResult lexed = lex(text, file, result.ast);
+  const std::size_t lexical_errors = lexed.diagnostics.size() - lexed.unterminated;
+  result.diagnostics = std::move(lexed.diagnostics);
+
+  grammar::State state(text, file, result.ast, lexed.tokens, options.max_nesting, result.diagnostics);
+  if (lexed.unterminated > 0) state.ran_out_already();
+  grammar::Iterator it = state.first();
+  result.ast.root = grammar::run_for_node(grammar::whole_text, state, it);
+  result.incomplete = lexical_errors == 0 && state.only_ran_out();
+
+  std::stable_sort(result.diagnostics.begin(), result.diagnostics.end(),
+                   [](const Diagnostic& a, const Diagnostic& b) { return a.span.begin < b.span.begin; });
+  return result;
+}
+
+}  // namespace slope::syntax

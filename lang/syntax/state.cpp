@@ -1,0 +1,194 @@
+#include "lang/syntax/state.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace slope::syntax::grammar {
+
+namespace {
+
+// A tree this many times higher than the nesting limit comes only from long chains (a - b - c …, a.b.c …), which
+// parse without recursion but would overflow the stack of whoever walks the tree.
+constexpr std::uint32_t height_per_nesting = 4;
+
+// After this many errors the rest is noise.
+constexpr std::size_t max_diagnostics = 1000;
+
+}  // namespace
+
+State::State(std::string_view text, FileId file, Ast& ast, const std::vector<Token>& tokens, std::uint32_t max_nesting,
+             std::vector<Diagnostic>& diagnostics)
+    : ast(ast),
+      text(text),
+      words{ast.intern("abstract"), ast.intern("primitive"), ast.intern("mutable"), ast.intern("type"),
+            ast.intern("outer")},
+      tokens_(tokens),
+      diagnostics_(diagnostics),
+      file_(file),
+      max_nesting_(max_nesting) {
+  operands.reserve(64);
+}
+
+Span State::span(Iterator from, Iterator to) const {
+  const std::uint32_t end = to > from ? (to - 1)->end : from->begin;
+  return {file_, from->begin, std::max(from->begin, end)};
+}
+
+NodeId State::checked(NodeId made, Iterator from) {
+  if (ast.node(made).height > height_per_nesting * max_nesting_) too_deep(from);
+  return made;
+}
+
+NodeId State::make(Head head, Iterator from, Iterator to, std::initializer_list<NodeId> children, std::uint8_t flag) {
+  return checked(ast.make(head, span(from, to), {children.begin(), children.size()}, flag), from);
+}
+
+NodeId State::reduce(Head head, Iterator from, Iterator to, std::size_t mark, std::uint8_t flag) {
+  const NodeId made = ast.make(head, span(from, to), {operands.data() + mark, operands.size() - mark}, flag);
+  operands.resize(mark);
+  return checked(made, from);
+}
+
+NodeId State::name_leaf(NameId name, Iterator at) {
+  const NodeId made = ast.leaf(Head::identifier, {file_, at->begin, at->end});
+  ast.node(made).name = name;
+  return made;
+}
+
+NodeId State::quoted_name(NameId name, Iterator at) {
+  const NodeId made = ast.leaf(Head::quote_symbol, {file_, at->begin, at->end});
+  ast.node(made).name = name;
+  return made;
+}
+
+NodeId State::operator_leaf(Iterator at) {
+  if (at->is_operator()) return name_leaf(operator_info(static_cast<OperatorId>(at->payload)).spelling, at);
+  return name_leaf(text.substr(at->begin, at->end - at->begin), at);
+}
+
+std::string State::operator_text(Iterator at) const {
+  if (!at->is_operator()) return std::string(text.substr(at->begin, at->end - at->begin));
+  std::string spelled = at->dotted() ? "." : "";
+  spelled += operator_info(static_cast<OperatorId>(at->payload)).spelling;
+  if (at->kind == TokenKind::op_assign) spelled += '=';
+  return spelled;
+}
+
+NodeId State::pop() {
+  const NodeId top = operands.back();
+  operands.pop_back();
+  return top;
+}
+
+bool State::is_closing(Iterator at) const {
+  switch (at->kind) {
+    case TokenKind::end_of_input:
+    case TokenKind::right_paren:
+    case TokenKind::right_bracket:
+    case TokenKind::right_brace:
+    case TokenKind::comma:
+    case TokenKind::semicolon:
+    case TokenKind::string_end:
+    case TokenKind::string_text:
+    case TokenKind::string_dollar:
+    case TokenKind::kw_else:
+    case TokenKind::kw_elseif:
+    case TokenKind::kw_catch:
+    case TokenKind::kw_finally:
+      return true;
+    case TokenKind::kw_end:
+      return !mode.end_is_name;
+    default:
+      return false;
+  }
+}
+
+std::uint32_t State::newlines_before(Iterator at) const {
+  const std::uint32_t from = at == first() ? 0 : (at - 1)->end;
+  return static_cast<std::uint32_t>(std::count(text.begin() + from, text.begin() + at->begin, '\n'));
+}
+
+std::uint32_t State::line_of(Iterator at) const {
+  return static_cast<std::uint32_t>(std::count(text.begin(), text.begin() + at->begin, '\n')) + 1;
+}
+
+std::uint32_t State::column_of(Iterator at) const {
+  if (at->begin == 0) return 0;
+  const std::size_t line_break = text.rfind('\n', at->begin - 1);
+  return at->begin - (line_break == std::string_view::npos ? 0 : static_cast<std::uint32_t>(line_break) + 1);
+}
+
+std::string State::describe(Iterator at) const {
+  if (at->kind == TokenKind::end_of_input) return "the end of the text";
+  std::string spelled(text.substr(at->begin, std::min<std::uint32_t>(at->end - at->begin, 40)));
+  if (spelled.find('\n') != std::string::npos) spelled = spelled.substr(0, spelled.find('\n')) + "…";
+  switch (at->kind) {
+    case TokenKind::literal:
+      return ((at->flags & flag_number) != 0 ? "the number `" : "`") + spelled + "`";
+    case TokenKind::string_begin:
+      return "a string";
+    case TokenKind::string_text:
+    case TokenKind::string_end:
+    case TokenKind::string_dollar:
+      return "the end of the interpolation";
+    default:
+      return "`" + spelled + "`";
+  }
+}
+
+void State::fail(Iterator at, std::string expected, std::string help) {
+  throw SyntaxFailure{at, std::move(expected), std::move(help), false, !continues(at)};
+}
+
+void State::refuse(Iterator at, std::string message, std::string help) {
+  throw SyntaxFailure{at, std::move(message), std::move(help), true, false};
+}
+
+void State::complain(Iterator from, Iterator to, std::string message, std::string help) {
+  other_errors_ = true;
+  if (diagnostics_.size() < max_diagnostics) {
+    diagnostics_.push_back({Severity::error, span(from, to), std::move(message), std::move(help)});
+  }
+}
+
+void State::too_deep(Iterator at) {
+  throw SyntaxFailure{at, "this is nested too deeply", "split it into several statements or functions", true, false};
+}
+
+// `what` says what the closer would close: "call", "`function`".
+void State::fail_to_close(Iterator at, Iterator opener, std::string closer, std::string_view what) {
+  const std::string line = std::to_string(line_of(opener));
+  fail(at, "`" + closer + "` to close the " + std::string(what),
+       line_of(opener) == line_of(at)
+           ? ""
+           : "`" + closer + "` missing for the " + std::string(what) + " begun at line " + line);
+}
+
+void State::report(const SyntaxFailure& failure) {
+  const Iterator at = failure.at;
+  const bool at_end = at->kind == TokenKind::end_of_input;
+  // What the lexer could not read it has reported; and of several forms open at the end of the text the innermost
+  // speaks.
+  if (at->kind == TokenKind::invalid && !failure.complete) {
+    other_errors_ = true;
+    return;
+  }
+  if (at_end && !failure.complete) {
+    if (ran_out_) return;
+    ran_out_ = true;
+  } else {
+    other_errors_ = true;
+  }
+  if (diagnostics_.size() >= max_diagnostics) return;
+  std::string message = failure.expected;
+  Span where{file_, at->begin, at->end};
+  if (!failure.complete) {
+    const bool line_end = at_end || failure.at_line_end;
+    message =
+        "expected " + failure.expected + ", found " + (line_end && !at_end ? "the end of the line" : describe(at));
+    if (line_end && at != first()) where.begin = where.end = (at - 1)->end;
+  }
+  diagnostics_.push_back({Severity::error, where, std::move(message), failure.help});
+}
+
+}  // namespace slope::syntax::grammar
