@@ -1,0 +1,211 @@
+// Puts the typed code of callees in the place of calls. Callees are optimised before their callers (inference finishes
+// them first), so what is copied is small already.
+#include <algorithm>
+
+#include "lang/ir/build.hpp"
+#include "lang/ir/passes.hpp"
+#include "lang/opt/opt.hpp"
+
+namespace slope::opt {
+
+using ir::BlockId;
+using ir::Op;
+using ir::Operand;
+
+namespace {
+
+std::size_t live_insts(const ir::Function& function) {
+  std::size_t count = 0;
+  for (const ir::Block& block : function.blocks) count += block.insts.size() + 1;
+  return count;
+}
+
+class Inliner {
+ public:
+  Inliner(Runtime& runtime, ir::Function& function, const OptOptions& options)
+      : runtime_(runtime), function_(function), options_(options) {}
+
+  bool run() {
+    // A function goes into itself as it was before anything was inlined.
+    std::unique_ptr<ir::Function> self;
+    bool any = false;
+    std::size_t size = live_insts(function_);
+    for (BlockId b = 0; b < function_.blocks.size(); ++b) {
+      for (std::size_t i = 0; i < function_.blocks[b].insts.size(); ++i) {
+        std::uint32_t id = function_.blocks[b].insts[i];
+        if (function_.insts[id].op != Op::invoke) continue;
+        const ir::Inst& call = function_.insts[id];
+        if (options_.is_primitive && options_.is_primitive(call)) continue;
+        Specialization& target = *call.aux_as<Specialization>();
+        const ir::Function* body = nullptr;
+        if (&target == options_.self) {
+          if (!self && !any) self = function_.clone();
+          if (depth_of(call, target.method) < options_.self_recursion_depth && self &&
+              live_insts(*self) <= static_cast<std::size_t>(options_.self_recursion_budget))
+            body = self.get();
+        } else {
+          body = options_.callee ? options_.callee(target) : nullptr;
+          if (body && depth_of(call, target.method) > 0) body = nullptr;  // recursion through others
+        }
+        if (!body || !worth_it(target, *body, size)) continue;
+        size += live_insts(*body);
+        inline_at(b, i, *body, target);
+        any = true;
+        break;  // the rest of the block moved to a new block, which comes later
+      }
+    }
+    if (any) ir::simplify_cfg(function_);
+    return any;
+  }
+
+ private:
+  int depth_of(const ir::Inst& call, const Method* method) const {
+    int depth = 0;
+    for (std::uint32_t scope = call.scope; scope < function_.scopes.size(); scope = function_.scopes[scope].parent)
+      if (function_.scopes[scope].method == method && function_.scopes[scope].parent != ~0u) ++depth;
+    return depth;
+  }
+
+  bool worth_it(const Specialization& target, const ir::Function& body, std::size_t size) const {
+    if (target.method->inline_hint < 0 || !body.slots.empty()) return false;
+    for (const ir::Block& block : body.blocks)
+      if (block.handler != ir::no_block) return false;
+    std::size_t cost = live_insts(body);
+    if (cost <= 12) return true;
+    if (size > static_cast<std::size_t>(options_.inline_total)) return false;
+    return target.method->inline_hint > 0 ? cost <= 2000 : cost <= static_cast<std::size_t>(options_.inline_budget);
+  }
+
+  void inline_at(BlockId b, std::size_t position, const ir::Function& body, const Specialization& target) {
+    ir::Builder builder(function_);
+    std::uint32_t id = function_.blocks[b].insts[position];
+    const ir::Inst call = function_.insts[id];
+
+    // Split: what follows the call goes to a new block whose parameter is the result.
+    BlockId rest = builder.new_block();
+    Operand result = builder.add_parameter(rest, call.type);
+    {
+      ir::Block& from = function_.blocks[b];
+      ir::Block& to = function_.blocks[rest];
+      to.insts.assign(from.insts.begin() + static_cast<std::ptrdiff_t>(position) + 1, from.insts.end());
+      to.terminator = from.terminator;
+      to.edges = std::move(from.edges);
+      to.handler = from.handler;
+      from.insts.resize(position);
+      from.terminator = ~0u;
+      from.edges.clear();
+      for (std::uint32_t moved : to.insts) function_.insts[moved].block = rest;
+      if (to.terminator != ~0u) function_.insts[to.terminator].block = rest;
+    }
+
+    // The callee's frames, under the call's.
+    std::uint32_t first_scope = static_cast<std::uint32_t>(function_.scopes.size());
+    for (const ir::InlineScope& scope : body.scopes) {
+      ir::InlineScope copy = scope;
+      if (copy.parent == ~0u) {
+        copy.parent = call.scope;
+        copy.call_site = call.span;
+      } else {
+        copy.parent += first_scope;
+      }
+      function_.scopes.push_back(copy);
+    }
+    if (body.scopes.empty()) function_.scopes.push_back({body.method, call.scope, call.span});
+
+    builder.set_block(b);
+    builder.set_span(call.span);
+    builder.set_scope(call.scope);
+    std::vector<Operand> mapped(body.insts.size());
+    bind_arguments(builder, body, target, call, mapped);
+
+    std::vector<BlockId> block_of(body.blocks.size(), ir::no_block);
+    block_of[0] = b;
+    for (BlockId k = 1; k < body.blocks.size(); ++k) {
+      block_of[k] = builder.new_block();
+      function_.blocks[block_of[k]].handler = function_.blocks[b].handler;
+      function_.blocks[block_of[k]].is_loop_header = body.blocks[k].is_loop_header;
+      for (std::uint32_t parameter : body.blocks[k].parameters)
+        mapped[parameter] = builder.add_parameter(block_of[k], body.insts[parameter].type);
+    }
+    // Two passes: operands may refer to insts of blocks that come later in the list.
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> copied;
+    for (BlockId k = 0; k < body.blocks.size(); ++k) {
+      for (std::uint32_t source : body.blocks[k].insts) {
+        std::uint32_t copy = copy_inst(body, source, block_of[k], first_scope);
+        function_.blocks[block_of[k]].insts.push_back(copy);
+        mapped[source] = Operand::inst(copy);
+        copied.emplace_back(copy, source);
+      }
+    }
+    auto map = [&](Operand o) { return o.is_constant() ? function_.constant(body.constant_value(o)) : mapped[o.index()]; };
+    for (auto [copy, source] : copied) {
+      std::vector<Operand> operands;
+      for (Operand o : body.insts[source].operands) operands.push_back(map(o));
+      function_.insts[copy].operands = std::move(operands);
+    }
+    for (BlockId k = 0; k < body.blocks.size(); ++k) {
+      const ir::Block& block = body.blocks[k];
+      const ir::Inst& terminator = body.insts[block.terminator];
+      std::uint32_t copy = copy_inst(body, block.terminator, block_of[k], first_scope);
+      std::vector<ir::Edge> edges;
+      if (terminator.op == Op::ret) {
+        Operand value = map(terminator.operands[0]);
+        if (!is_subtype(runtime_.types, body.type_of(terminator.operands[0], runtime_.types), call.type)) {
+          // The call was inferred more precisely (from constant arguments) than its code was.
+          builder.set_block(block_of[k]);
+          value = builder.emit(Op::refine, {value}, call.type);
+        }
+        function_.insts[copy].op = Op::jump;
+        edges.push_back({rest, {value}});
+      } else {
+        std::vector<Operand> operands;
+        for (Operand o : terminator.operands) operands.push_back(map(o));
+        function_.insts[copy].operands = std::move(operands);
+        for (const ir::Edge& edge : block.edges) {
+          ir::Edge made{block_of[edge.target], {}};
+          for (Operand o : edge.arguments) made.arguments.push_back(map(o));
+          edges.push_back(std::move(made));
+        }
+      }
+      function_.blocks[block_of[k]].terminator = copy;
+      function_.blocks[block_of[k]].edges = std::move(edges);
+    }
+    std::vector<Operand> replacement(function_.insts.size());
+    replacement[id] = result;
+    ir::replace_all_uses(function_, replacement);
+    function_.insts[id].block = ir::no_block;
+  }
+
+  void bind_arguments(ir::Builder& builder, const ir::Function& body, const Specialization& target, const ir::Inst& call,
+                      std::vector<Operand>& mapped) {
+    const std::vector<std::uint32_t>& parameters = body.blocks[0].parameters;
+    std::size_t fixed = target.method->is_vararg ? target.method->arg_count : parameters.size();
+    for (std::size_t i = 0; i < fixed && i < call.operands.size(); ++i) mapped[parameters[i]] = call.operands[i];
+    if (!target.method->is_vararg) return;
+    std::vector<Operand> rest(call.operands.begin() + static_cast<std::ptrdiff_t>(fixed), call.operands.end());
+    mapped[parameters[fixed]] = builder.emit(Op::tuple, rest, body.insts[parameters[fixed]].type);
+  }
+
+  std::uint32_t copy_inst(const ir::Function& body, std::uint32_t source, BlockId block, std::uint32_t first_scope) {
+    ir::Inst copy = body.insts[source];
+    copy.block = block;
+    copy.scope = first_scope + (body.scopes.empty() ? 0 : copy.scope);
+    copy.operands.clear();
+    function_.insts.push_back(std::move(copy));
+    return static_cast<std::uint32_t>(function_.insts.size() - 1);
+  }
+
+  Runtime& runtime_;
+  ir::Function& function_;
+  const OptOptions& options_;
+};
+
+}  // namespace
+
+bool inline_calls(Runtime& runtime, ir::Function& function, const OptOptions& options) {
+  if (!options.callee && !options.self) return false;
+  if (function.scopes.empty()) function.scopes.push_back({function.method, ~0u, Span{}});
+  return Inliner(runtime, function, options).run();
+}
+
+}  // namespace slope::opt

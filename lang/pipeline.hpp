@@ -1,0 +1,73 @@
+// The whole walk on one page: text → syntax → IR → typed IR → optimised → (derivative →) native code; and when to take
+// which step (Tiers). One Pipeline an engine.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "lang/diff/diff.hpp"
+#include "lang/runtime/runtime.hpp"
+#include "lang/support/diagnostic.hpp"
+
+namespace slope {
+
+class Pipeline final : public Tiers {
+ public:
+  // `code_generator` is asked for on the first compilation; it may answer null (no JIT in this build): then everything
+  // stays interpreted.
+  Pipeline(Runtime& runtime, std::function<CodeGenerator*()> code_generator);
+  ~Pipeline() override;
+
+  // Parses a text and runs it statement by statement in `module`. False: either `diagnostics` has syntax errors (nothing
+  // ran, or what stood before the first bad statement of lowering), or an error is pending in ctx.
+  bool run(Context& ctx, Module* module, FileId file, Value& result, std::vector<Diagnostic>& diagnostics);
+  // The prompt's question: does the text end inside a form?
+  static bool incomplete(const SourceMap& sources, FileId file);
+  bool load_standard_library(Context& ctx, std::span<const std::pair<std::string, std::string>> files,
+                             std::vector<Diagnostic>& diagnostics);
+
+  // Tiers
+  void on_hot(Context& ctx, Specialization& target) override;
+  CodeInstance* on_hot_loop(Context& ctx, const ir::Function& running, Specialization* target, std::uint32_t header,
+                            const Value* live, std::size_t live_count) override;
+  CodeInstance* typed_code(Context& ctx, Specialization& target) override;
+
+  // Compiles `target` now, whatever the mode; null with `why`.
+  CodeInstance* compile(Context& ctx, Specialization& target, std::string& why);
+
+  // The gradient function of a specialisation (diff.hpp), as a specialisation of its own: (#self#, callee, args…, shadows…,
+  // seed) → Tuple{value, cotangents}. Null: an error is raised in ctx (DifferentiationError with the user's line).
+  struct GradientCode {
+    Specialization* target = nullptr;
+    Value callee;
+    std::vector<char> active;  // by parameter of the primal
+    World min_world = 0;
+    World max_world = newest_world;
+  };
+  const GradientCode* gradient_code(Context& ctx, Specialization& primal, const std::vector<char>& active);
+
+  // What @code_lowered, @code_typed, @code_warntype, @code_grad, @code_llvm, @code_native print.
+  enum class View { lowered, typed, warntype, gradient, llvm, native };
+  bool inspect(Context& ctx, Value callee, std::span<const Type* const> argument_types, View view, bool color, std::string& text);
+
+  struct Statistics {
+    std::uint64_t inferred = 0;
+    std::uint64_t compiled = 0;
+    std::uint64_t derivatives = 0;
+    std::uint64_t compile_nanoseconds = 0;
+  };
+  const Statistics& statistics() const { return statistics_; }
+
+ private:
+  friend class PipelineEnvironment;
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+  Runtime& runtime_;
+  Statistics statistics_;
+};
+
+}  // namespace slope
