@@ -1,0 +1,405 @@
+// Arithmetic. An operation is inline when its operands are of primitive types, which typed code promises; anything else
+// takes the general road. Integer operations wrap, so nothing here is nsw. A Bool takes part in integer arithmetic as
+// its byte.
+#include <llvm/IR/Intrinsics.h>
+
+#include "codegen/emit.hpp"
+
+namespace slope::codegen {
+
+using ir::Op;
+
+namespace {
+
+bool is_division(Op op) { return op == Op::sdiv_int || op == Op::udiv_int || op == Op::srem_int || op == Op::urem_int; }
+
+llvm::FastMathFlags math_flags(const ir::Inst& inst) {
+  llvm::FastMathFlags flags;
+  if (inst.flags & ir::inst_fast) {
+    flags.setFast();
+  } else if (inst.flags & ir::inst_reassociate) {
+    flags.setAllowReassoc();
+    flags.setNoSignedZeros();
+  }
+  return flags;
+}
+
+}  // namespace
+
+Emitter::V Emitter::as_byte(V v) { return v->getType()->isIntegerTy(1) ? b_.CreateZExt(v, layout_.i8) : v; }
+
+Emitter::V Emitter::from_byte(V v, const Type* type) {
+  return type == layout_.builtin().boolean && !v->getType()->isIntegerTy(1) ? b_.CreateTrunc(v, layout_.i1) : v;
+}
+
+bool Emitter::emit_arithmetic(const ir::Inst& inst, Val& result) {
+  if (inst.op >= Op::sext_int && inst.op <= Op::bitcast) return emit_conversion(inst, result);
+  bool integers = inst.op >= Op::add_int && inst.op <= Op::umulhi_int;
+  bool floats = inst.op >= Op::add_float && inst.op <= Op::pow_float;
+  if (!integers && !floats) return false;
+  llvm::SmallVector<V, 3> operands;
+  const Type* type = nullptr;
+  for (ir::Operand o : inst.operands) {
+    Val v = operand(o);
+    if (!layout_.is_bits(v.type)) return false;
+    if (!type) type = v.type;
+    operands.push_back(v.leaves[0]);
+  }
+  bool is_shift = inst.op == Op::shl_int || inst.op == Op::lshr_int || inst.op == Op::ashr_int;
+  for (V v : operands) {
+    if (v->getType()->isFloatingPointTy() != floats) return false;
+    if (v->getType() != operands[0]->getType() && !is_shift) return false;
+  }
+  V out = nullptr;
+  if (floats) {
+    llvm::IRBuilderBase::FastMathFlagGuard guard(b_);
+    b_.setFastMathFlags(math_flags(inst));
+    if (!emit_float(inst, operands, out)) return false;
+  } else {
+    V a = operands[0], b = operands.size() > 1 ? operands[1] : nullptr;
+    if (is_division(inst.op)) {
+      if (!emit_division(inst, as_byte(a), as_byte(b), out)) return false;
+    } else if (!emit_integer(inst, a, b, out)) {
+      return false;
+    }
+  }
+  bool is_test = out->getType()->isIntegerTy(1);
+  result = {is_test ? layout_.builtin().boolean : type, {is_test ? out : from_byte(out, type)}, nullptr};
+  return true;
+}
+
+bool Emitter::emit_integer(const ir::Inst& inst, V a, V b, V& result) {
+  // Logic on Bools stays on bits; everything else sees bytes.
+  switch (inst.op) {
+    case Op::and_int:
+      result = b_.CreateAnd(a, b);
+      return true;
+    case Op::or_int:
+      result = b_.CreateOr(a, b);
+      return true;
+    case Op::xor_int:
+      result = b_.CreateXor(a, b);
+      return true;
+    case Op::not_int:
+      result = b_.CreateNot(a);
+      return true;
+    case Op::eq_int:
+      result = b_.CreateICmpEQ(a, b);
+      return true;
+    case Op::ne_int:
+      result = b_.CreateICmpNE(a, b);
+      return true;
+    default:
+      break;
+  }
+  a = as_byte(a);
+  if (b) b = as_byte(b);
+  llvm::Type* type = a->getType();
+  unsigned width = type->getIntegerBitWidth();
+  auto overflow = [&](llvm::Intrinsic::ID id) {
+    result = b_.CreateExtractValue(b_.CreateBinaryIntrinsic(id, a, b), 1);
+    return true;
+  };
+  switch (inst.op) {
+    case Op::add_int:
+      result = b_.CreateAdd(a, b);
+      return true;
+    case Op::sub_int:
+      result = b_.CreateSub(a, b);
+      return true;
+    case Op::mul_int:
+      result = b_.CreateMul(a, b);
+      return true;
+    case Op::neg_int:
+      result = b_.CreateNeg(a);
+      return true;
+    case Op::shl_int:
+    case Op::lshr_int:
+    case Op::ashr_int: {
+      V limit = llvm::ConstantInt::get(b->getType(), width);
+      V in_range = b_.CreateICmpULT(b, limit);
+      V count = b_.CreateZExtOrTrunc(b, type);
+      if (inst.op == Op::ashr_int) {
+        count = b_.CreateSelect(in_range, count, llvm::ConstantInt::get(type, width - 1));
+        result = b_.CreateAShr(a, count);
+        return true;
+      }
+      V shifted = inst.op == Op::shl_int ? b_.CreateShl(a, count) : b_.CreateLShr(a, count);
+      result = b_.CreateSelect(in_range, shifted, llvm::ConstantInt::get(type, 0));
+      return true;
+    }
+    case Op::slt_int:
+      result = b_.CreateICmpSLT(a, b);
+      return true;
+    case Op::sle_int:
+      result = b_.CreateICmpSLE(a, b);
+      return true;
+    case Op::ult_int:
+      result = b_.CreateICmpULT(a, b);
+      return true;
+    case Op::ule_int:
+      result = b_.CreateICmpULE(a, b);
+      return true;
+    case Op::ctpop_int:
+      result = b_.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, a);
+      return true;
+    case Op::ctlz_int:
+      result = b_.CreateBinaryIntrinsic(llvm::Intrinsic::ctlz, a, b_.getFalse());
+      return true;
+    case Op::cttz_int:
+      result = b_.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, a, b_.getFalse());
+      return true;
+    case Op::bswap_int:
+      result = width == 8 ? a : b_.CreateUnaryIntrinsic(llvm::Intrinsic::bswap, a);
+      return true;
+    case Op::sadd_overflows:
+      return overflow(llvm::Intrinsic::sadd_with_overflow);
+    case Op::ssub_overflows:
+      return overflow(llvm::Intrinsic::ssub_with_overflow);
+    case Op::smul_overflows:
+      return overflow(llvm::Intrinsic::smul_with_overflow);
+    case Op::uadd_overflows:
+      return overflow(llvm::Intrinsic::uadd_with_overflow);
+    case Op::umul_overflows:
+      return overflow(llvm::Intrinsic::umul_with_overflow);
+    case Op::umulhi_int: {
+      llvm::Type* wide = llvm::IntegerType::get(layout_.context, 2 * width);
+      V product = b_.CreateMul(b_.CreateZExt(a, wide), b_.CreateZExt(b, wide));
+      result = b_.CreateTrunc(b_.CreateLShr(product, width), type);
+      return true;
+    }
+    default:
+      return false;
+  }
+}
+
+bool Emitter::emit_division(const ir::Inst& inst, V a, V b, V& result) {
+  llvm::Type* type = a->getType();
+  V zero = llvm::ConstantInt::get(type, 0);
+  V minus_one = llvm::Constant::getAllOnesValue(type);
+  bool is_signed = inst.op == Op::sdiv_int || inst.op == Op::srem_int;
+  if (!(inst.flags & ir::inst_nothrow)) {
+    V bad = b_.CreateICmpEQ(b, zero);
+    if (inst.op == Op::sdiv_int) {
+      V lowest = llvm::ConstantInt::get(layout_.context, llvm::APInt::getSignedMinValue(type->getIntegerBitWidth()));
+      bad = b_.CreateOr(bad, b_.CreateAnd(b_.CreateICmpEQ(a, lowest), b_.CreateICmpEQ(b, minus_one)));
+    }
+    if (!llvm::isa<llvm::ConstantInt>(bad) || !llvm::cast<llvm::ConstantInt>(bad)->isZero()) {
+      llvm::BasicBlock* slow = new_block("divide_error");
+      llvm::BasicBlock* good = new_block("divide");
+      branch_unlikely(bad, slow, good);
+      b_.SetInsertPoint(slow);
+      execute(inst);  // raises
+      fail();
+      b_.SetInsertPoint(good);
+    }
+  }
+  switch (inst.op) {
+    case Op::sdiv_int:
+      result = b_.CreateSDiv(a, b);
+      return true;
+    case Op::udiv_int:
+      result = b_.CreateUDiv(a, b);
+      return true;
+    case Op::srem_int:
+      // typemin rem -1 traps on some machines; x rem 1 is the same 0.
+      if (!llvm::isa<llvm::Constant>(b)) {
+        b = b_.CreateSelect(b_.CreateICmpEQ(b, minus_one), llvm::ConstantInt::get(type, 1), b);
+      } else if (b == minus_one) {
+        result = zero;
+        return true;
+      }
+      result = b_.CreateSRem(a, b);
+      return true;
+    default:
+      result = b_.CreateURem(a, b);
+      return !is_signed;
+  }
+}
+
+bool Emitter::emit_conversion(const ir::Inst& inst, Val& result) {
+  ir::Operand target = inst.operands[0];
+  const Type* to = inst.type;
+  if (target.is_constant() && function_.constant_value(target).type->is_kind) {
+    to = function_.constant_value(target).as_type;
+  }
+  Val from = operand(inst.operands[1]);
+  if (!layout_.is_bits(to) || !layout_.is_bits(from.type)) return false;
+  V v = as_byte(from.leaves[0]);
+  bool to_bool = to == layout_.builtin().boolean;
+  llvm::Type* type = to_bool ? layout_.i8 : layout_.of(to).leaves[0];
+  bool from_float = v->getType()->isFloatingPointTy(), to_float = type->isFloatingPointTy();
+  unsigned from_size = v->getType()->getPrimitiveSizeInBits(), to_size = type->getPrimitiveSizeInBits();
+  V out = nullptr;
+  switch (inst.op) {
+    case Op::sext_int:
+      if (from_float || to_float || from_size > to_size) return false;
+      out = b_.CreateSExt(v, type);
+      break;
+    case Op::zext_int:
+      if (from_float || to_float || from_size > to_size) return false;
+      out = b_.CreateZExt(v, type);
+      break;
+    case Op::trunc_int:
+      if (from_float || to_float || from_size < to_size) return false;
+      out = b_.CreateTrunc(v, type);
+      break;
+    case Op::sitofp:
+      if (from_float || !to_float) return false;
+      out = b_.CreateSIToFP(v, type);
+      break;
+    case Op::uitofp:
+      if (from_float || !to_float) return false;
+      out = b_.CreateUIToFP(v, type);
+      break;
+    case Op::fptosi:
+      if (!from_float || to_float) return false;
+      out = b_.CreateIntrinsic(llvm::Intrinsic::fptosi_sat, {type, v->getType()}, {v});
+      break;
+    case Op::fptoui:
+      if (!from_float || to_float) return false;
+      out = b_.CreateIntrinsic(llvm::Intrinsic::fptoui_sat, {type, v->getType()}, {v});
+      break;
+    case Op::fptrunc:
+      if (!from_float || !to_float || from_size < to_size) return false;
+      out = b_.CreateFPTrunc(v, type);
+      break;
+    case Op::fpext:
+      if (!from_float || !to_float || from_size > to_size) return false;
+      out = b_.CreateFPExt(v, type);
+      break;
+    default:
+      if (from_size != to_size) return false;
+      out = b_.CreateBitCast(v, type);
+      break;
+  }
+  result = {to, {from_byte(out, to)}, nullptr};
+  return true;
+}
+
+namespace {
+
+struct MathFunction {
+  Op op;
+  const char* name;
+  llvm::Intrinsic::ID intrinsic;  // 0: LLVM knows the library function by name only
+};
+
+const MathFunction math_functions[] = {
+    {Op::exp_float, "exp", llvm::Intrinsic::exp},
+    {Op::exp2_float, "exp2", llvm::Intrinsic::exp2},
+    {Op::expm1_float, "expm1", 0},
+    {Op::log_float, "log", llvm::Intrinsic::log},
+    {Op::log2_float, "log2", llvm::Intrinsic::log2},
+    {Op::log10_float, "log10", llvm::Intrinsic::log10},
+    {Op::log1p_float, "log1p", 0},
+    {Op::sin_float, "sin", llvm::Intrinsic::sin},
+    {Op::cos_float, "cos", llvm::Intrinsic::cos},
+    {Op::tan_float, "tan", 0},
+    {Op::asin_float, "asin", 0},
+    {Op::acos_float, "acos", 0},
+    {Op::atan_float, "atan", 0},
+    {Op::atan2_float, "atan2", 0},
+    {Op::sinh_float, "sinh", 0},
+    {Op::cosh_float, "cosh", 0},
+    {Op::tanh_float, "tanh", 0},
+    {Op::cbrt_float, "cbrt", 0},
+    {Op::hypot_float, "hypot", 0},
+    {Op::pow_float, "pow", llvm::Intrinsic::pow},
+    {Op::rem_float, "fmod", 0},
+};
+
+}  // namespace
+
+Emitter::V Emitter::library_call(const ir::Inst& inst, const char* name, llvm::Intrinsic::ID fast,
+                                 llvm::ArrayRef<V> operands) {
+  llvm::Type* type = operands[0]->getType();
+  bool is_fast = (inst.flags & ir::inst_fast) != 0;
+  if (is_fast && fast) return b_.CreateIntrinsic(fast, {type}, operands);
+  // Under its own name LLVM may replace a call by the vector library's, of less accuracy: only where that is allowed.
+  std::string symbol = std::string(is_fast ? "" : "slope.") + name + (type->isFloatTy() ? "f" : "");
+  llvm::SmallVector<llvm::Type*, 3> types(operands.size(), type);
+  llvm::FunctionCallee callee = module_.getOrInsertFunction(symbol, llvm::FunctionType::get(type, types, false));
+  auto* function = llvm::cast<llvm::Function>(callee.getCallee());
+  function->setDoesNotAccessMemory();
+  function->setDoesNotThrow();
+  function->setWillReturn();
+  return b_.CreateCall(callee, operands);
+}
+
+bool Emitter::emit_float(const ir::Inst& inst, llvm::ArrayRef<V> o, V& result) {
+  for (const MathFunction& f : math_functions) {
+    if (f.op != inst.op) continue;
+    result = library_call(inst, f.name, f.intrinsic, o);
+    return true;
+  }
+  bool is_fast = (inst.flags & ir::inst_fast) != 0;
+  switch (inst.op) {
+    case Op::add_float:
+      result = b_.CreateFAdd(o[0], o[1]);
+      return true;
+    case Op::sub_float:
+      result = b_.CreateFSub(o[0], o[1]);
+      return true;
+    case Op::mul_float:
+      result = b_.CreateFMul(o[0], o[1]);
+      return true;
+    case Op::div_float:
+      result = b_.CreateFDiv(o[0], o[1]);
+      return true;
+    case Op::neg_float:
+      result = b_.CreateFNeg(o[0]);
+      return true;
+    case Op::fma_float:
+      result = b_.CreateIntrinsic(llvm::Intrinsic::fma, {o[0]->getType()}, {o[0], o[1], o[2]});
+      return true;
+    case Op::muladd_float:
+      result = b_.CreateIntrinsic(llvm::Intrinsic::fmuladd, {o[0]->getType()}, {o[0], o[1], o[2]});
+      return true;
+    case Op::abs_float:
+      result = b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, o[0]);
+      return true;
+    case Op::copysign_float:
+      result = b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, o[0], o[1]);
+      return true;
+    case Op::min_float:
+      result = is_fast ? b_.CreateSelect(b_.CreateFCmpOLT(o[0], o[1]), o[0], o[1])
+                       : b_.CreateBinaryIntrinsic(llvm::Intrinsic::minimum, o[0], o[1]);
+      return true;
+    case Op::max_float:
+      result = is_fast ? b_.CreateSelect(b_.CreateFCmpOGT(o[0], o[1]), o[0], o[1])
+                       : b_.CreateBinaryIntrinsic(llvm::Intrinsic::maximum, o[0], o[1]);
+      return true;
+    case Op::eq_float:
+      result = b_.CreateFCmpOEQ(o[0], o[1]);
+      return true;
+    case Op::ne_float:
+      result = b_.CreateFCmpUNE(o[0], o[1]);
+      return true;
+    case Op::lt_float:
+      result = b_.CreateFCmpOLT(o[0], o[1]);
+      return true;
+    case Op::le_float:
+      result = b_.CreateFCmpOLE(o[0], o[1]);
+      return true;
+    case Op::ceil_float:
+      result = b_.CreateUnaryIntrinsic(llvm::Intrinsic::ceil, o[0]);
+      return true;
+    case Op::floor_float:
+      result = b_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, o[0]);
+      return true;
+    case Op::trunc_float:
+      result = b_.CreateUnaryIntrinsic(llvm::Intrinsic::trunc, o[0]);
+      return true;
+    case Op::rint_float:
+      result = b_.CreateUnaryIntrinsic(llvm::Intrinsic::rint, o[0]);
+      return true;
+    case Op::sqrt_float:
+      result = b_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, o[0]);
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace slope::codegen

@@ -1,0 +1,292 @@
+#include "codegen/batch.hpp"
+
+#include <algorithm>
+
+#include "lang/ir/cfg.hpp"
+
+namespace slope::codegen {
+
+using ir::Op;
+using Kind = Representation::Kind;
+
+Batch::Batch(Runtime& runtime, PublishedCode& published, std::uint64_t first_name)
+    : runtime_(runtime), published_(published), result_(std::make_shared<NativeBatch>()), next_name_(first_name) {
+  module_ = std::make_unique<llvm::Module>("slope", context_);
+  layout_ = std::make_unique<Layout>(runtime, context_);
+}
+
+CodeInstance* Batch::typed_code(const Specialization& target) const {
+  for (std::size_t i = target.code.size(); i-- > 0;) {
+    CodeInstance* code = target.code[i].get();
+    if (code->typed && code->valid_in(policy_.world)) return code;
+  }
+  return nullptr;
+}
+
+const Published* Batch::published(const CodeInstance* code) const {
+  auto found = published_.find(code);
+  return found != published_.end() && !found->second.owner.expired() ? &found->second : nullptr;
+}
+
+void Batch::add(CodeInstance& code) {
+  auto member = std::make_unique<Member>();
+  member->code = &code;
+  member->function = code.typed.get();
+  by_code_[&code] = member.get();
+  members_.push_back(std::move(member));
+}
+
+bool Batch::build(CodeInstance& root, const BatchPolicy& policy, std::string& why) {
+  policy_ = policy;
+  if (!root.typed || !root.typed->typed) {
+    why = "there is no typed code";
+    return false;
+  }
+  add(root);
+  std::size_t insts = 0;
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    const ir::Function& function = *members_[i]->function;
+    insts += function.insts.size();
+    if (insts > policy_.max_insts) continue;
+    for (const ir::Block& block : function.blocks) {
+      // What leads to an error only is not worth compiling.
+      if (block.terminator == ~0u) continue;
+      Op end = function.insts[block.terminator].op;
+      if (end == Op::throw_ || end == Op::unreachable) continue;
+      for (std::uint32_t id : block.insts) {
+        const ir::Inst& inst = function.insts[id];
+        if (inst.op != Op::invoke || members_.size() >= policy_.max_functions) continue;
+        const Specialization& target = *inst.aux_as<Specialization>();
+        CodeInstance* code = typed_code(target);
+        if (!code || by_code_.count(code) || published(code)) continue;
+        if (target.compile_failed || (policy_.only_executed && target.calls == 0)) continue;
+        add(*code);
+      }
+    }
+  }
+  for (auto& member : members_) find_signature(*member);
+  return true;
+}
+
+void Batch::find_signature(Member& member) {
+  if (!member.signature.parameters.empty() || member.signature.result) return;
+  const ir::Function& function = *member.function;
+  for (std::uint32_t id : function.blocks[0].parameters) member.signature.parameters.push_back(function.insts[id].type);
+  member.signature.result = function.return_type ? function.return_type : member.code->return_type;
+  if (!member.signature.result) member.signature.result = runtime_.types.builtin().any;
+  member.signature.has_status = true;  // what a recursive call sees
+  deciding_.push_back(&member);
+  bool fails = deciding_.size() > 16 || may_fail(function);
+  deciding_.pop_back();
+  member.signature.has_status = fails;
+}
+
+const Signature* Batch::known_signature(Specialization& target) {
+  CodeInstance* code = typed_code(target);
+  if (!code) return nullptr;
+  if (auto found = by_code_.find(code); found != by_code_.end()) {
+    find_signature(*found->second);
+    return &found->second->signature;
+  }
+  const Published* p = published(code);
+  return p ? &p->signature : nullptr;
+}
+
+CallTarget Batch::resolve(Specialization& target) {
+  CallTarget result;
+  CodeInstance* code = typed_code(target);
+  if (!code) return result;
+  if (auto found = by_code_.find(code); found != by_code_.end()) {
+    result.signature = &found->second->signature;
+    result.callee = found->second->native;
+    return result;
+  }
+  const Published* p = published(code);
+  if (!p) return result;
+  // Linked by address: the older batch must live as long as this one.
+  result_->data.linked.push_back(p->owner.lock());
+  result.signature = &p->signature;
+  llvm::Constant* address = llvm::ConstantExpr::getIntToPtr(
+      llvm::ConstantInt::get(layout_->i64, reinterpret_cast<std::uint64_t>(p->entry)), layout_->ptr);
+  result.callee = llvm::FunctionCallee(layout_->function_type(p->signature), address);
+  return result;
+}
+
+// A function has no status only when every instruction is one of those below, in the inline form that cannot fail, and
+// no value changes its representation on the way (making a Value of a struct allocates).
+bool Batch::may_fail(const ir::Function& function) {
+  ir::Cfg cfg = ir::build_cfg(function);
+  auto concrete = [&](const Type* type) { return type && layout_->of(type).kind != Kind::dynamic; };
+  for (ir::BlockId id : cfg.order) {
+    const ir::Block& block = function.blocks[id];
+    if (block.handler != ir::no_block) return true;
+    for (std::uint32_t p : block.parameters) {
+      if (!concrete(function.insts[p].type)) return true;
+    }
+    for (std::uint32_t i : block.insts) {
+      if (may_fail(function, function.insts[i])) return true;
+    }
+    const ir::Inst& end = function.insts[block.terminator];
+    switch (end.op) {
+      case Op::jump:
+      case Op::unreachable:
+      case Op::switch_int:
+        break;
+      case Op::branch:
+        if (function.type_of(end.operands[0], runtime_.types) != runtime_.types.builtin().boolean) return true;
+        break;
+      case Op::ret: {
+        const Type* type = function.type_of(end.operands[0], runtime_.types);
+        if (type != function.return_type && layout_->of(function.return_type).kind != Kind::none) return true;
+        break;
+      }
+      default:
+        return true;
+    }
+    for (const ir::Edge& edge : block.edges) {
+      for (std::size_t i = 0; i < edge.arguments.size(); ++i) {
+        const Type* to = function.insts[function.blocks[edge.target].parameters[i]].type;
+        if (function.type_of(edge.arguments[i], runtime_.types) != to && layout_->of(to).kind != Kind::none)
+          return true;
+      }
+    }
+  }
+  return false;
+}
+
+bool Batch::may_fail(const ir::Function& function, const ir::Inst& inst) {
+  TypeTable& types = runtime_.types;
+  auto type_of = [&](std::size_t i) { return function.type_of(inst.operands[i], types); };
+  auto kind = [&](const Type* type) { return layout_->of(type).kind; };
+  auto plain = [&](const Type* type) {
+    return type && (kind(type) == Kind::none || kind(type) == Kind::bits || kind(type) == Kind::reference ||
+                    kind(type) == Kind::fields);
+  };
+  if (!plain(inst.type)) return true;
+  for (std::size_t i = 0; i < inst.operands.size(); ++i) {
+    if (!plain(type_of(i))) return true;
+  }
+  bool raises = !(inst.flags & ir::inst_nothrow);
+  bool arithmetic =
+      (inst.op >= Op::add_int && inst.op <= Op::umulhi_int) || (inst.op >= Op::add_float && inst.op <= Op::pow_float);
+  if (arithmetic) {
+    if (inst.op >= Op::sdiv_int && inst.op <= Op::urem_int && raises) return true;
+    for (std::size_t i = 0; i < inst.operands.size(); ++i) {
+      if (kind(type_of(i)) != Kind::bits) return true;
+    }
+    return false;
+  }
+  if (inst.op >= Op::sext_int && inst.op <= Op::bitcast) {
+    return kind(inst.type) != Kind::bits || kind(type_of(1)) != Kind::bits;
+  }
+  switch (inst.op) {
+    case Op::array_length:
+    case Op::string_length:
+    case Op::string_byte:
+    case Op::undef:
+      return false;
+    case Op::array_size:
+      return !inst.operands[1].is_constant() || function.constant_value(inst.operands[1]).bits < 1;
+    case Op::array_get: {
+      const DataType* array = as_data(type_of(0));
+      return array->params.empty() || kind(array->params[0]) != Kind::bits || kind(type_of(1)) != Kind::bits;
+    }
+    case Op::array_set:
+    case Op::array_init: {
+      const DataType* array = as_data(type_of(0));
+      return array->params.empty() || kind(array->params[0]) != Kind::bits || type_of(1) != array->params[0] ||
+             kind(type_of(2)) != Kind::bits || inst.type != type_of(0);
+    }
+    case Op::field_at:
+    case Op::get_field: {
+      if (inst.op == Op::get_field && (raises || !inst.operands[1].is_constant())) return true;
+      return kind(type_of(0)) != Kind::fields;
+    }
+    case Op::tuple:
+    case Op::make_closure: {
+      const DataType* type = as_data(inst.type);
+      if (kind(type) == Kind::none) return false;
+      if (kind(type) != Kind::fields || type->fields.size() != inst.operands.size()) return true;
+      for (std::size_t i = 0; i < inst.operands.size(); ++i) {
+        if (type_of(i) != type->fields[i].type) return true;
+      }
+      return false;
+    }
+    case Op::make_struct: {
+      const DataType* type = as_data(inst.type);
+      if (kind(type) != Kind::fields || type->fields.size() + 1 != inst.operands.size()) return true;
+      for (std::size_t i = 1; i < inst.operands.size(); ++i) {
+        if (type_of(i) != type->fields[i - 1].type) return true;
+      }
+      return false;
+    }
+    case Op::select:
+      return type_of(0) != types.builtin().boolean || type_of(1) != inst.type || type_of(2) != inst.type;
+    case Op::egal:
+      return kind(type_of(0)) != Kind::bits || type_of(0) != type_of(1);
+    case Op::refine:
+      return type_of(0) != inst.type && kind(inst.type) != Kind::none;
+    case Op::invoke: {
+      Specialization& target = *inst.aux_as<Specialization>();
+      CodeInstance* code = typed_code(target);
+      auto member = by_code_.find(code);
+      if (member != by_code_.end() &&
+          std::find(deciding_.begin(), deciding_.end(), member->second) != deciding_.end()) {
+        return true;  // recursion wants the stack check
+      }
+      const Signature* signature = known_signature(target);
+      if (!signature || signature->has_status || target.method->is_vararg) return true;
+      if (signature->result != inst.type && kind(inst.type) != Kind::none) return true;
+      for (std::size_t i = 0; i < inst.operands.size(); ++i) {
+        const Type* to = signature->parameters[i];
+        if (type_of(i) != to && kind(to) != Kind::none) return true;
+      }
+      return false;
+    }
+    default:
+      return true;
+  }
+}
+
+void Batch::emit(bool with_boxed) {
+  for (auto& member : members_) {
+    std::string name = member->function->name;
+    if (name.empty() && member->code->owner) name = member->code->owner->method->name->name;
+    name += "#" + std::to_string(next_name_++);
+    member->native = llvm::Function::Create(layout_->function_type(member->signature), llvm::Function::ExternalLinkage,
+                                            name, *module_);
+    member->native->addFnAttr(llvm::Attribute::NoUnwind);
+    member->native->setDSOLocal(true);
+    if (with_boxed) {
+      member->boxed =
+          llvm::Function::Create(layout_->boxed_type(), llvm::Function::ExternalLinkage, name + ".boxed", *module_);
+      member->boxed->addFnAttr(llvm::Attribute::NoUnwind);
+      member->boxed->addRetAttr(llvm::Attribute::ZExt);
+    }
+    // Nothing else writes a context's leading fields but those who return through calls.
+    member->native->getArg(0)->addAttr(llvm::Attribute::NonNull);
+    member->native->getArg(0)->addAttr(llvm::Attribute::NoUndef);
+    unsigned argument = 1;
+    for (const Type* type : member->signature.parameters) {
+      const Representation& r = layout_->of(type);
+      const DataType* data = as_data(type);
+      bool is_array = r.kind == Kind::reference && data->object_kind == DataType::ObjectKind::array;
+      for (std::size_t i = 0; i < r.leaves.size(); ++i, ++argument) {
+        if (!is_array) continue;
+        // Lets loads of the header move out of loops that may run no time.
+        member->native->getArg(argument)->addAttr(llvm::Attribute::NonNull);
+        member->native->addParamAttr(argument,
+                                     llvm::Attribute::getWithDereferenceableBytes(context_, sizeof(ArrayObject) + 8));
+      }
+    }
+  }
+  for (auto& member : members_) {
+    Emitter(*layout_, *module_, result_->data, *this, *member->function, member->signature, member->native).run();
+    if (with_boxed) {
+      Emitter::emit_boxed(*layout_, *module_, result_->data, *this, *member->function, member->signature,
+                          member->native, member->boxed);
+    }
+  }
+}
+
+}  // namespace slope::codegen

@@ -1,0 +1,78 @@
+// One compilation: the function asked for and those that it calls which have typed code but no machine code yet, in one
+// LLVM module (a module of its own costs pages and mappings), linked to what was compiled before.
+#pragma once
+
+#include <llvm/IR/Module.h>
+
+#include <unordered_map>
+
+#include "codegen/emit.hpp"
+#include "codegen/jit.hpp"
+
+namespace slope::codegen {
+
+// A batch that has been linked. CodeInstance::native_owner of its members, and whoever is linked to it, hold it.
+struct NativeBatch {
+  BatchData data;
+  std::unique_ptr<Jit::MachineCode> code;
+};
+
+struct Published {
+  Signature signature;
+  void* entry = nullptr;
+  std::weak_ptr<NativeBatch> owner;
+};
+// Machine code by what it was made from. An entry counts while its owner lives: addresses of CodeInstances are reused.
+using PublishedCode = std::unordered_map<const CodeInstance*, Published>;
+
+// Which callees come along.
+struct BatchPolicy {
+  World world = 0;
+  bool only_executed = false;  // leave out callees that never ran: the caller got hot without them
+  std::size_t max_functions = 200;
+  std::size_t max_insts = 40000;
+};
+
+class Batch : public EmitHost {
+ public:
+  Batch(Runtime& runtime, PublishedCode& published, std::uint64_t first_name);
+  bool build(CodeInstance& root, const BatchPolicy& policy, std::string& why);
+  void emit(bool with_boxed);
+
+  struct Member {
+    CodeInstance* code = nullptr;
+    const ir::Function* function = nullptr;
+    Signature signature;
+    llvm::Function* native = nullptr;
+    llvm::Function* boxed = nullptr;
+  };
+  std::vector<std::unique_ptr<Member>>& members() { return members_; }
+  llvm::Module& module() { return *module_; }
+  std::shared_ptr<NativeBatch> result() { return result_; }
+  std::uint64_t next_name() const { return next_name_; }
+
+  CallTarget resolve(Specialization& target) override;
+
+ private:
+  void add(CodeInstance& code);
+  CodeInstance* typed_code(const Specialization& target) const;
+  const Published* published(const CodeInstance* code) const;
+  const Signature* known_signature(Specialization& target);
+  bool may_fail(const ir::Function& function);
+  bool may_fail(const ir::Function& function, const ir::Inst& inst);
+  void find_signature(Member& member);
+
+  Runtime& runtime_;
+  PublishedCode& published_;
+  BatchPolicy policy_;
+  llvm::LLVMContext context_;
+  std::unique_ptr<llvm::Module> module_;
+  std::unique_ptr<Layout> layout_;
+  std::shared_ptr<NativeBatch> result_;
+  std::vector<std::unique_ptr<Member>> members_;
+  std::unordered_map<const CodeInstance*, Member*> by_code_;
+  std::vector<const Member*> deciding_;  // functions whose may_fail is being found
+  std::uint64_t next_name_;
+};
+
+}  // namespace slope::codegen

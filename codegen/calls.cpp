@@ -1,0 +1,185 @@
+// Calls: compiled code directly, dynamic calls through a cached helper, natives, and the general road by which every
+// operation without an inline form reaches its one definition in lang/ir/execute.
+#include "codegen/emit.hpp"
+
+namespace slope::codegen {
+
+using ir::Op;
+using Kind = Representation::Kind;
+
+bool Emitter::emit_call(const ir::Inst& inst, Val& result) {
+  auto values = [&] {
+    llvm::SmallVector<Val, 8> all;
+    for (ir::Operand o : inst.operands) all.push_back(operand(o));
+    return store_values(all);
+  };
+  V count = integer(static_cast<std::int64_t>(inst.operands.size()));
+  auto finish = [&](V ok) {
+    fail_when(b_.CreateNot(ok));
+    result = inst.type && inst.type->kind == TypeKind::bottom ? none(inst.type) : load_result(inst.type);
+    return true;
+  };
+  switch (inst.op) {
+    case Op::invoke:
+      result = invoke(inst);
+      return true;
+    case Op::call: {
+      CallCache* site = &data_.call_sites.emplace_back();
+      V arguments = values();
+      return finish(helper(Helper::call, {context_, pointer(site), arguments, count, result_buffer()}));
+    }
+    case Op::call_splat: {
+      V arguments = values();
+      return finish(helper(Helper::call_splat, {context_, arguments, count,
+                                                integer(static_cast<std::int64_t>(inst.aux)), result_buffer()}));
+    }
+    case Op::native: {
+      const NativeInfo* info = inst.aux_as<NativeInfo>();
+      V arguments = values();
+      llvm::FunctionType* type =
+          llvm::FunctionType::get(layout_.i1, {layout_.ptr, layout_.ptr, layout_.i64, layout_.ptr}, false);
+      llvm::CallInst* call = b_.CreateCall(type, pointer(reinterpret_cast<const void*>(info->function)),
+                                           {context_, arguments, count, result_buffer()});
+      call->addRetAttr(llvm::Attribute::ZExt);
+      return finish(call);
+    }
+    default:
+      return false;
+  }
+}
+
+Val Emitter::execute(const ir::Inst& inst) {
+  llvm::SmallVector<Val, 8> all;
+  for (ir::Operand o : inst.operands) all.push_back(operand(o));
+  V arguments = store_values(all);
+  // Operations without a result leave the buffer alone.
+  V ok = helper(Helper::execute, {context_, b_.getInt32(static_cast<std::uint32_t>(inst.op)), arguments,
+                                  integer(static_cast<std::int64_t>(inst.operands.size())),
+                                  integer(static_cast<std::int64_t>(inst.aux)), result_buffer()});
+  fail_when(b_.CreateNot(ok));
+  if (!inst.type || inst.type->kind == TypeKind::bottom) return none(inst.type);
+  return load_result(inst.type);
+}
+
+Val Emitter::pack_tuple(const DataType* type, llvm::ArrayRef<Val> elements) {
+  const Representation& r = layout_.of(type);
+  Val result = none(type);
+  if (r.kind == Kind::none) return result;
+  if (r.kind == Kind::fields) {
+    for (std::size_t i = 0; i < elements.size(); ++i) {
+      Val v = coerce(elements[i], type->fields[i].type);
+      result.leaves.append(v.leaves.begin(), v.leaves.end());
+    }
+    return result;
+  }
+  // A tuple too long for leaves, or whose type is not known exactly.
+  V arguments = store_values(elements);
+  V ok = helper(Helper::execute, {context_, b_.getInt32(static_cast<std::uint32_t>(Op::tuple)), arguments,
+                                  integer(static_cast<std::int64_t>(elements.size())), integer(0), result_buffer()});
+  fail_when(b_.CreateNot(ok));
+  return load_result(type);
+}
+
+Val Emitter::call_native_code(const Signature& signature, llvm::FunctionCallee callee, llvm::ArrayRef<Val> arguments) {
+  llvm::SmallVector<V, 8> leaves{context_};
+  for (const Val& v : arguments) leaves.append(v.leaves.begin(), v.leaves.end());
+  llvm::CallInst* call = b_.CreateCall(callee, leaves);
+  const Representation& r = layout_.of(signature.result);
+  Val result = none(signature.result);
+  auto* type = llvm::dyn_cast<llvm::StructType>(call->getType());
+  unsigned members = type ? type->getNumElements() : call->getType()->isVoidTy() ? 0 : 1;
+  auto member = [&](unsigned i) -> V { return type ? b_.CreateExtractValue(call, i) : static_cast<V>(call); };
+  if (signature.has_status) fail_when(b_.CreateICmpNE(member(members - 1), b_.getInt8(0)));
+  for (unsigned i = 0; i < r.leaves.size(); ++i) result.leaves.push_back(member(i));
+  return result;
+}
+
+Val Emitter::invoke(const ir::Inst& inst) {
+  Specialization& target = *inst.aux_as<Specialization>();
+  CallTarget resolved = host_.resolve(target);
+  if (!resolved.signature) {
+    llvm::SmallVector<Val, 8> all;
+    for (ir::Operand o : inst.operands) all.push_back(operand(o));
+    V arguments = store_values(all);
+    V ok = helper(Helper::invoke, {context_, pointer(&target), arguments,
+                                   integer(static_cast<std::int64_t>(inst.operands.size())), result_buffer()});
+    fail_when(b_.CreateNot(ok));
+    if (!inst.type || inst.type->kind == TypeKind::bottom) return none(inst.type);
+    return load_result(inst.type);
+  }
+  const Signature& signature = *resolved.signature;
+  llvm::SmallVector<Val, 8> arguments;
+  std::size_t parameters = signature.parameters.size();
+  std::size_t fixed = target.method->is_vararg ? parameters - 1 : parameters;
+  for (std::size_t i = 0; i < fixed; ++i) arguments.push_back(operand_as(inst.operands[i], signature.parameters[i]));
+  if (target.method->is_vararg) {
+    llvm::SmallVector<Val, 8> rest;
+    for (std::size_t i = fixed; i < inst.operands.size(); ++i) rest.push_back(operand(inst.operands[i]));
+    arguments.push_back(pack_tuple(as_data(signature.parameters[fixed]), rest));
+  }
+  Val result = call_native_code(signature, resolved.callee, arguments);
+  if (!inst.type || inst.type->kind == TypeKind::bottom) return none(inst.type);
+  return coerce(result, inst.type);
+}
+
+void Emitter::emit_boxed(Layout& layout, llvm::Module& module, BatchData& data, EmitHost& host,
+                         const ir::Function& function, const Signature& signature, llvm::Function* native,
+                         llvm::Function* output) {
+  Emitter e(layout, module, data, host, function, signature, output);
+  // The wrapper returns true for success; the entry's status is the contrary.
+  llvm::IRBuilder<>& b = e.b_;
+  b.SetInsertPoint(llvm::BasicBlock::Create(layout.context, "entry", output));
+  e.context_ = output->getArg(0);
+  llvm::BasicBlock* failed = llvm::BasicBlock::Create(layout.context, "failed", output);
+  e.return_error_ = failed;
+  V callee_type = output->getArg(1), callee_payload = output->getArg(2);
+  V arguments = output->getArg(3), count = output->getArg(4), result = output->getArg(5);
+  auto word = [&](V base, std::int64_t bytes, llvm::Type* type) { return b.CreateLoad(type, e.at(base, bytes)); };
+  llvm::SmallVector<Val, 8> values;
+  bool is_vararg = function.method && function.method->is_vararg;
+  for (std::size_t i = 0; i < signature.parameters.size(); ++i) {
+    const Type* type = signature.parameters[i];
+    if (i == 0) {
+      values.push_back(e.from_dynamic(callee_type, callee_payload, type));
+      continue;
+    }
+    auto where = static_cast<std::int64_t>(16 * (i - 1));
+    const DataType* tuple = as_data(type);
+    if (!is_vararg || i + 1 < signature.parameters.size()) {
+      if (layout.of(type).kind == Kind::none) {
+        values.push_back(e.none(type));
+      } else {
+        values.push_back(
+            e.from_dynamic(word(arguments, where, layout.ptr), word(arguments, where + 8, layout.i64), type));
+      }
+    } else if (tuple && layout.of(tuple).kind == Kind::fields) {
+      Val rest = e.none(tuple);
+      for (std::size_t k = 0; k < tuple->fields.size(); ++k) {
+        auto at = where + static_cast<std::int64_t>(16 * k);
+        if (layout.of(tuple->fields[k].type).leaves.empty()) continue;
+        Val v =
+            e.from_dynamic(word(arguments, at, layout.ptr), word(arguments, at + 8, layout.i64), tuple->fields[k].type);
+        rest.leaves.append(v.leaves.begin(), v.leaves.end());
+      }
+      values.push_back(std::move(rest));
+    } else if (layout.of(type).kind == Kind::none) {
+      values.push_back(e.none(type));
+    } else {
+      V rest = e.at(arguments, where);
+      V number = b.CreateSub(count, e.integer(static_cast<std::int64_t>(i - 1)));
+      V ok = e.helper(Helper::execute, {e.context_, b.getInt32(static_cast<std::uint32_t>(Op::tuple)), rest, number,
+                                        e.integer(0), e.result_buffer()});
+      e.fail_when(b.CreateNot(ok));
+      values.push_back(e.load_result(type));
+    }
+  }
+  Val v = e.call_native_code(signature, native, values);
+  auto [type, payload] = e.to_dynamic(v);
+  b.CreateStore(type, result);
+  b.CreateStore(payload, e.at(result, 8));
+  b.CreateRet(b.getTrue());
+  b.SetInsertPoint(failed);
+  b.CreateRet(b.getFalse());
+}
+
+}  // namespace slope::codegen

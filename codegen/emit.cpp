@@ -1,0 +1,384 @@
+#include "codegen/emit.hpp"
+
+#include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/MDBuilder.h>
+
+#include <algorithm>
+
+namespace slope::codegen {
+
+using ir::Op;
+
+Emitter::Emitter(Layout& layout, llvm::Module& module, BatchData& data, EmitHost& host, const ir::Function& function,
+                 const Signature& signature, llvm::Function* output)
+    : layout_(layout),
+      module_(module),
+      data_(data),
+      host_(host),
+      function_(function),
+      signature_(signature),
+      output_(output),
+      b_(layout.context),
+      cfg_(ir::build_cfg(function)) {}
+
+namespace {
+
+bool has_op(const ir::Function& function, const ir::Cfg& cfg, std::initializer_list<Op> ops) {
+  for (ir::BlockId block : cfg.order) {
+    for (std::uint32_t id : function.blocks[block].insts) {
+      for (Op op : ops) {
+        if (function.insts[id].op == op) return true;
+      }
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+void Emitter::run() {
+  values_.resize(function_.insts.size());
+  prologue();
+  make_blocks();
+  for (ir::BlockId block : cfg_.order) emit_block(block);
+}
+
+void Emitter::prologue() {
+  llvm::BasicBlock* entry = llvm::BasicBlock::Create(layout_.context, "entry", output_);
+  b_.SetInsertPoint(entry);
+  context_ = output_->getArg(0);
+  context_->setName("context");
+
+  for (std::size_t i = 0; i < function_.slots.size(); ++i) {
+    Slot slot;
+    slot.type = i < function_.slot_types.size() ? function_.slot_types[i] : layout_.builtin().any;
+    for (llvm::Type* leaf : layout_.of(slot.type).leaves) {
+      slot.leaves.push_back(b_.CreateAlloca(leaf, nullptr, function_.slots[i]->name));
+    }
+    slot.defined = b_.CreateAlloca(layout_.i1, nullptr, "defined");
+    b_.CreateStore(b_.getFalse(), slot.defined);
+    slots_.push_back(std::move(slot));
+  }
+
+  // Only functions that call compiled functions can make the stack grow without bound.
+  if (signature_.has_status && has_op(function_, cfg_, {Op::invoke, Op::call, Op::call_splat})) {
+    const char* name = module_.getTargetTriple().rfind("x86_64", 0) == 0 ? "rsp" : "sp";
+    llvm::MDNode* node = llvm::MDNode::get(layout_.context, {llvm::MDString::get(layout_.context, name)});
+    V stack = b_.CreateIntrinsic(llvm::Intrinsic::read_register, {layout_.i64},
+                                 {llvm::MetadataAsValue::get(layout_.context, node)});
+    V limit = load(layout_.i64, at(context_, offset::context_stack_limit), Memory::context);
+    llvm::BasicBlock* overflow = new_block("overflow");
+    llvm::BasicBlock* body = new_block("body");
+    branch_unlikely(b_.CreateICmpULT(stack, limit), overflow, body);
+    b_.SetInsertPoint(overflow);
+    helper(Helper::stack_overflow, {context_});
+    b_.CreateBr(return_error_block());
+    b_.SetInsertPoint(body);
+  }
+  find_catch_depths();
+  if (!catch_depth_.empty()) caught_base_ = helper(Helper::catch_depth, {context_});
+  // An activation that fails gives back the tapes that it opened.
+  if (has_op(function_, cfg_, {Op::tape_open})) tape_mark_ = helper(Helper::tape_mark, {context_});
+}
+
+// How many catch blocks surround each block's start: +1 at `caught`, -1 at `caught_end`. Empty when there are none.
+void Emitter::find_catch_depths() {
+  bool any = false;
+  for (ir::BlockId id : cfg_.order) any |= function_.blocks[id].handler != ir::no_block;
+  if (!any) return;
+  catch_depth_.assign(function_.blocks.size(), 0);
+  for (ir::BlockId id : cfg_.order) {
+    const ir::Block& block = function_.blocks[id];
+    std::uint32_t depth = catch_depth_[id];
+    for (std::uint32_t inst : block.insts) {
+      if (function_.insts[inst].op == Op::caught) ++depth;
+      if (function_.insts[inst].op == Op::caught_end && depth > 0) --depth;
+    }
+    // In reverse postorder one predecessor of every block has been seen; they agree.
+    for (const ir::Edge& edge : block.edges) {
+      if (cfg_.position[edge.target] > cfg_.position[id]) catch_depth_[edge.target] = depth;
+    }
+    if (block.handler != ir::no_block) catch_depth_[block.handler] = catch_depth_[id];
+  }
+}
+
+void Emitter::make_blocks() {
+  blocks_.resize(function_.blocks.size());
+  phis_.resize(function_.blocks.size());
+  llvm::BasicBlock* entry = b_.GetInsertBlock();
+  for (ir::BlockId block : cfg_.order) blocks_[block] = new_block(("b" + std::to_string(block)).c_str());
+  for (ir::BlockId block : cfg_.order) {
+    const ir::Block& b = function_.blocks[block];
+    bool is_entry = block == 0;
+    if (is_entry && cfg_.predecessors[block].empty()) {
+      b_.SetInsertPoint(entry);
+    } else {
+      b_.SetInsertPoint(blocks_[block]);
+    }
+    unsigned argument = 1;
+    for (std::uint32_t id : b.parameters) {
+      Val v;
+      v.type = function_.insts[id].type;
+      const Representation& r = layout_.of(v.type);
+      for (llvm::Type* leaf : r.leaves) {
+        llvm::Value* incoming = is_entry ? output_->getArg(argument++) : nullptr;
+        if (is_entry && cfg_.predecessors[block].empty()) {
+          v.leaves.push_back(incoming);
+        } else {
+          llvm::PHINode* phi = b_.CreatePHI(leaf, 2);
+          if (is_entry) phi->addIncoming(incoming, entry);
+          phis_[block].push_back(phi);
+          v.leaves.push_back(phi);
+        }
+      }
+      values_[id] = std::move(v);
+    }
+  }
+  b_.SetInsertPoint(entry);
+  b_.CreateBr(blocks_[0]);
+}
+
+void Emitter::emit_block(ir::BlockId id) {
+  const ir::Block& block = function_.blocks[id];
+  current_block_ = &block;
+  b_.SetInsertPoint(blocks_[id]);
+  for (std::uint32_t inst_id : block.insts) {
+    const ir::Inst& inst = function_.insts[inst_id];
+    current_ = &inst;
+    current_error_ = nullptr;
+    Val v = emit(inst);
+    bool never_returns = inst.type && inst.type->kind == TypeKind::bottom;
+    values_[inst_id] = never_returns ? none(inst.type) : coerce(v, inst.type);
+    if (b_.GetInsertBlock()->getTerminator()) b_.SetInsertPoint(new_block("dead"));
+  }
+  current_ = &function_.insts[block.terminator];
+  current_error_ = nullptr;
+  terminator(*current_, block);
+}
+
+Val Emitter::emit(const ir::Inst& inst) {
+  Val result;
+  if (emit_arithmetic(inst, result) || emit_predicate(inst, result) || emit_memory(inst, result) ||
+      emit_call(inst, result)) {
+    return result;
+  }
+  return execute(inst);
+}
+
+void Emitter::jump_to(const ir::Edge& edge) {
+  const ir::Block& target = function_.blocks[edge.target];
+  llvm::SmallVector<V, 8> leaves;
+  for (std::size_t i = 0; i < edge.arguments.size(); ++i) {
+    Val v = operand_as(edge.arguments[i], function_.insts[target.parameters[i]].type);
+    leaves.append(v.leaves.begin(), v.leaves.end());
+  }
+  llvm::BasicBlock* from = b_.GetInsertBlock();
+  b_.CreateBr(blocks_[edge.target]);
+  for (std::size_t i = 0; i < leaves.size(); ++i) phis_[edge.target][i]->addIncoming(leaves[i], from);
+}
+
+// The block that a conditional terminator jumps to for an edge: the target itself when nothing is to be done on the
+// way.
+llvm::BasicBlock* Emitter::edge_block(const ir::Edge& edge, std::vector<ir::BlockId>& taken) {
+  bool seen = std::find(taken.begin(), taken.end(), edge.target) != taken.end();
+  taken.push_back(edge.target);
+  if (!seen && phis_[edge.target].empty()) return blocks_[edge.target];
+  llvm::IRBuilderBase::InsertPointGuard guard(b_);
+  llvm::BasicBlock* block = new_block("edge");
+  b_.SetInsertPoint(block);
+  jump_to(edge);
+  return block;
+}
+
+void Emitter::terminator(const ir::Inst& inst, const ir::Block& block) {
+  std::vector<ir::BlockId> taken;
+  switch (inst.op) {
+    case Op::jump:
+      jump_to(block.edges[0]);
+      return;
+    case Op::branch: {
+      Val condition = operand(inst.operands[0]);
+      if (condition.type != layout_.builtin().boolean) {
+        auto [type, payload] = to_dynamic(condition);
+        V wrong = b_.CreateICmpNE(type, pointer(layout_.builtin().boolean));
+        llvm::BasicBlock* bad = new_block("no_bool");
+        llvm::BasicBlock* good = new_block("bool");
+        branch_unlikely(wrong, bad, good);
+        b_.SetInsertPoint(bad);
+        helper(Helper::branch_type_error, {context_, type, payload});
+        fail();
+        b_.SetInsertPoint(good);
+        condition = boolean(b_.CreateICmpNE(payload, integer(0)));
+      }
+      llvm::BasicBlock* if_true = edge_block(block.edges[0], taken);
+      llvm::BasicBlock* if_false = edge_block(block.edges[1], taken);
+      b_.CreateCondBr(condition.leaves[0], if_true, if_false);
+      return;
+    }
+    case Op::switch_int: {
+      V value = operand_as(inst.operands[0], layout_.builtin().int64).leaves[0];
+      std::size_t count = block.edges.size();
+      llvm::BasicBlock* last = edge_block(block.edges[count - 1], taken);
+      std::vector<llvm::BasicBlock*> targets;
+      for (std::size_t i = 0; i + 1 < count; ++i) targets.push_back(edge_block(block.edges[i], taken));
+      llvm::SwitchInst* out = b_.CreateSwitch(value, last, static_cast<unsigned>(targets.size()));
+      for (std::size_t i = 0; i < targets.size(); ++i) {
+        out->addCase(llvm::ConstantInt::get(layout_.i64, i), targets[i]);
+      }
+      return;
+    }
+    case Op::ret:
+      return_value(operand_as(inst.operands[0], signature_.result));
+      return;
+    case Op::throw_: {
+      auto [type, payload] = to_dynamic(operand(inst.operands[0]));
+      helper(Helper::throw_value, {context_, type, payload});
+      fail();
+      return;
+    }
+    default:
+      b_.CreateUnreachable();
+      return;
+  }
+}
+
+void Emitter::return_value(const Val& v) {
+  llvm::SmallVector<V, 4> members(v.leaves.begin(), v.leaves.end());
+  if (caught_base_) helper(Helper::leave_catch, {context_, caught_base_});
+  if (signature_.has_status) members.push_back(b_.getInt8(0));
+  if (members.empty()) {
+    b_.CreateRetVoid();
+  } else if (members.size() == 1) {
+    b_.CreateRet(members[0]);
+  } else {
+    V result = poison(output_->getReturnType());
+    for (unsigned i = 0; i < members.size(); ++i) result = b_.CreateInsertValue(result, members[i], i);
+    b_.CreateRet(result);
+  }
+}
+
+llvm::BasicBlock* Emitter::return_error_block() {
+  if (return_error_) return return_error_;
+  return_error_ = new_block("return_error");
+  llvm::IRBuilderBase::InsertPointGuard guard(b_);
+  b_.SetInsertPoint(return_error_);
+  if (!signature_.has_status) {
+    // may_fail said that this can't be reached.
+    b_.CreateUnreachable();
+    return return_error_;
+  }
+  if (caught_base_) helper(Helper::leave_catch, {context_, caught_base_});
+  if (tape_mark_) helper(Helper::tape_release, {context_, tape_mark_});
+  if (auto* type = llvm::dyn_cast<llvm::StructType>(output_->getReturnType())) {
+    // Zeros rather than poison: a register that holds anything would keep garbage alive.
+    V result = llvm::Constant::getNullValue(type);
+    b_.CreateRet(b_.CreateInsertValue(result, b_.getInt8(1), type->getNumElements() - 1));
+  } else {
+    b_.CreateRet(b_.getInt8(1));
+  }
+  return return_error_;
+}
+
+TraceSite* Emitter::trace_site(const ir::Inst& inst) {
+  TraceSite& site = data_.trace_sites.emplace_back();
+  Span span = inst.span;
+  std::uint32_t scope = inst.scope;
+  while (scope < function_.scopes.size()) {
+    const ir::InlineScope& s = function_.scopes[scope];
+    site.entries.push_back({s.method, span});
+    span = s.call_site;
+    scope = s.parent;
+  }
+  if (function_.scopes.empty()) site.entries.push_back({function_.method, span});
+  return &site;
+}
+
+llvm::BasicBlock* Emitter::error_block() {
+  if (current_error_) return current_error_;
+  current_error_ = new_block("error");
+  llvm::IRBuilderBase::InsertPointGuard guard(b_);
+  b_.SetInsertPoint(current_error_);
+  helper(Helper::trace, {context_, pointer(trace_site(*current_))});
+  ir::BlockId handler = current_block_->handler;
+  if (handler == ir::no_block) {
+    b_.CreateBr(return_error_block());
+  } else {
+    V depth = b_.CreateAdd(caught_base_, integer(catch_depth_[handler]));
+    helper(Helper::catch_error, {context_, depth});
+    b_.CreateBr(blocks_[handler]);
+  }
+  return current_error_;
+}
+
+void Emitter::fail() {
+  if (!current_) {
+    b_.CreateBr(return_error_block());
+    return;
+  }
+  b_.CreateBr(error_block());
+}
+
+void Emitter::fail_when(V condition) {
+  llvm::BasicBlock* next = new_block("ok");
+  branch_unlikely(condition, current_ ? error_block() : return_error_block(), next);
+  b_.SetInsertPoint(next);
+}
+
+llvm::BasicBlock* Emitter::new_block(const char* name) {
+  return llvm::BasicBlock::Create(layout_.context, name, output_);
+}
+
+Emitter::V Emitter::helper(Helper which, llvm::ArrayRef<V> arguments) {
+  const HelperInfo& info = helper_info(which);
+  llvm::Function* callee = module_.getFunction(info.name);
+  if (!callee) {
+    auto type_of_code = [&](char code) -> llvm::Type* {
+      switch (code) {
+        case 'p':
+          return layout_.ptr;
+        case 'l':
+          return layout_.i64;
+        case 'w':
+          return layout_.i32;
+        case 'b':
+          return layout_.i1;
+        case 'd':
+          return llvm::Type::getDoubleTy(layout_.context);
+        case 'f':
+          return llvm::Type::getFloatTy(layout_.context);
+        default:
+          return llvm::Type::getVoidTy(layout_.context);
+      }
+    };
+    std::vector<llvm::Type*> parameters;
+    for (const char* code = info.arguments; *code; ++code) parameters.push_back(type_of_code(*code));
+    callee = llvm::Function::Create(llvm::FunctionType::get(type_of_code(info.result), parameters, false),
+                                    llvm::Function::ExternalLinkage, info.name, module_);
+    callee->addFnAttr(llvm::Attribute::NoUnwind);
+    if (info.result == 'b') callee->addRetAttr(llvm::Attribute::ZExt);
+    if (which == Helper::trace || which == Helper::throw_value || which == Helper::stack_overflow ||
+        which == Helper::branch_type_error || which == Helper::catch_error || which == Helper::tape_release) {
+      callee->addFnAttr(llvm::Attribute::Cold);
+    }
+  }
+  return b_.CreateCall(callee, arguments);
+}
+
+Emitter::V Emitter::pointer(const void* address) {
+  return llvm::ConstantExpr::getIntToPtr(llvm::ConstantInt::get(layout_.i64, reinterpret_cast<std::uint64_t>(address)),
+                                         layout_.ptr);
+}
+
+Emitter::V Emitter::at(V base, std::int64_t bytes) {
+  return bytes ? b_.CreateInBoundsGEP(layout_.i8, base, integer(bytes)) : base;
+}
+
+void Emitter::branch_likely(V condition, llvm::BasicBlock* usual, llvm::BasicBlock* rare) {
+  b_.CreateCondBr(condition, usual, rare, llvm::MDBuilder(layout_.context).createBranchWeights(100000, 1));
+}
+
+void Emitter::branch_unlikely(V condition, llvm::BasicBlock* rare, llvm::BasicBlock* usual) {
+  b_.CreateCondBr(condition, rare, usual, llvm::MDBuilder(layout_.context).createBranchWeights(1, 100000));
+}
+
+}  // namespace slope::codegen

@@ -1,0 +1,183 @@
+// From one typed IR function to one LLVM function. The class is one, its members stand in several files by subject:
+//   emit.cpp        blocks, terminators, prologue, error paths
+//   values.cpp      constants, boxing and unboxing, loads and stores by storage class
+//   arithmetic.cpp  integers, floats, conversions, mathematical functions
+//   predicates.cpp  isa, ===, typeof, typeassert, select
+//   memory.cpp      arrays, strings, fields, cells, globals, slots, tapes
+//   calls.cpp       calls, natives, the general road for what has no inline form, the wrapper for dynamic callers
+//
+// Danger rules of emitted code:
+//  1. The collector is conservative and runs only inside calls. It finds an array by a pointer to its ArrayObject, not
+//  by
+//     one to its elements. Therefore an element pointer must never live across a call that may allocate while the array
+//     pointer does not: every helper that may allocate is declared as writing all memory (so the element pointer has to
+//     be loaded from the array again) and no allocation result is declared `noalias` (or LLVM would conclude that the
+//     call can't write it).
+//  2. A box is complete before anything else may allocate: leaves are computed first, then box, then stores.
+//  3. Whatever raises goes through fail_when / error_block, which leaves the trace entries of the instruction; the
+//     function's status decides whether that is possible at all (may_fail in batch.cpp must agree with what is
+//     emitted).
+#pragma once
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+
+#include <deque>
+
+#include "codegen/helpers.hpp"
+#include "codegen/layout.hpp"
+#include "lang/ir/cfg.hpp"
+#include "lang/runtime/call_cache.hpp"
+
+namespace slope::codegen {
+
+// Data that the code of one batch refers to by address.
+struct BatchData {
+  std::deque<TraceSite> trace_sites;
+  std::deque<CallCache> call_sites;
+  std::vector<std::shared_ptr<void>> linked;  // machine code of other batches that this one calls
+};
+
+// Where an `invoke` leads.
+struct CallTarget {
+  const Signature* signature = nullptr;  // null: no compiled code, call through the runtime
+  llvm::FunctionCallee callee;
+};
+
+// What emission needs from the batch that the function is part of.
+class EmitHost {
+ public:
+  virtual ~EmitHost() = default;
+  virtual CallTarget resolve(Specialization& target) = 0;
+};
+
+class Emitter {
+ public:
+  Emitter(Layout& layout, llvm::Module& module, BatchData& data, EmitHost& host, const ir::Function& function,
+          const Signature& signature, llvm::Function* output);
+  void run();
+
+  // The wrapper for dynamic callers (BoxedEntry) of a native function.
+  static void emit_boxed(Layout& layout, llvm::Module& module, BatchData& data, EmitHost& host,
+                         const ir::Function& function, const Signature& signature, llvm::Function* native,
+                         llvm::Function* output);
+
+ private:
+  using V = llvm::Value*;
+
+  // --- emit.cpp ---
+  void prologue();
+  void make_blocks();
+  void find_catch_depths();
+  void emit_block(ir::BlockId block);
+  Val emit(const ir::Inst& inst);
+  void terminator(const ir::Inst& inst, const ir::Block& block);
+  void jump_to(const ir::Edge& edge);
+  llvm::BasicBlock* edge_block(const ir::Edge& edge, std::vector<ir::BlockId>& taken);
+  void return_value(const Val& v);
+  void fail_when(V condition);  // the current instruction raised; the error is pending in the context
+  void fail();                  // always; the block is then terminated
+  llvm::BasicBlock* error_block();
+  llvm::BasicBlock* return_error_block();
+  TraceSite* trace_site(const ir::Inst& inst);
+  llvm::BasicBlock* new_block(const char* name);
+  V helper(Helper which, llvm::ArrayRef<V> arguments);  // b results as i1
+  V pointer(const void* address);                       // as a constant
+  V integer(std::int64_t n) { return llvm::ConstantInt::get(layout_.i64, static_cast<std::uint64_t>(n)); }
+  V at(V base, std::int64_t bytes);
+  V poison(llvm::Type* type) { return llvm::PoisonValue::get(type); }
+  void branch_likely(V condition, llvm::BasicBlock* usual, llvm::BasicBlock* rare);
+  void branch_unlikely(V condition, llvm::BasicBlock* rare, llvm::BasicBlock* usual);
+
+  // --- values.cpp ---
+  const Type* type_of(ir::Operand o) { return function_.type_of(o, layout_.types()); }
+  Val operand(ir::Operand o);
+  Val operand_as(ir::Operand o, const Type* type) { return coerce(operand(o), type); }
+  Val constant(Value v, const Type* type);
+  Val none(const Type* type) { return {type, {}, nullptr}; }
+  Val poison_of(const Type* type);
+  Val coerce(const Val& v, const Type* to);
+  std::pair<V, V> to_dynamic(const Val& v);
+  Val from_dynamic(V type, V payload, const Type* to);
+  V box(const Val& v);
+  Val unbox_fields(V box, const DataType* type);
+  Val field_of(const Val& aggregate, std::size_t index);
+  void store_fields(V payload, const DataType* type, const Val& v, Memory memory);
+  // `may_be_undefined`: a null reference or type raises through undefined_reference.
+  Val load_stored(V where, const Type* declared, Memory memory, bool may_be_undefined);
+  void store_stored(V where, const Type* declared, const Val& v, Memory memory);
+  V load(llvm::Type* type, V where, Memory memory);
+  void store(V what, V where, Memory memory);
+  void undefined_when(V condition);
+  Val boolean(V bit) { return {layout_.builtin().boolean, {bit}, nullptr}; }
+  V store_values(llvm::ArrayRef<Val> values);  // into the buffer for arguments of dynamic calls
+  V result_buffer();
+  Val load_result(const Type* type);  // from the buffer for results
+
+  // --- arithmetic.cpp ---
+  bool emit_arithmetic(const ir::Inst& inst, Val& result);
+  bool emit_integer(const ir::Inst& inst, V a, V b, V& result);
+  bool emit_division(const ir::Inst& inst, V a, V b, V& result);
+  bool emit_conversion(const ir::Inst& inst, Val& result);
+  bool emit_float(const ir::Inst& inst, llvm::ArrayRef<V> operands, V& result);
+  V library_call(const ir::Inst& inst, const char* name, llvm::Intrinsic::ID fast, llvm::ArrayRef<V> operands);
+  V as_byte(V v);  // i1 to i8, others unchanged
+  V from_byte(V v, const Type* type);
+
+  // --- predicates.cpp ---
+  bool emit_predicate(const ir::Inst& inst, Val& result);
+  V egal(const Val& a, const Val& b);
+  V isa(const Val& v, const Type* type);
+  V type_word(const Val& v);
+
+  // --- memory.cpp ---
+  bool emit_memory(const ir::Inst& inst, Val& result);
+  bool emit_array(const ir::Inst& inst, Val& result);
+  bool emit_fields(const ir::Inst& inst, Val& result);
+  bool emit_tape(const ir::Inst& inst, Val& result);
+  bool make_object(const DataType* type, std::span<const ir::Operand> fields, Val& result);
+  const Type* tape_column(const ir::Inst& inst);
+  V element_address(V array, V index, const Type* element);
+  bool known_field(const ir::Inst& inst, std::size_t& index);
+  Val slot_value(std::size_t slot, const Type* type);
+
+  // --- calls.cpp ---
+  bool emit_call(const ir::Inst& inst, Val& result);
+  Val invoke(const ir::Inst& inst);
+  Val call_native_code(const Signature& signature, llvm::FunctionCallee callee, llvm::ArrayRef<Val> arguments);
+  Val execute(const ir::Inst& inst);  // through the operation's one definition in lang/ir/execute
+  Val pack_tuple(const DataType* type, llvm::ArrayRef<Val> elements);
+
+  Layout& layout_;
+  llvm::Module& module_;
+  BatchData& data_;
+  EmitHost& host_;
+  const ir::Function& function_;
+  const Signature& signature_;
+  llvm::Function* output_;
+  llvm::IRBuilder<> b_;
+  ir::Cfg cfg_;
+
+  V context_ = nullptr;
+  std::vector<Val> values_;                                 // by inst
+  std::vector<llvm::BasicBlock*> blocks_;                   // by IR block: where control enters
+  std::vector<llvm::SmallVector<llvm::PHINode*, 4>> phis_;  // by IR block: leaves of all parameters
+  const ir::Inst* current_ = nullptr;
+  const ir::Block* current_block_ = nullptr;
+  llvm::BasicBlock* current_error_ = nullptr;
+  llvm::BasicBlock* return_error_ = nullptr;
+  llvm::AllocaInst* argument_buffer_ = nullptr;
+  std::size_t argument_count_ = 0;
+  llvm::AllocaInst* result_buffer_ = nullptr;
+  V tape_mark_ = nullptr;
+  V caught_base_ = nullptr;                 // how many exceptions were caught outside, at entry
+  std::vector<std::uint32_t> catch_depth_;  // by IR block: how many catch blocks surround its start
+  struct Slot {
+    llvm::SmallVector<llvm::AllocaInst*, 2> leaves;
+    llvm::AllocaInst* defined = nullptr;
+    const Type* type = nullptr;
+  };
+  std::vector<Slot> slots_;
+};
+
+}  // namespace slope::codegen

@@ -1,0 +1,120 @@
+// The CodeGenerator that the engine loads: batches, publishing of entries, dumps.
+#include <llvm/IR/Verifier.h>
+#include <llvm/Support/raw_ostream.h>
+
+#include <cstdio>
+
+#include "codegen/batch.hpp"
+#include "codegen/loader.hpp"
+
+namespace slope::codegen {
+
+namespace {
+
+class Generator : public CodeGenerator {
+ public:
+  Generator(Runtime& runtime, const CodegenHost& host) : runtime_(runtime), host_(host) {}
+
+  bool compile(Context& ctx, CodeInstance& code, std::string& why) override;
+  std::string dump(Context& ctx, CodeInstance& code, Dump what) override;
+
+ private:
+  bool start(std::string& why);
+  bool verify(llvm::Module& module, std::string& why);
+  BatchPolicy policy(Context& ctx, const CodeInstance& root) const;
+
+  Runtime& runtime_;
+  CodegenHost host_;
+  std::unique_ptr<Jit> jit_;
+  std::string start_error_;
+  PublishedCode published_;
+  std::uint64_t names_ = 1;
+};
+
+bool Generator::start(std::string& why) {
+  if (!jit_ && start_error_.empty()) jit_ = Jit::create(start_error_);
+  if (!jit_) why = start_error_;
+  return jit_ != nullptr;
+}
+
+bool Generator::verify(llvm::Module& module, std::string& why) {
+#ifdef NDEBUG
+  if (!host_.verify) return true;
+#endif
+  llvm::raw_string_ostream stream(why);
+  if (!llvm::verifyModule(module, &stream)) return true;
+  why = "internal error in code generation: " + stream.str();
+  return false;
+}
+
+BatchPolicy Generator::policy(Context& ctx, const CodeInstance& root) const {
+  BatchPolicy result;
+  result.world = ctx.world;
+  // In automatic mode whatever the hot function uses has run already; the rest stays interpreted until it is hot too.
+  if (runtime_.tiers && runtime_.tiers->mode == TierMode::automatic) {
+    result.only_executed = root.owner && root.owner->calls >= runtime_.tiers->call_threshold / 2;
+  }
+  return result;
+}
+
+bool Generator::compile(Context& ctx, CodeInstance& code, std::string& why) {
+  if (!start(why)) return false;
+  if (code.boxed.load(std::memory_order_acquire)) return true;
+  Batch batch(runtime_, published_, names_);
+  if (!batch.build(code, policy(ctx, code), why)) return false;
+  jit_->prepare(batch.module());
+  batch.emit(true);
+  names_ = batch.next_name();
+  if (!verify(batch.module(), why)) return false;
+  jit_->optimise(batch.module());
+  if (host_.dump_llvm) {
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    batch.module().print(stream, nullptr);
+    std::fputs(stream.str().c_str(), stderr);
+  }
+  std::vector<std::string> names;
+  for (auto& member : batch.members()) {
+    names.push_back(member->native->getName().str());
+    names.push_back(member->boxed->getName().str());
+  }
+  std::vector<void*> addresses;
+  std::shared_ptr<NativeBatch> result = batch.result();
+  result->code = jit_->link(batch.module(), names, addresses, why);
+  if (!result->code) return false;
+  for (std::size_t i = 0; i < batch.members().size(); ++i) {
+    Batch::Member& member = *batch.members()[i];
+    published_[member.code] = {member.signature, addresses[2 * i], result};
+    member.code->native_owner = result;
+    member.code->entry.store(addresses[2 * i], std::memory_order_release);
+    member.code->boxed.store(reinterpret_cast<BoxedEntry>(addresses[2 * i + 1]), std::memory_order_release);
+  }
+  return true;
+}
+
+std::string Generator::dump(Context& ctx, CodeInstance& code, Dump what) {
+  std::string why;
+  if (!start(why)) return why + "\n";
+  Batch batch(runtime_, published_, 1);
+  BatchPolicy alone = policy(ctx, code);
+  alone.max_functions = 1;
+  if (!batch.build(code, alone, why)) return why + "\n";
+  jit_->prepare(batch.module());
+  batch.emit(false);
+  jit_->optimise(batch.module());
+  if (what == Dump::native) return jit_->assembly(batch.module());
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  batch.members()[0]->native->print(stream);
+  return stream.str();
+}
+
+}  // namespace
+
+}  // namespace slope::codegen
+
+extern "C" __attribute__((visibility("default"))) slope::CodeGenerator* slope_create_code_generator(
+    slope::Runtime* runtime, const slope::CodegenHost* host) {
+  if (host->version != slope::codegen_version || host->sizes != slope::codegen_fingerprint()) return nullptr;
+  return new slope::codegen::Generator(*runtime, *host);
+}

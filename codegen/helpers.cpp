@@ -1,0 +1,231 @@
+#include "codegen/helpers.hpp"
+
+#include <dlfcn.h>
+
+#include <array>
+#include <cmath>
+#include <cstring>
+
+#include "lang/ir/execute.hpp"
+#include "lang/ir/ir.hpp"
+#include "lang/runtime/call_cache.hpp"
+#include "lang/runtime/runtime.hpp"
+#include "lang/runtime/tape.hpp"
+
+namespace slope::codegen {
+
+namespace {
+
+namespace helper {
+
+bool execute(Context* ctx, std::uint32_t op, const Value* operands, std::uint64_t count, std::uint64_t aux,
+             Value* result) {
+  *result = Value();
+  return ir::execute(*ctx, static_cast<ir::Op>(op), operands, count, aux, *result);
+}
+
+// Traces of runaway recursion keep their innermost frames only.
+constexpr std::size_t max_trace_entries = 4096;
+
+void trace(Context* ctx, const TraceSite* site) {
+  if (ctx->trace.size() >= max_trace_entries) return;
+  ctx->trace.insert(ctx->trace.end(), site->entries.begin(), site->entries.end());
+}
+
+void throw_value(Context* ctx, const Type* type, std::int64_t payload) { ctx->raise(Value(type, payload)); }
+
+void stack_overflow(Context* ctx) { ctx->stack_overflow(); }
+
+void branch_type_error(Context* ctx, const Type* type, std::int64_t payload) {
+  ctx->type_error("if", ctx->runtime->types.builtin().boolean, Value(type, payload));
+}
+
+// Through compiled code when there is any, else through the runtime, which counts.
+bool call_target(Context& ctx, Specialization& target, const Value* values, std::size_t count, Value& result) {
+  if (CodeInstance* code = target.current; code && code->valid_in(ctx.world)) {
+    if (BoxedEntry entry = code->boxed.load(std::memory_order_acquire)) {
+      return entry(&ctx, values[0], values + 1, count - 1, &result);
+    }
+  }
+  return ctx.runtime->call_specialized(ctx, target, values[0], values + 1, count - 1, result);
+}
+
+bool call(Context* ctx, CallCache* site, const Value* values, std::uint64_t count, Value* result) {
+  if (Specialization* target = site->find(ctx->world, values[0], values + 1, count - 1)) {
+    return call_target(*ctx, *target, values, count, *result);
+  }
+  return ctx->runtime->call_caching(*ctx, *site, values[0], values + 1, count - 1, *result);
+}
+
+bool invoke(Context* ctx, Specialization* target, const Value* values, std::uint64_t count, Value* result) {
+  return call_target(*ctx, *target, values, count, *result);
+}
+
+Object* box(Context* ctx, const DataType* type) {
+  Object* object = ctx->heap->allocate(type, type->size);
+  if (!object) ctx->out_of_memory();
+  return object;
+}
+
+CellObject* cell_new(Context* ctx) {
+  CellObject* cell = ctx->heap->allocate_cell();
+  if (!cell) ctx->out_of_memory();
+  return cell;
+}
+
+ArrayObject* array_new(Context* ctx, const DataType* type, std::int64_t length) {
+  // Huge and negative lengths take the general road, which knows the error.
+  if (static_cast<std::uint64_t>(length) <= (std::uint64_t{1} << 32)) {
+    std::int64_t dims[] = {length};
+    if (ArrayObject* array = ctx->heap->allocate_array(type, dims)) return array;
+    ctx->out_of_memory();
+    return nullptr;
+  }
+  Value operands[] = {ctx->runtime->from_type(type), ctx->runtime->from_int(length)};
+  Value result;
+  if (!ir::execute(*ctx, ir::Op::array_new, operands, 2, 0, result)) return nullptr;
+  return static_cast<ArrayObject*>(result.object);
+}
+
+bool array_resize(Context* ctx, ArrayObject* array, std::int64_t length) {
+  bool plain = (array->flags & array_owns_memory) && !(array->flags & (array_shared | array_borrowed));
+  if (plain && length >= 0 && length <= array->capacity && array->element_size) {
+    if (length > array->length) {
+      std::memset(array->data + array->length * array->element_size, 0,
+                  static_cast<std::size_t>(length - array->length) * array->element_size);
+    }
+    array->length = length;
+    array->dims[0] = length;
+    return true;
+  }
+  Value operands[] = {Value(array->type, array), ctx->runtime->from_int(length)};
+  Value result;
+  return ir::execute(*ctx, ir::Op::array_resize, operands, 2, 0, result);
+}
+
+bool store_global(Context* ctx, Binding* binding, const Type* type, std::int64_t payload) {
+  Value v(type, payload);
+  if (!binding->is_constant && !binding->declared && binding->value.defined()) {
+    binding->value = v;
+    return true;
+  }
+  Value result;
+  return ir::execute(*ctx, ir::Op::store_global, &v, 1, reinterpret_cast<std::uintptr_t>(binding), result);
+}
+
+// Splatted tuples are spread here, everything else through Base.splat_values, which makes a tuple of it.
+bool call_splat(Context* ctx, const Value* operands, std::uint64_t count, std::uint64_t mask, Value* result) {
+  Runtime& runtime = *ctx->runtime;
+  Rooted flat(*ctx->heap);
+  for (std::size_t i = 1; i < count; ++i) {
+    Value v = operands[i];
+    if (i >= 64 || !(mask >> i & 1)) {
+      flat.values.push_back(v);
+      continue;
+    }
+    if (!as_data(v.type)->is_tuple) {
+      Binding* splat = runtime.base->find(runtime.symbol("splat_values"));
+      if (!splat || !splat->value.defined()) return ctx->undef_var(runtime.symbol("splat_values"));
+      if (!runtime.call(*ctx, splat->value, &v, 1, v)) return false;
+      if (!as_data(v.type)->is_tuple) return ctx->type_error("splat", runtime.types.builtin().tuple_any, v);
+    }
+    for (const Field& field : as_data(v.type)->fields) flat.values.push_back(load_field(*ctx->heap, v.object, field));
+  }
+  return runtime.call(*ctx, operands[0], flat.values.data(), flat.values.size(), *result);
+}
+
+std::uint64_t catch_depth(Context* ctx) { return ctx->caught.size(); }
+
+void catch_error(Context* ctx, std::uint64_t depth) {
+  ctx->caught.resize(depth);
+  ctx->caught.push_back(ctx->take_error());
+}
+
+void caught(Context* ctx, Value* result) { *result = ctx->caught.back(); }
+
+void caught_end(Context* ctx, std::uint64_t depth) {
+  if (ctx->caught.size() > depth) ctx->caught.pop_back();
+}
+
+void leave_catch(Context* ctx, std::uint64_t depth) { ctx->caught.resize(depth); }
+
+bool egal(const Type* a_type, std::int64_t a, const Type* b_type, std::int64_t b) {
+  return slope::egal(Value(a_type, a), Value(b_type, b));
+}
+
+bool is_instance(Context* ctx, const Type* type, std::int64_t payload, const Type* of) {
+  return slope::is_instance(ctx->runtime->types, Value(type, payload), of);
+}
+
+Tape* tape_open(Context* ctx, const TapeLayout* layout, std::int64_t rows) { return ctx->tapes->open(layout, rows); }
+
+bool tape_reserve(Context* ctx, Tape* tape, std::int64_t rows) { return ctx->tapes->reserve(tape, rows); }
+
+void tape_close(Context* ctx, Tape* tape) { ctx->tapes->close(tape); }
+
+std::uint64_t tape_mark(Context* ctx) { return ctx->tapes ? ctx->tapes->mark() : 0; }
+
+void tape_release(Context* ctx, std::uint64_t mark) {
+  if (ctx->tapes) ctx->tapes->release_since(mark);
+}
+
+}  // namespace helper
+
+template <class Function>
+void* address(Function* function) {
+  return reinterpret_cast<void*>(function);
+}
+
+using D1 = double (*)(double);
+using F1 = float (*)(float);
+using D2 = double (*)(double, double);
+using F2 = float (*)(float, float);
+
+template <class Function>
+void* overload(Function function) {
+  return reinterpret_cast<void*>(function);
+}
+
+}  // namespace
+
+const HelperInfo& helper_info(Helper which) {
+  static const std::array<HelperInfo, static_cast<std::size_t>(Helper::count_)> table = {{
+#define H(name, result, arguments) {"slope." #name, #result[0], arguments, address(&helper::name)},
+      SLOPE_CODEGEN_HELPERS(H)
+#undef H
+  }};
+  return table[static_cast<std::size_t>(which)];
+}
+
+std::span<const LibraryFunction> library_functions() {
+  static const LibraryFunction table[] = {
+#define UNARY(name)                                                                                               \
+  {#name, overload<D1>(&::name)}, {#name "f", overload<F1>(&::name##f)}, {"slope." #name, overload<D1>(&::name)}, \
+      {"slope." #name "f", overload<F1>(&::name##f)},
+#define BINARY(name)                                                                                              \
+  {#name, overload<D2>(&::name)}, {#name "f", overload<F2>(&::name##f)}, {"slope." #name, overload<D2>(&::name)}, \
+      {"slope." #name "f", overload<F2>(&::name##f)},
+      UNARY(exp) UNARY(exp2) UNARY(expm1) UNARY(log) UNARY(log2) UNARY(log10) UNARY(log1p) UNARY(sin) UNARY(cos)
+          UNARY(tan) UNARY(asin) UNARY(acos) UNARY(atan) UNARY(sinh) UNARY(cosh) UNARY(tanh) UNARY(cbrt) UNARY(floor)
+              UNARY(ceil) UNARY(trunc) UNARY(rint) UNARY(sqrt) BINARY(atan2) BINARY(hypot) BINARY(pow) BINARY(fmod)
+                  BINARY(fmin) BINARY(fmax)
+#undef UNARY
+#undef BINARY
+                      {"exp10", overload<D1>(&::exp10)},
+      {"exp10f", overload<F1>(&::exp10f)},
+      {"fma", overload<double (*)(double, double, double)>(&::fma)},
+      {"fmaf", overload<float (*)(float, float, float)>(&::fmaf)},
+      {"ldexp", overload<double (*)(double, int)>(&::ldexp)},
+      {"ldexpf", overload<float (*)(float, int)>(&::ldexpf)},
+      {"sincos", overload<void (*)(double, double*, double*)>(&::sincos)},
+      {"sincosf", overload<void (*)(float, float*, float*)>(&::sincosf)},
+      {"memcpy", address(&std::memcpy)},
+      {"memmove", address(&std::memmove)},
+      {"memset", address(&std::memset)},
+      {"memcmp", address(&std::memcmp)},
+      {"bcmp", address(&::bcmp)},
+  };
+  return table;
+}
+
+}  // namespace slope::codegen

@@ -1,0 +1,71 @@
+// What compiled code calls out of line: allocation, dynamic calls, error paths, and every operation that has no inline
+// form. Compiled code reaches them as absolute symbols named "slope.<name>"; values travel as the two words of a Value.
+// Helpers that can fail return false with the error pending in the context.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "lang/runtime/context.hpp"
+
+namespace slope::codegen {
+
+// Results and arguments: p pointer, l 64-bit integer, w 32-bit integer, b bool, d double, f float, v nothing.
+// H(name, result, arguments)
+#define SLOPE_CODEGEN_HELPERS(H)                                                                   \
+  H(execute, b, "pwplpp")        /* ctx, op, operands, count, aux, result */                       \
+  H(trace, v, "pp")              /* ctx, TraceSite */                                              \
+  H(throw_value, v, "ppl")       /* ctx, type, payload */                                          \
+  H(stack_overflow, v, "p")      /* ctx */                                                         \
+  H(branch_type_error, v, "ppl") /* ctx, type, payload of what is no Bool */                       \
+  H(call, b, "ppplp")            /* ctx, CallCache, callee and args, count, result */              \
+  H(invoke, b, "ppplp")          /* ctx, Specialization, callee and args, count, result */         \
+  H(box, p, "pp")                /* ctx, type -> zeroed object, or null */                         \
+  H(cell_new, p, "p")            /* ctx -> empty cell, or null */                                  \
+  H(array_new, p, "ppl")         /* ctx, vector type, length -> array, or null */                  \
+  H(array_resize, b, "ppl")      /* ctx, vector, length */                                         \
+  H(store_global, b, "pppl")     /* ctx, Binding, type, payload */                                 \
+  H(call_splat, b, "ppllp")      /* ctx, operands, count, mask, result */                          \
+  H(catch_depth, l, "p")         /* ctx -> how many exceptions are being handled */                \
+  H(catch_error, v, "pl")        /* ctx, depth: the pending error becomes the one above so many */ \
+  H(caught, v, "pp")             /* ctx, result */                                                 \
+  H(caught_end, v, "pl")         /* ctx, depth of the function: what lies below stays */           \
+  H(leave_catch, v, "pl")        /* ctx, depth */                                                  \
+  H(egal, b, "plpl")             /* two values */                                                  \
+  H(is_instance, b, "pplp")      /* ctx, value, type */                                            \
+  H(tape_open, p, "ppl")         /* ctx, TapeLayout, rows -> Tape, or null */                      \
+  H(tape_reserve, b, "ppl")      /* ctx, Tape, rows */                                             \
+  H(tape_close, v, "pp")         /* ctx, Tape */                                                   \
+  H(tape_mark, l, "p")           /* ctx -> serial */                                               \
+  H(tape_release, v, "pl")       /* ctx, serial */
+
+enum class Helper : std::uint8_t {
+#define H(name, result, arguments) name,
+  SLOPE_CODEGEN_HELPERS(H)
+#undef H
+      count_
+};
+
+struct HelperInfo {
+  const char* name;  // "slope.box"
+  char result;
+  const char* arguments;
+  void* address;
+};
+const HelperInfo& helper_info(Helper helper);
+
+// Functions of the C library under the names that LLVM calls them by ("fmod", "memcpy", "exp"), and the elementary
+// functions once more under names that LLVM knows nothing of ("slope.exp"): calls of those stay exact calls.
+struct LibraryFunction {
+  const char* name;
+  void* address;
+};
+std::span<const LibraryFunction> library_functions();
+
+// The entries of the trace that an error passing one instruction leaves, innermost first.
+struct TraceSite {
+  std::vector<TraceEntry> entries;
+};
+
+}  // namespace slope::codegen

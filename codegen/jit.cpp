@@ -1,0 +1,127 @@
+#include "codegen/jit.hpp"
+
+#include <dlfcn.h>
+#include <llvm/ADT/SmallVector.h>
+#include <llvm/ExecutionEngine/JITLink/JITLinkMemoryManager.h>
+#include <llvm/ExecutionEngine/Orc/ExecutorProcessControl.h>
+#include <llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/Support/MemoryBuffer.h>
+#include <llvm/Support/SmallVectorMemoryBuffer.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Support/raw_ostream.h>
+
+#include "codegen/helpers.hpp"
+#include "codegen/vector_math.hpp"
+
+namespace slope::codegen {
+
+namespace orc = llvm::orc;
+
+std::unique_ptr<Jit> Jit::create(std::string& why) {
+  // Idempotent and guarded inside LLVM; nothing of it is visible outside this shared object.
+  llvm::InitializeNativeTarget();
+  llvm::InitializeNativeTargetAsmPrinter();
+  auto failed = [&](llvm::Error error) {
+    why = llvm::toString(std::move(error));
+    return nullptr;
+  };
+  auto builder = orc::JITTargetMachineBuilder::detectHost();
+  if (!builder) return failed(builder.takeError());
+  builder->setCodeGenOptLevel(llvm::CodeGenOptLevel::Default);
+  builder->setRelocationModel(llvm::Reloc::PIC_);
+  builder->setCodeModel(llvm::CodeModel::Small);
+  auto machine = builder->createTargetMachine();
+  if (!machine) return failed(machine.takeError());
+
+  std::unique_ptr<Jit> jit(new Jit());
+  jit->self_ = std::make_shared<Jit*>(jit.get());
+  jit->machine_ = std::move(*machine);
+  jit->vector_library_ = dlopen("libmvec.so.1", RTLD_NOW | RTLD_LOCAL);
+  jit->passes_ = std::make_unique<Passes>(*jit->machine_, jit->vector_library_ != nullptr);
+  auto control = orc::SelfExecutorProcessControl::Create();
+  if (!control) return failed(control.takeError());
+  jit->session_ = std::make_unique<orc::ExecutionSession>(std::move(*control));
+  jit->session_->setErrorReporter([](llvm::Error error) { llvm::consumeError(std::move(error)); });
+  jit->linker_ = std::make_unique<orc::ObjectLinkingLayer>(*jit->session_);
+  jit->library_ = &jit->session_->createBareJITDylib("slope");
+
+  orc::SymbolMap symbols;
+  auto define = [&](const char* name, void* address) {
+    symbols[jit->session_->intern(name)] = {orc::ExecutorAddr::fromPtr(address), llvm::JITSymbolFlags::Exported};
+  };
+  for (std::size_t i = 0; i < static_cast<std::size_t>(Helper::count_); ++i) {
+    const HelperInfo& info = helper_info(static_cast<Helper>(i));
+    define(info.name, info.address);
+  }
+  for (const LibraryFunction& f : library_functions()) define(f.name, f.address);
+  if (jit->vector_library_) {
+    for (const VectorFunction& f : vector_functions(*jit->machine_)) {
+      if (void* address = dlsym(jit->vector_library_, f.vector)) define(f.vector, address);
+    }
+  }
+  if (llvm::Error error = jit->library_->define(orc::absoluteSymbols(std::move(symbols)))) {
+    return failed(std::move(error));
+  }
+  return jit;
+}
+
+Jit::~Jit() {
+  if (self_) *self_ = nullptr;
+  if (session_) llvm::consumeError(session_->endSession());
+}
+
+Jit::MachineCode::~MachineCode() {
+  if (*jit_) llvm::consumeError(tracker_->remove());
+}
+
+void Jit::prepare(llvm::Module& module) {
+  module.setTargetTriple(machine_->getTargetTriple().str());
+  module.setDataLayout(machine_->createDataLayout());
+}
+
+std::string Jit::assembly(llvm::Module& module) {
+  llvm::SmallString<4096> text;
+  llvm::raw_svector_ostream stream(text);
+  llvm::legacy::PassManager passes;
+  if (machine_->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::AssemblyFile)) {
+    return "no assembly printer for this machine\n";
+  }
+  passes.run(module);
+  return std::string(text);
+}
+
+std::unique_ptr<Jit::MachineCode> Jit::link(llvm::Module& module, const std::vector<std::string>& names,
+                                            std::vector<void*>& addresses, std::string& why) {
+  llvm::SmallVector<char, 0> object;
+  {
+    llvm::raw_svector_ostream stream(object);
+    llvm::legacy::PassManager passes;
+    llvm::MCContext* context = nullptr;
+    if (machine_->addPassesToEmitMC(passes, context, stream)) {
+      why = "no object writer for this machine";
+      return nullptr;
+    }
+    passes.run(module);
+  }
+  auto buffer = std::make_unique<llvm::SmallVectorMemoryBuffer>(std::move(object), "slope",
+                                                                /*RequiresNullTerminator=*/false);
+  orc::ResourceTrackerSP tracker = library_->createResourceTracker();
+  auto code = std::make_unique<MachineCode>(self_, tracker);
+  auto failed = [&](llvm::Error error) {
+    why = llvm::toString(std::move(error));
+    return nullptr;
+  };
+  if (llvm::Error error = linker_->add(tracker, std::move(buffer))) return failed(std::move(error));
+  orc::SymbolLookupSet wanted;
+  for (const std::string& name : names) wanted.add(session_->intern(name));
+  auto found = session_->lookup({{library_, orc::JITDylibLookupFlags::MatchAllSymbols}}, std::move(wanted));
+  if (!found) return failed(found.takeError());
+  addresses.clear();
+  for (const std::string& name : names) {
+    addresses.push_back((*found)[session_->intern(name)].getAddress().toPtr<void*>());
+  }
+  return code;
+}
+
+}  // namespace slope::codegen

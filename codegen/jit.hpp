@@ -1,0 +1,58 @@
+// From LLVM modules to memory that runs: the target machine of this host, ORC's execution session with JITLink, and the
+// helpers as absolute symbols. One module is one allocation with its own lifetime (MachineCode). No eh-frames are
+// registered: errors travel as return values, nothing unwinds through compiled code.
+#pragma once
+
+#include <llvm/ExecutionEngine/Orc/Core.h>
+#include <llvm/ExecutionEngine/Orc/ObjectLinkingLayer.h>
+#include <llvm/IR/Module.h>
+#include <llvm/Target/TargetMachine.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "codegen/passes.hpp"
+
+namespace slope::codegen {
+
+class Jit {
+ public:
+  // Null with `why` when this machine can't be compiled for.
+  static std::unique_ptr<Jit> create(std::string& why);
+  ~Jit();
+  Jit(const Jit&) = delete;
+
+  void prepare(llvm::Module& module);  // triple and data layout
+  void optimise(llvm::Module& module) { passes_->run(module); }
+  std::string assembly(llvm::Module& module);
+
+  // Machine code of one module; freed with its last owner.
+  class MachineCode {
+   public:
+    MachineCode(std::shared_ptr<Jit*> jit, llvm::orc::ResourceTrackerSP tracker)
+        : jit_(std::move(jit)), tracker_(std::move(tracker)) {}
+    ~MachineCode();
+    MachineCode(const MachineCode&) = delete;
+
+   private:
+    std::shared_ptr<Jit*> jit_;  // holds null once the Jit is gone
+    llvm::orc::ResourceTrackerSP tracker_;
+  };
+  // Compiles and links; addresses of `names` in their order. Null with `why` on failure.
+  std::unique_ptr<MachineCode> link(llvm::Module& module, const std::vector<std::string>& names,
+                                    std::vector<void*>& addresses, std::string& why);
+
+ private:
+  Jit() = default;
+
+  std::unique_ptr<llvm::TargetMachine> machine_;
+  std::unique_ptr<Passes> passes_;
+  std::unique_ptr<llvm::orc::ExecutionSession> session_;
+  std::unique_ptr<llvm::orc::ObjectLinkingLayer> linker_;
+  llvm::orc::JITDylib* library_ = nullptr;
+  void* vector_library_ = nullptr;
+  std::shared_ptr<Jit*> self_;
+};
+
+}  // namespace slope::codegen

@@ -1,0 +1,127 @@
+// How Slope values look in compiled code.
+//
+// A value is a list of leaves, LLVM scalars; which follows from its type:
+//   none       no leaf: singletons, and types of which the exact value is known (Type{Float64})
+//   bits       iN, float or double; a Bool is i1 (a byte in memory)
+//   reference  ptr: mutable structs, arrays, strings, symbols, modules, types; null is undefined
+//   fields     immutable structs, tuples and closures: the leaves of all fields one after the other. In fields and
+//   array
+//              elements they lie inline when they hold plain bits alone, otherwise they are a pointer to a box
+//   boxed      immutable structs with more than `max_leaves` leaves, that hold themselves, or that may be partly
+//              undefined: ptr to their box
+//   dynamic    ptr type, i64 payload: abstract types and unions, as the runtime's Value
+//
+// Native entries: {leaves of the result…, i8 status} entry(ptr context, leaves of the callee…, leaves of the
+// arguments…); a single member is returned plainly, none as void. A trailing vararg is passed as its tuple. Status 1:
+// an error is pending in the context and the other members are undefined. Functions that cannot fail have no status
+// (Signature::has_status).
+#pragma once
+
+#include <llvm/ADT/SmallVector.h>
+#include <llvm/IR/DerivedTypes.h>
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/Metadata.h>
+#include <llvm/IR/Value.h>
+
+#include <unordered_map>
+
+#include "lang/ir/ir.hpp"
+#include "lang/runtime/runtime.hpp"
+
+namespace slope::codegen {
+
+inline constexpr unsigned max_leaves = 32;
+
+struct Representation {
+  enum class Kind : std::uint8_t { none, bits, reference, fields, boxed, dynamic };
+  Kind kind = Kind::dynamic;
+  llvm::SmallVector<llvm::Type*, 2> leaves;
+  llvm::SmallVector<unsigned, 4> field_start;  // of `fields`: first leaf of each field, and the end
+  Value constant;                              // of `none`: the value (undefined for a type without values)
+};
+
+// A value in emitted code. `type` says what the leaves mean.
+struct Val {
+  const Type* type = nullptr;
+  llvm::SmallVector<llvm::Value*, 2> leaves;
+  llvm::Value* box = nullptr;  // of `fields` with references: a box that already holds this value, if there is one
+};
+
+// Memory that can't overlap gets different alias classes (TBAA), so that array headers stay in registers while array
+// elements are written.
+enum class Memory : std::uint8_t {
+  context,       // Context
+  type_word,     // the type at the head of an object: written once
+  array_header,  // data, length, dims
+  elements,      // of arrays; one class a leaf type
+  object,        // fields of mutable structs; one class a leaf type
+  box,           // fields of boxed immutable values, string bytes: never written again; one class a leaf type
+  cell,
+  binding,
+  tape_header,
+  tape_rows,  // one class a leaf type
+};
+
+// What a caller of compiled code must know.
+struct Signature {
+  std::vector<const Type*> parameters;  // callee first
+  const Type* result = nullptr;
+  bool has_status = true;
+};
+
+class Layout {
+ public:
+  Layout(Runtime& runtime, llvm::LLVMContext& context);
+
+  Runtime& runtime() { return runtime_; }
+  TypeTable& types() { return runtime_.types; }
+  const BuiltinTypes& builtin() { return runtime_.types.builtin(); }
+
+  const Representation& of(const Type* type);
+  // True when values of the type need a heap box to become a Value or to be stored behind a pointer.
+  bool needs_box(const Type* type);
+  bool is_bits(const Type* type) { return of(type).kind == Representation::Kind::bits; }
+
+  llvm::FunctionType* function_type(const Signature& signature);
+  llvm::Type* return_type(const Signature& signature);
+  llvm::FunctionType* boxed_type() { return boxed_type_; }
+
+  llvm::MDNode* alias_tag(Memory memory, llvm::Type* leaf);
+
+  llvm::LLVMContext& context;
+  llvm::PointerType* ptr;
+  llvm::IntegerType *i1, *i8, *i32, *i64;
+  llvm::StructType* value;  // {ptr, i64}, the runtime's Value
+
+ private:
+  Representation compute(const Type* type);
+
+  Runtime& runtime_;
+  std::unordered_map<const Type*, std::unique_ptr<Representation>> representations_;
+  llvm::FunctionType* boxed_type_;
+  llvm::MDNode* alias_root_;
+  std::unordered_map<std::uint64_t, llvm::MDNode*> alias_tags_;
+  std::unordered_map<std::uint32_t, llvm::MDNode*> alias_parents_;
+};
+
+// Offsets that compiled code uses; layout.cpp asserts them against the structures.
+namespace offset {
+inline constexpr unsigned context_stack_limit = 0;
+inline constexpr unsigned context_interrupt = 24;
+inline constexpr unsigned context_world = 32;
+inline constexpr unsigned object_payload = 8;
+inline constexpr unsigned array_data = 8;
+inline constexpr unsigned array_length = 16;
+inline constexpr unsigned array_capacity = 24;
+inline constexpr unsigned array_flags = 40;
+inline constexpr unsigned array_dims = 48;
+inline constexpr unsigned string_length = 8;
+inline constexpr unsigned string_bytes = 16;
+inline constexpr unsigned cell_type = 8;
+inline constexpr unsigned cell_payload = 16;
+inline constexpr unsigned binding_value = 16;
+inline constexpr unsigned tape_capacity = 0;
+unsigned tape_columns();
+}  // namespace offset
+
+}  // namespace slope::codegen

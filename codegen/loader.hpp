@@ -1,0 +1,37 @@
+// How an engine gets its code generator: libslope_codegen.so is loaded when the first function becomes hot, so a
+// program that never gets hot never pays for loading LLVM. This file and what it includes know nothing of LLVM.
+//
+// The shared object exports one C symbol, `slope_create_code_generator`. It carries its own copies of the layers below
+// it, which work on the engine's data: both sides must come from one build, which `CodegenHost::version` checks.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "lang/runtime/backend.hpp"
+
+namespace slope {
+
+class Runtime;
+
+// Changes with every change of a layout that both sides see.
+inline constexpr std::uint64_t codegen_version = 1;
+
+// What the engine tells its code generator.
+struct CodegenHost {
+  std::uint64_t version = codegen_version;
+  std::uint64_t sizes = 0;  // fingerprint of the shared structures' sizes; see codegen_fingerprint
+  bool dump_llvm = false;   // SLOPE_DUMP=llvm: print the optimised LLVM IR of whatever is compiled to standard error
+  bool verify = false;      // SLOPE_VERIFY=1: check the LLVM IR that is made
+};
+std::uint64_t codegen_fingerprint();
+
+using CreateCodeGenerator = CodeGenerator* (*)(Runtime*, const CodegenHost*);
+
+// Looks for libslope_codegen.so at `build_path` (may be empty), beside the executable, in ../lib from there and at
+// `install_path` (may be empty). Null: not found or from another build, and `why` says which places were tried.
+std::unique_ptr<CodeGenerator> load_code_generator(Runtime& runtime, const std::string& build_path,
+                                                   const std::string& install_path, std::string& why);
+
+}  // namespace slope

@@ -1,0 +1,490 @@
+// Memory: arrays, strings, fields of objects, captured variables, globals, slots and tapes.
+#include <algorithm>
+
+#include "codegen/emit.hpp"
+#include "lang/runtime/module.hpp"
+#include "lang/runtime/subtype.hpp"
+#include "lang/runtime/tape.hpp"
+
+namespace slope::codegen {
+
+using ir::Op;
+using Kind = Representation::Kind;
+
+void Emitter::undefined_when(V condition) {
+  llvm::BasicBlock* bad = new_block("undefined");
+  llvm::BasicBlock* good = new_block("defined");
+  branch_unlikely(condition, bad, good);
+  b_.SetInsertPoint(bad);
+  execute(*current_);  // raises, with the message that the operation has everywhere
+  fail();
+  b_.SetInsertPoint(good);
+}
+
+bool Emitter::emit_memory(const ir::Inst& inst, Val& result) {
+  const BuiltinTypes& names = layout_.builtin();
+  switch (inst.op) {
+    case Op::string_length: {
+      Val s = operand(inst.operands[0]);
+      if (s.type != names.string) return false;
+      result = {names.int64, {load(layout_.i64, at(s.leaves[0], offset::string_length), Memory::box)}, nullptr};
+      return true;
+    }
+    case Op::string_byte: {
+      Val s = operand(inst.operands[0]);
+      Val i = operand(inst.operands[1]);
+      if (s.type != names.string || i.type != names.int64) return false;
+      V where = b_.CreateInBoundsGEP(layout_.i8, at(s.leaves[0], offset::string_bytes - 1), i.leaves[0]);
+      result = {names.uint8, {load(layout_.i8, where, Memory::box)}, nullptr};
+      return true;
+    }
+    case Op::slot_get: {
+      const Slot& slot = slots_[inst.aux];
+      if (!(inst.flags & ir::inst_nothrow)) undefined_when(b_.CreateNot(b_.CreateLoad(layout_.i1, slot.defined)));
+      result = coerce(slot_value(inst.aux, slot.type), inst.type);
+      return true;
+    }
+    case Op::slot_set: {
+      const Slot& slot = slots_[inst.aux];
+      Val v = operand_as(inst.operands[0], slot.type);
+      for (std::size_t i = 0; i < v.leaves.size(); ++i) b_.CreateStore(v.leaves[i], slot.leaves[i]);
+      b_.CreateStore(b_.getTrue(), slot.defined);
+      result = v;
+      return true;
+    }
+    case Op::slot_defined:
+      result = boolean(b_.CreateLoad(layout_.i1, slots_[inst.aux].defined));
+      return true;
+    case Op::slot_clear:
+      b_.CreateStore(b_.getFalse(), slots_[inst.aux].defined);
+      result = constant(layout_.runtime().nothing(), names.nothing);
+      return true;
+    case Op::static_param: {
+      if (inst.aux >= function_.static_params.size()) return false;
+      const Type* p = function_.static_params[inst.aux];
+      const ValueType* v = as_value(p);
+      Value c = v ? v->value : layout_.runtime().from_type(p);
+      result = constant(c, layout_.types().type_of_constant(c));
+      return true;
+    }
+    case Op::load_global: {
+      V value = at(pointer(inst.aux_as<Binding>()), offset::binding_value);
+      V type = load(layout_.ptr, value, Memory::binding);
+      if (!(inst.flags & ir::inst_nothrow)) {
+        // An unassigned name may have come to mean another module's since: the general road resolves it.
+        llvm::BasicBlock* usual = new_block("global");
+        llvm::BasicBlock* rare = new_block("resolve");
+        llvm::BasicBlock* done = new_block("loaded");
+        branch_unlikely(b_.CreateIsNull(type), rare, usual);
+        b_.SetInsertPoint(usual);
+        V payload = load(layout_.i64, at(value, 8), Memory::binding);
+        b_.CreateBr(done);
+        b_.SetInsertPoint(rare);
+        Val resolved = coerce(execute(inst), names.any);
+        llvm::BasicBlock* rare_end = b_.GetInsertBlock();
+        b_.CreateBr(done);
+        b_.SetInsertPoint(done);
+        llvm::PHINode* t = b_.CreatePHI(layout_.ptr, 2);
+        t->addIncoming(type, usual);
+        t->addIncoming(resolved.leaves[0], rare_end);
+        llvm::PHINode* p = b_.CreatePHI(layout_.i64, 2);
+        p->addIncoming(payload, usual);
+        p->addIncoming(resolved.leaves[1], rare_end);
+        result = from_dynamic(t, p, inst.type);
+        return true;
+      }
+      result = from_dynamic(type, load(layout_.i64, at(value, 8), Memory::binding), inst.type);
+      return true;
+    }
+    case Op::store_global: {
+      Val v = operand(inst.operands[0]);
+      auto [type, payload] = to_dynamic(v);
+      V ok = helper(Helper::store_global, {context_, pointer(inst.aux_as<Binding>()), type, payload});
+      fail_when(b_.CreateNot(ok));
+      result = v;
+      return true;
+    }
+    case Op::cell_new: {
+      std::pair<V, V> words;
+      if (!inst.operands.empty()) words = to_dynamic(operand(inst.operands[0]));
+      V cell = helper(Helper::cell_new, {context_});
+      fail_when(b_.CreateIsNull(cell));
+      if (!inst.operands.empty()) {
+        store(words.first, at(cell, offset::cell_type), Memory::cell);
+        store(words.second, at(cell, offset::cell_payload), Memory::cell);
+      }
+      result = {names.cell, {cell}, nullptr};
+      return true;
+    }
+    case Op::cell_get: {
+      Val cell = operand(inst.operands[0]);
+      if (cell.type != names.cell) return false;
+      V type = load(layout_.ptr, at(cell.leaves[0], offset::cell_type), Memory::cell);
+      if (!(inst.flags & ir::inst_nothrow)) undefined_when(b_.CreateIsNull(type));
+      V payload = load(layout_.i64, at(cell.leaves[0], offset::cell_payload), Memory::cell);
+      result = from_dynamic(type, payload, inst.type);
+      return true;
+    }
+    case Op::cell_set: {
+      Val cell = operand(inst.operands[0]);
+      if (cell.type != names.cell) return false;
+      Val v = operand(inst.operands[1]);
+      auto [type, payload] = to_dynamic(v);
+      store(type, at(cell.leaves[0], offset::cell_type), Memory::cell);
+      store(payload, at(cell.leaves[0], offset::cell_payload), Memory::cell);
+      result = v;
+      return true;
+    }
+    case Op::cell_defined: {
+      Val cell = operand(inst.operands[0]);
+      if (cell.type != names.cell) return false;
+      result = boolean(b_.CreateIsNotNull(load(layout_.ptr, at(cell.leaves[0], offset::cell_type), Memory::cell)));
+      return true;
+    }
+    case Op::caught:
+      helper(Helper::caught, {context_, result_buffer()});
+      result = load_result(inst.type);
+      return true;
+    case Op::caught_end:
+      helper(Helper::caught_end, {context_, caught_base_ ? caught_base_ : integer(0)});
+      result = constant(layout_.runtime().nothing(), names.nothing);
+      return true;
+    default:
+      return emit_array(inst, result) || emit_fields(inst, result) || emit_tape(inst, result);
+  }
+}
+
+Val Emitter::slot_value(std::size_t index, const Type* type) {
+  Val v = none(type);
+  for (llvm::AllocaInst* leaf : slots_[index].leaves) v.leaves.push_back(b_.CreateLoad(leaf->getAllocatedType(), leaf));
+  return v;
+}
+
+namespace {
+
+bool is_array(const Type* type) {
+  const DataType* data = as_data(type);
+  return data && data->is_concrete && data->object_kind == DataType::ObjectKind::array;
+}
+
+// Number of dimensions of a concrete array type, -1 when its parameters say nothing.
+std::int64_t dimensions(const Type* type) {
+  const DataType* data = as_data(type);
+  if (data->params.size() < 2) return -1;
+  const ValueType* n = as_value(data->params[1]);
+  return n ? n->value.bits : -1;
+}
+
+}  // namespace
+
+Emitter::V Emitter::element_address(V array, V index, const Type* element) {
+  V data = load(layout_.ptr, at(array, offset::array_data), Memory::array_header);
+  V zero_based = b_.CreateNSWSub(index, integer(1));
+  std::uint32_t size = stored_size(element);
+  llvm::Type* unit = layout_.i8;
+  switch (size) {
+    case 1:
+      break;
+    case 2:
+      unit = b_.getInt16Ty();
+      break;
+    case 4:
+      unit = layout_.i32;
+      break;
+    case 8:
+      unit = layout_.i64;
+      break;
+    default:
+      unit = llvm::ArrayType::get(layout_.i8, size);
+  }
+  return b_.CreateInBoundsGEP(unit, data, zero_based);
+}
+
+bool Emitter::emit_array(const ir::Inst& inst, Val& result) {
+  const BuiltinTypes& names = layout_.builtin();
+  auto index = [&](ir::Operand o) -> V {
+    Val v = operand(o);
+    return v.type == names.int64 ? v.leaves[0] : nullptr;
+  };
+  auto array = [&]() -> V {
+    Val a = operand(inst.operands[0]);
+    return is_array(a.type) ? a.leaves[0] : nullptr;
+  };
+  switch (inst.op) {
+    case Op::array_length: {
+      V a = array();
+      if (!a) return false;
+      result = {names.int64, {load(layout_.i64, at(a, offset::array_length), Memory::array_header)}, nullptr};
+      return true;
+    }
+    case Op::array_size: {
+      V a = array();
+      V d = a ? index(inst.operands[1]) : nullptr;
+      auto* known = d ? llvm::dyn_cast<llvm::ConstantInt>(d) : nullptr;
+      if (!known || known->getSExtValue() < 1) return false;
+      std::int64_t rank = dimensions(type_of(inst.operands[0]));
+      if (rank < 0) return false;
+      std::int64_t dimension = known->getSExtValue();
+      V size = dimension > rank
+                   ? integer(1)
+                   : load(layout_.i64, at(a, offset::array_dims + 8 * (dimension - 1)), Memory::array_header);
+      result = {names.int64, {size}, nullptr};
+      return true;
+    }
+    case Op::array_get: {
+      V a = array();
+      V i = a ? index(inst.operands[1]) : nullptr;
+      if (!i) return false;
+      const Type* element = as_data(type_of(inst.operands[0]))->params[0];
+      result = load_stored(element_address(a, i, element), element, Memory::elements, !(inst.flags & ir::inst_nothrow));
+      return true;
+    }
+    case Op::array_set:
+    case Op::array_init: {
+      V a = array();
+      V i = a ? index(inst.operands[2]) : nullptr;
+      if (!i) return false;
+      const Type* element = as_data(type_of(inst.operands[0]))->params[0];
+      Val v = operand(inst.operands[1]);
+      if (!is_subtype(layout_.types(), v.type, element)) return false;
+      // A box is made before the element's address is computed (danger rule 1).
+      if (layout_.needs_box(v.type)) {
+        Storage storage = storage_of(element);
+        if (storage == Storage::reference || storage == Storage::dynamic) v.box = box(v);
+      }
+      store_stored(element_address(a, i, element), element, v, Memory::elements);
+      result = coerce(operand(inst.operands[0]), inst.type);
+      if (inst.type && layout_.of(inst.type).kind == Kind::none) result = none(inst.type);
+      return true;
+    }
+    case Op::array_new: {
+      if (inst.operands.size() != 2 || !is_array(inst.type) || dimensions(inst.type) != 1) return false;
+      V length = index(inst.operands[1]);
+      if (!length) return false;
+      V out = helper(Helper::array_new, {context_, pointer(inst.type), length});
+      fail_when(b_.CreateIsNull(out));
+      result = {inst.type, {out}, nullptr};
+      return true;
+    }
+    case Op::array_resize: {
+      V a = array();
+      V length = a ? index(inst.operands[1]) : nullptr;
+      if (!length || dimensions(type_of(inst.operands[0])) != 1) return false;
+      fail_when(b_.CreateNot(helper(Helper::array_resize, {context_, a, length})));
+      result = operand(inst.operands[0]);
+      return true;
+    }
+    default:
+      return false;
+  }
+}
+
+// The 0-based field that get_field, set_field and the like mean, when that is known now and the object's type has it.
+bool Emitter::known_field(const ir::Inst& inst, std::size_t& index) {
+  const DataType* type = as_data(type_of(inst.operands[0]));
+  if (!type || !type->is_concrete || type->object_kind != DataType::ObjectKind::fields) return false;
+  if (inst.op == Op::field_at || inst.op == Op::set_field_at) {
+    index = inst.aux;
+    return index < type->fields.size();
+  }
+  if (!inst.operands[1].is_constant()) return false;
+  Value which = function_.constant_value(inst.operands[1]);
+  int found = -1;
+  if (which.type == layout_.builtin().symbol) found = type->field_index(which.symbol);
+  if (which.type == layout_.builtin().int64 && which.bits >= 1 &&
+      static_cast<std::size_t>(which.bits) <= type->fields.size()) {
+    found = static_cast<int>(which.bits - 1);
+  }
+  index = static_cast<std::size_t>(found);
+  return found >= 0;
+}
+
+bool Emitter::emit_fields(const ir::Inst& inst, Val& result) {
+  std::size_t index = 0;
+  switch (inst.op) {
+    case Op::field_at:
+    case Op::get_field: {
+      if (!known_field(inst, index)) return false;
+      Val object = operand(inst.operands[0]);
+      const DataType* type = as_data(object.type);
+      const Field& field = type->fields[index];
+      Kind kind = layout_.of(type).kind;
+      if (kind == Kind::none || kind == Kind::fields) {
+        result = field_of(object, index);
+        return true;
+      }
+      bool checked = !(inst.flags & ir::inst_nothrow) && index >= type->initialized_fields;
+      result = load_stored(at(object.leaves[0], offset::object_payload + field.offset), field.type,
+                           type->is_mutable ? Memory::object : Memory::box, checked);
+      return true;
+    }
+    case Op::set_field_at:
+    case Op::set_field: {
+      if (!known_field(inst, index)) return false;
+      Val object = operand(inst.operands[0]);
+      const DataType* type = as_data(object.type);
+      const Field& field = type->fields[index];
+      Val v = operand(inst.operands.back());
+      if (!type->is_mutable || !is_subtype(layout_.types(), v.type, field.type)) return false;
+      if (inst.op == Op::set_field && field.is_const) return false;
+      store_stored(at(object.leaves[0], offset::object_payload + field.offset), field.type, v, Memory::object);
+      result = v;
+      return true;
+    }
+    case Op::tuple: {
+      const DataType* type = as_data(inst.type);
+      if (!type || !type->is_concrete || !type->is_tuple) return false;
+      return make_object(type, inst.operands, result);
+    }
+    case Op::make_struct: {
+      const DataType* type = as_data(inst.type);
+      if (!type || !type->is_concrete || type->object_kind != DataType::ObjectKind::fields) return false;
+      return make_object(type, std::span(inst.operands).subspan(1), result);
+    }
+    case Op::make_closure: {
+      const DataType* type = as_data(inst.type);
+      if (!type || !type->is_concrete) return false;
+      return make_object(type, inst.operands, result);
+    }
+    default:
+      return false;
+  }
+}
+
+bool Emitter::make_object(const DataType* type, std::span<const ir::Operand> operands, Val& result) {
+  // Fields that are left out are undefined; what is fewer than any `new` may give is an error of the operation itself.
+  if (operands.size() > type->fields.size() || operands.size() < type->initialized_fields) return false;
+  if (!type->is_mutable && operands.size() != type->fields.size() && layout_.of(type).kind == Kind::fields)
+    return false;
+  std::vector<Val> fields;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    Val v = operand(operands[i]);
+    const Type* declared = type->fields[i].type;
+    // Leaves nothing to chance: whatever is not known to fit is checked by the operation itself.
+    bool fits = v.type == declared || (v.type && v.type->kind == TypeKind::bottom) ||
+                is_subtype(layout_.types(), v.type, declared);
+    if (!fits) return false;
+    fields.push_back(coerce(v, declared));
+  }
+  const Representation& r = layout_.of(type);
+  result = none(type);
+  if (r.kind == Kind::none) return true;
+  if (r.kind == Kind::fields) {
+    for (const Val& field : fields) result.leaves.append(field.leaves.begin(), field.leaves.end());
+    return true;
+  }
+  // Inner boxes first (danger rule 2).
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    if (storage_of(type->fields[i].type) == Storage::reference && layout_.needs_box(fields[i].type)) {
+      fields[i].box = box(fields[i]);
+    }
+  }
+  V object = helper(Helper::box, {context_, pointer(type)});
+  fail_when(b_.CreateIsNull(object));
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    store_stored(at(object, offset::object_payload + type->fields[i].offset), type->fields[i].type, fields[i],
+                 type->is_mutable ? Memory::object : Memory::box);
+  }
+  result.leaves.push_back(object);
+  return true;
+}
+
+// The type of the column that a tape operation means, when the op that opened the tape is in this function.
+const Type* Emitter::tape_column(const ir::Inst& inst) {
+  std::vector<ir::Operand> work{inst.operands[0]};
+  std::vector<std::uint32_t> seen;
+  const TapeLayout* layout = nullptr;
+  while (!work.empty()) {
+    ir::Operand o = work.back();
+    work.pop_back();
+    if (!o.is_inst()) return nullptr;
+    if (std::find(seen.begin(), seen.end(), o.index()) != seen.end()) continue;
+    seen.push_back(o.index());
+    const ir::Inst& from = function_.inst(o);
+    if (from.op == Op::tape_open) {
+      if (layout && layout != from.aux_as<TapeLayout>()) return nullptr;
+      layout = from.aux_as<TapeLayout>();
+    } else if (from.op == Op::parameter && from.block != 0) {
+      const ir::Block& block = function_.blocks[from.block];
+      std::size_t position =
+          std::find(block.parameters.begin(), block.parameters.end(), o.index()) - block.parameters.begin();
+      for (ir::BlockId predecessor : cfg_.predecessors[from.block]) {
+        for (const ir::Edge& edge : function_.blocks[predecessor].edges) {
+          if (edge.target == from.block) work.push_back(edge.arguments[position]);
+        }
+      }
+    } else {
+      return nullptr;
+    }
+  }
+  return layout && inst.aux < layout->columns.size() ? layout->columns[inst.aux] : nullptr;
+}
+
+bool Emitter::emit_tape(const ir::Inst& inst, Val& result) {
+  const BuiltinTypes& names = layout_.builtin();
+  auto tape = [&]() -> V {
+    Val t = operand(inst.operands[0]);
+    return t.type == names.tape && t.leaves.size() == 1 ? b_.CreateIntToPtr(to_dynamic(t).second, layout_.ptr)
+                                                        : nullptr;
+  };
+  auto row_address = [&](V t, const Type*& column) -> V {
+    V columns = load(layout_.ptr, at(t, offset::tape_columns()), Memory::tape_header);
+    V base = load(layout_.ptr, at(columns, static_cast<std::int64_t>(8 * inst.aux)), Memory::tape_header);
+    V row = operand(inst.operands[1]).leaves[0];
+    return b_.CreateInBoundsGEP(layout_.i8, base, b_.CreateNSWMul(row, integer(stored_size(column))));
+  };
+  switch (inst.op) {
+    case Op::tape_open: {
+      Val rows = operand(inst.operands[0]);
+      if (rows.type != names.int64) return false;
+      V t = helper(Helper::tape_open, {context_, pointer(inst.aux_as<TapeLayout>()), rows.leaves[0]});
+      fail_when(b_.CreateIsNull(t));
+      result = from_dynamic(pointer(names.tape), b_.CreatePtrToInt(t, layout_.i64), names.tape);
+      return true;
+    }
+    case Op::tape_reserve: {
+      V t = tape();
+      Val rows = operand(inst.operands[1]);
+      if (!t || rows.type != names.int64) return false;
+      V capacity = load(layout_.i64, at(t, offset::tape_capacity), Memory::tape_header);
+      llvm::BasicBlock* grow = new_block("grow_tape");
+      llvm::BasicBlock* done = new_block("tape_ready");
+      branch_unlikely(b_.CreateICmpSGT(rows.leaves[0], capacity), grow, done);
+      b_.SetInsertPoint(grow);
+      fail_when(b_.CreateNot(helper(Helper::tape_reserve, {context_, t, rows.leaves[0]})));
+      b_.CreateBr(done);
+      b_.SetInsertPoint(done);
+      result = constant(layout_.runtime().nothing(), names.nothing);
+      return true;
+    }
+    case Op::tape_store: {
+      V t = tape();
+      if (!t || type_of(inst.operands[1]) != names.int64) return false;
+      Val v = operand(inst.operands[2]);
+      const Type* column = tape_column(inst);
+      if (!column) return false;
+      if (layout_.needs_box(v.type) && storage_of(column) != Storage::aggregate) v.box = box(v);
+      store_stored(row_address(t, column), column, v, Memory::tape_rows);
+      result = constant(layout_.runtime().nothing(), names.nothing);
+      return true;
+    }
+    case Op::tape_load: {
+      V t = tape();
+      const Type* column = tape_column(inst);
+      if (!t || !column || type_of(inst.operands[1]) != names.int64) return false;
+      result = load_stored(row_address(t, column), column, Memory::tape_rows, false);
+      return true;
+    }
+    case Op::tape_close: {
+      V t = tape();
+      if (!t) return false;
+      helper(Helper::tape_close, {context_, t});
+      result = constant(layout_.runtime().nothing(), names.nothing);
+      return true;
+    }
+    default:
+      return false;
+  }
+}
+
+}  // namespace slope::codegen

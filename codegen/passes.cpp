@@ -1,0 +1,134 @@
+#include "codegen/passes.hpp"
+
+#include <llvm/Analysis/AliasAnalysis.h>
+#include <llvm/Analysis/BasicAliasAnalysis.h>
+#include <llvm/Analysis/LoopInfo.h>
+#include <llvm/Analysis/ScopedNoAliasAA.h>
+#include <llvm/Analysis/TargetLibraryInfo.h>
+#include <llvm/Analysis/TypeBasedAliasAnalysis.h>
+#include <llvm/IR/Dominators.h>
+#include <llvm/IR/Module.h>
+#include <llvm/IR/PassManager.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Transforms/InstCombine/InstCombine.h>
+#include <llvm/Transforms/Scalar/ADCE.h>
+#include <llvm/Transforms/Scalar/DeadStoreElimination.h>
+#include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/GVN.h>
+#include <llvm/Transforms/Scalar/IndVarSimplify.h>
+#include <llvm/Transforms/Scalar/LICM.h>
+#include <llvm/Transforms/Scalar/LoopDeletion.h>
+#include <llvm/Transforms/Scalar/LoopIdiomRecognize.h>
+#include <llvm/Transforms/Scalar/LoopPassManager.h>
+#include <llvm/Transforms/Scalar/LoopRotation.h>
+#include <llvm/Transforms/Scalar/LoopUnrollPass.h>
+#include <llvm/Transforms/Scalar/SROA.h>
+#include <llvm/Transforms/Scalar/SimpleLoopUnswitch.h>
+#include <llvm/Transforms/Scalar/SimplifyCFG.h>
+#include <llvm/Transforms/Utils/InjectTLIMappings.h>
+#include <llvm/Transforms/Vectorize/LoopVectorize.h>
+#include <llvm/Transforms/Vectorize/SLPVectorizer.h>
+
+#include "codegen/vector_math.hpp"
+
+namespace slope::codegen {
+
+struct Passes::Impl {
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager components;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder builder;
+  llvm::FunctionPassManager straight;  // for functions without loops
+  llvm::FunctionPassManager with_loops;
+
+  Impl(llvm::TargetMachine& machine, bool vector_math) : builder(&machine) {
+    llvm::TargetLibraryInfoImpl library(machine.getTargetTriple());
+    if (vector_math) add_vector_functions(library, vector_functions(machine));
+    functions.registerPass([library] { return llvm::TargetLibraryAnalysis(library); });
+    functions.registerPass([] {
+      llvm::AAManager aliases;
+      aliases.registerFunctionAnalysis<llvm::BasicAA>();
+      aliases.registerFunctionAnalysis<llvm::ScopedNoAliasAA>();
+      aliases.registerFunctionAnalysis<llvm::TypeBasedAA>();
+      return aliases;
+    });
+    builder.registerModuleAnalyses(modules);
+    builder.registerCGSCCAnalyses(components);
+    builder.registerFunctionAnalyses(functions);
+    builder.registerLoopAnalyses(loops);
+    builder.crossRegisterProxies(loops, functions, components, modules);
+    build();
+  }
+
+  void build() {
+    llvm::SimplifyCFGOptions early, late;
+    late.convertSwitchRangeToICmp(true).hoistCommonInsts(true).sinkCommonInsts(true);
+
+    straight.addPass(llvm::SROAPass(llvm::SROAOptions::PreserveCFG));
+    straight.addPass(llvm::EarlyCSEPass(false));
+    straight.addPass(llvm::InstCombinePass());
+    straight.addPass(llvm::SimplifyCFGPass(early));
+    straight.addPass(llvm::EarlyCSEPass(true));
+    straight.addPass(llvm::InstCombinePass());
+    straight.addPass(llvm::SLPVectorizerPass());
+    straight.addPass(llvm::SimplifyCFGPass(late));
+
+    llvm::FunctionPassManager& f = with_loops;
+    f.addPass(llvm::SROAPass(llvm::SROAOptions::PreserveCFG));
+    f.addPass(llvm::EarlyCSEPass(true));
+    f.addPass(llvm::InstCombinePass());
+    f.addPass(llvm::SimplifyCFGPass(early));
+    {
+      llvm::LoopPassManager first;
+      first.addPass(llvm::LoopRotatePass());
+      first.addPass(llvm::LICMPass(llvm::LICMOptions()));
+      first.addPass(llvm::SimpleLoopUnswitchPass());
+      f.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(first), /*UseMemorySSA=*/true));
+    }
+    f.addPass(llvm::SimplifyCFGPass(early));
+    f.addPass(llvm::InstCombinePass());
+    {
+      llvm::LoopPassManager second;
+      second.addPass(llvm::LoopIdiomRecognizePass());
+      second.addPass(llvm::IndVarSimplifyPass());
+      second.addPass(llvm::LoopDeletionPass());
+      second.addPass(llvm::LoopFullUnrollPass(2));
+      f.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(second), /*UseMemorySSA=*/false));
+    }
+    f.addPass(llvm::GVNPass());
+    f.addPass(llvm::InstCombinePass());
+    f.addPass(llvm::InjectTLIMappings());
+    f.addPass(llvm::LoopVectorizePass());
+    f.addPass(llvm::InstCombinePass());
+    f.addPass(llvm::SimplifyCFGPass(late));
+    f.addPass(llvm::SLPVectorizerPass());
+    f.addPass(llvm::LoopUnrollPass(llvm::LoopUnrollOptions(2)));
+    f.addPass(llvm::InstCombinePass());
+    f.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()), /*UseMemorySSA=*/true));
+    f.addPass(llvm::SimplifyCFGPass(late));
+  }
+
+  static bool has_loop(llvm::Function& function) {
+    llvm::DominatorTree dominators(function);
+    llvm::LoopInfo info(dominators);
+    return !info.empty();
+  }
+
+  void run(llvm::Module& module) {
+    for (llvm::Function& function : module) {
+      if (function.isDeclaration()) continue;
+      (has_loop(function) ? with_loops : straight).run(function, functions);
+    }
+    loops.clear();
+    functions.clear();
+    components.clear();
+    modules.clear();
+  }
+};
+
+Passes::Passes(llvm::TargetMachine& machine, bool vector_math) : impl_(std::make_unique<Impl>(machine, vector_math)) {}
+Passes::~Passes() = default;
+void Passes::run(llvm::Module& module) { impl_->run(module); }
+
+}  // namespace slope::codegen

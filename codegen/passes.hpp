@@ -1,0 +1,25 @@
+// The optimisation pipeline for emitted functions. What only Slope's own optimiser can do (dispatch, inlining of
+// methods, aggregates, unions) has been done on the IR; LLVM is asked for scalar clean-up, loops and vectors.
+#pragma once
+
+#include <llvm/IR/Function.h>
+#include <llvm/Target/TargetMachine.h>
+
+#include <memory>
+
+namespace slope::codegen {
+
+class Passes {
+ public:
+  // `vector_math`: names of the vector mathematical functions (libmvec) may appear in the output.
+  Passes(llvm::TargetMachine& machine, bool vector_math);
+  ~Passes();
+  Passes(const Passes&) = delete;
+  void run(llvm::Module& module);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace slope::codegen
