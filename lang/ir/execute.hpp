@@ -1,0 +1,32 @@
+// What every op means, on dynamic values: the slow path of the interpreter, the constant folder, calls of a builtin
+// through a variable, and the road compiled code takes when its operands are not of the expected types.
+//
+// Operands are checked here and nowhere else: a wrong type is a TypeError, a wrong count an ArgumentError, an index
+// outside an array's memory a BoundsError.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "lang/ir/ir.hpp"
+#include "lang/runtime/runtime.hpp"
+
+namespace slope::ir {
+
+// All ops but calls, slots, static_param, refine, undef, caught, and terminators other than throw. Ops that have no
+// result give `nothing`. False: the error is pending in ctx.
+bool execute(Context& ctx, Op op, const Value* operands, std::size_t count, std::uintptr_t aux, Value& result);
+
+// Ops as values of type Core.BuiltinFunction: the op number shifted left, the lowest bit set. A value with that bit
+// clear is the address of a NativeInfo.
+Value builtin_op(const BuiltinTypes& types, Op op);
+std::optional<Op> as_builtin_op(const BuiltinTypes& types, Value v);
+const NativeInfo* as_builtin_native(const BuiltinTypes& types, Value v);
+
+// Whether Slope code may call the op by name: it needs no `aux` and does not touch the frame.
+bool is_callable_op(Op op);
+// Binds the callable ops as constants of Core, under their names and under Julia's (typeof, ===, getfield, …).
+void define_op_builtins(Runtime& runtime);
+
+}  // namespace slope::ir
