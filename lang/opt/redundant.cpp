@@ -1,0 +1,138 @@
+// Common subexpressions of operations without effects, by dominance; and array lengths moved out of loops that don't
+// resize, so that later passes see counted loops. LLVM does the rest.
+#include <unordered_map>
+
+#include "lang/ir/cfg.hpp"
+#include "lang/ir/passes.hpp"
+#include "lang/opt/opt.hpp"
+
+namespace slope::opt {
+
+using ir::BlockId;
+using ir::Op;
+using ir::Operand;
+
+namespace {
+
+// Something in the function may change an array's length.
+bool may_resize(const ir::Function& function) {
+  for (const ir::Block& block : function.blocks) {
+    for (std::uint32_t id : block.insts) {
+      const ir::Inst& inst = function.insts[id];
+      switch (inst.op) {
+        case Op::array_resize:
+        case Op::call:
+        case Op::call_splat: return true;
+        case Op::invoke:
+        case Op::native:
+          if (ir::op_effects(inst) & effect_writes) return true;
+          break;
+        default: break;
+      }
+    }
+  }
+  return false;
+}
+
+bool is_vector_length(const ir::Function& function, const ir::Inst& inst, Runtime& runtime) {
+  const DataType* array = as_data(function.type_of(inst.operands[0], runtime.types));
+  return array && array->object_kind == DataType::ObjectKind::array;
+}
+
+bool reads_only_fixed(const ir::Function& function, const ir::Inst& inst, Runtime& runtime, bool resizes) {
+  if (inst.op == Op::array_length || inst.op == Op::array_size) return !resizes && is_vector_length(function, inst, runtime);
+  if (inst.op == Op::field_at) {
+    const DataType* object = as_data(function.type_of(inst.operands[0], runtime.types));
+    return object && !object->is_mutable;
+  }
+  if (inst.op == Op::refine || inst.op == Op::undef || inst.op == Op::slot_get) return false;
+  return ir::op_info(inst.op).effects == 0 && !ir::is_terminator(inst.op);
+}
+
+struct Key {
+  std::uint64_t hash;
+  std::uint32_t inst;
+};
+
+std::uint64_t hash_of(const ir::Inst& inst) {
+  std::uint64_t h = static_cast<std::uint64_t>(inst.op) * 0x9e3779b97f4a7c15ull ^ inst.aux;
+  for (Operand o : inst.operands) h = (h ^ o.bits) * 0x100000001b3ull;
+  return h;
+}
+
+}  // namespace
+
+bool common_subexpressions(Runtime& runtime, ir::Function& function) {
+  ir::Cfg cfg = ir::build_cfg(function);
+  bool resizes = may_resize(function);
+  std::unordered_multimap<std::uint64_t, std::uint32_t> seen;
+  std::vector<Operand> replacement(function.insts.size());
+  bool any = false;
+  auto follow = [&](Operand o) {
+    while (o.is_inst() && replacement[o.index()].valid()) o = replacement[o.index()];
+    return o;
+  };
+  // Reverse postorder visits dominators first.
+  for (BlockId b : cfg.order) {
+    for (std::uint32_t id : function.blocks[b].insts) {
+      ir::Inst& inst = function.insts[id];
+      for (Operand& o : inst.operands) o = follow(o);
+      if (!reads_only_fixed(function, inst, runtime, resizes)) continue;
+      std::uint64_t hash = hash_of(inst);
+      bool found = false;
+      auto [first, last] = seen.equal_range(hash);
+      for (auto at = first; at != last && !found; ++at) {
+        const ir::Inst& other = function.insts[at->second];
+        if (other.op != inst.op || other.aux != inst.aux || other.type != inst.type || other.operands != inst.operands) continue;
+        if (!cfg.dominates(other.block, b)) continue;
+        replacement[id] = Operand::inst(at->second);
+        found = any = true;
+      }
+      if (!found) seen.emplace(hash, id);
+    }
+  }
+  if (any) ir::replace_all_uses(function, replacement);
+  return any;
+}
+
+bool hoist_invariants(Runtime& runtime, ir::Function& function) {
+  ir::Cfg cfg = ir::build_cfg(function);
+  ir::LoopForest forest = ir::find_loops(function, cfg);
+  bool resizes = may_resize(function);
+  bool any = false;
+  // Inner loops first: what leaves them may leave the outer one too.
+  for (auto at = forest.loops.rbegin(); at != forest.loops.rend(); ++at) {
+    const ir::Loop& loop = *at;
+    std::vector<bool> inside(function.blocks.size());
+    for (BlockId b : loop.blocks) inside[b] = true;
+    BlockId before = ir::no_block;
+    int entries = 0;
+    for (BlockId p : cfg.predecessors[loop.header]) {
+      if (inside[p] || !cfg.reachable(p)) continue;
+      before = p;
+      ++entries;
+    }
+    if (entries != 1 || function.blocks[before].edges.size() != 1 || function.blocks[before].handler != function.blocks[loop.header].handler) continue;
+    for (BlockId b : cfg.order) {
+      if (!inside[b]) continue;
+      std::vector<std::uint32_t> kept;
+      for (std::uint32_t id : function.blocks[b].insts) {
+        ir::Inst& inst = function.insts[id];
+        bool invariant = reads_only_fixed(function, inst, runtime, resizes) && !ir::may_throw(inst);
+        for (Operand o : inst.operands)
+          if (o.is_inst() && inside[function.inst(o).block]) invariant = false;
+        if (!invariant) {
+          kept.push_back(id);
+          continue;
+        }
+        inst.block = before;
+        function.blocks[before].insts.push_back(id);
+        any = true;
+      }
+      function.blocks[b].insts = std::move(kept);
+    }
+  }
+  return any;
+}
+
+}  // namespace slope::opt
