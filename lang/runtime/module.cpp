@@ -2,28 +2,35 @@
 
 namespace slope {
 
-// Own names and explicit imports first, then what the modules named by `using` export. Two of them may export the same
-// name: when they mean different bindings the first that has a value wins only if the others have none (Julia leaves a
-// truly ambiguous name undefined).
-Binding* Module::find(const Symbol* wanted) const {
-  auto own = bindings.find(wanted);
+// Own names and explicit imports first, then what the modules named by `using` export. When two of them export the name
+// with different values it means nothing here, as in Julia; Base's version of a name of Core hides Core's.
+Binding* Module::find(const Symbol* wanted, int depth) const {
   // An own binding without a value may only be the trace of an earlier use: an export found since then goes first.
+  auto own = bindings.find(wanted);
   if (own != bindings.end() && own->second->value.defined()) return own->second;
   Binding* found = nullptr;
-  for (Module* used : usings) {
-    auto it = used->bindings.find(wanted);
-    if (it == used->bindings.end()) continue;
-    Binding* candidate = it->second;
-    // A module re-exports an imported binding under its own `exports`; the binding's flag covers the owner's.
-    bool exported = candidate->exported || used->exports(wanted);
-    if (!exported || candidate == found) continue;
-    if (found && found->value.defined() && candidate->value.defined()) {
-      if (found->is_constant && candidate->is_constant && found->value.identical(candidate->value)) continue;
-      return nullptr;
+  if (depth < 8) {  // modules may use each other
+    for (Module* used : usings) {
+      Binding* candidate = nullptr;
+      if (used->exports(wanted)) {
+        candidate = used->find(wanted, depth + 1);
+      } else if (auto it = used->bindings.find(wanted); it != used->bindings.end() && it->second->exported) {
+        candidate = it->second;
+      }
+      if (!candidate || candidate == found) continue;
+      if (found && found->value.defined() && candidate->value.defined()) {
+        if (found->is_constant && candidate->is_constant && found->value.identical(candidate->value)) continue;
+        if (!candidate->module->parent && found->module->inherits == candidate->module) continue;  // Base before Core
+        return nullptr;
+      }
+      if (!found || !found->value.defined()) found = candidate;
     }
-    if (!found || !found->value.defined()) found = candidate;
+    if ((!found || !found->value.defined()) && inherits) {
+      Binding* inherited = inherits->find(wanted, depth + 1);
+      if (inherited && (!found || inherited->value.defined())) found = inherited;
+    }
   }
-  if (!found && own != bindings.end()) return own->second;
+  if ((!found || !found->value.defined()) && own != bindings.end()) return own->second;
   return found;
 }
 

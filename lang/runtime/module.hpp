@@ -26,12 +26,16 @@ struct Module {
   const Symbol* name = nullptr;
   Module* parent = nullptr;
   std::unordered_map<const Symbol*, Binding*> bindings;  // own ones, and imported ones that belong to other modules
-  std::vector<Module*> usings;
+  std::vector<Module*> usings;      // their exports are seen here
+  Module* inherits = nullptr;       // all names of this one are seen here (Core in Base)
   std::unordered_set<const Symbol*> exported_names;  // also of names that are not defined yet, or were imported
   bool exports(const Symbol* wanted) const { return exported_names.count(wanted) != 0; }
 
   // The binding that `name` means here, or null. Does not create.
-  Binding* find(const Symbol* name) const;
+  Binding* find(const Symbol* name) const { return find(name, 0); }
+
+ private:
+  Binding* find(const Symbol* name, int depth) const;
 };
 
 }  // namespace slope

@@ -82,14 +82,21 @@ class Runtime {
   const ir::Function* method_ir(Context& ctx, Method& method);  // null: error raised
   void add_dependent(CodeInstance* code);                       // registers code->edges
   void binding_changed(Binding* binding);                       // a constant or type was redefined
+  void end_code(CodeInstance* code);                            // and what was derived from it, from the next world on
+  // Text for an exception as `showerror` prints it, without calling Slope code ("BoundsError: attempt to access …").
+  std::string exception_text(Context& ctx, Value exception);
 
   // --- dynamic operations; false: error raised in ctx ---
   bool call(Context& ctx, Value callee, const Value* args, std::size_t count, Value& result);  // dispatch + tier
+  bool call_caching(Context& ctx, struct CallCache& site, Value callee, const Value* args, std::size_t count, Value& result);  // `call` that remembers the target in `site`
   bool call_specialized(Context& ctx, Specialization& target, Value callee, const Value* args, std::size_t count, Value& result);
   bool get_field(Context& ctx, Value object, Value name_or_index, Value& result);   // 1-based index or Symbol
   bool set_field(Context& ctx, Value object, Value name_or_index, Value v);
   bool new_object(Context& ctx, const DataType* type, const Value* fields, std::size_t count, Value& result);  // no conversion: TypeError on mismatch
   bool new_tuple(Context& ctx, const Value* elements, std::size_t count, Value& result);
+
+  // Lets `ctx` run on the calling thread: where its stack ends, for StackOverflowError and the collector.
+  void enter_thread(Context& ctx);
 
   // --- values from C++ ---
   Value from_int(std::int64_t n) { return Value(types.builtin().int64, n); }

@@ -70,6 +70,7 @@ struct DataType : Type {
   bool is_mutable = false;
   bool is_tuple = false;
   bool is_named_tuple = false;
+  bool is_type_of_type = false;  // Type{T}
   bool is_isbits = false;    // storage is singleton, bits or aggregate
   Storage storage = Storage::dynamic;
   std::uint32_t size = 0;    // payload bytes: of the inline form, and of the boxed form after the 8-byte header

@@ -63,6 +63,7 @@ void TypeTable::Impl::complete(DataType* d) {
   d->is_mutable = n->is_mutable;
   d->is_tuple = n == builtin.tuple_name;
   d->is_named_tuple = n == builtin.named_tuple_name;
+  d->is_type_of_type = n == builtin.type_name;
   if (!n->defined) {
     pending.push_back(d);
     return;

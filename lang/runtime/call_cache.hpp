@@ -1,0 +1,59 @@
+// The inline cache of one call site: the specialisations that the last few combinations of argument types went to.
+//
+// An entry holds for one world. Definitions happen rarely while code runs hot, so after one a site asks the method
+// table's own cache (which keeps world ranges) once more and is warm again; nobody has to find and clear call sites.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "lang/runtime/method.hpp"
+
+namespace slope {
+
+// Are `types` the call types of this callee and these arguments?
+inline bool call_types_match(const DataType* types, Value callee, const Value* args, std::size_t count) {
+  if (types->params.size() != count + 1) return false;
+  const Type* const* params = types->params.data();
+  auto fits = [](const Type* param, const Value& v) {
+    if (param == v.type) return true;
+    // A type as argument: its parameter is Type{it}.
+    return v.type->is_kind && param->kind == TypeKind::data && static_cast<const DataType*>(param)->params.size() == 1 &&
+           static_cast<const DataType*>(param)->params[0] == v.as_type &&
+           static_cast<const DataType*>(param)->is_type_of_type;
+  };
+  if (!fits(params[0], callee)) return false;
+  for (std::size_t i = 0; i < count; ++i)
+    if (!fits(params[i + 1], args[i])) return false;
+  return true;
+}
+
+struct CallCache {
+  static constexpr std::uint32_t ways = 4;
+  struct Entry {
+    const DataType* types = nullptr;
+    Specialization* target = nullptr;
+    World world = 0;
+  };
+  Entry entries[ways];
+  std::uint32_t next = 0;
+
+  Specialization* find(World world, Value callee, const Value* args, std::size_t count) const {
+    for (const Entry& entry : entries) {
+      if (!entry.types) return nullptr;
+      if (entry.world == world && call_types_match(entry.types, callee, args, count)) return entry.target;
+    }
+    return nullptr;
+  }
+  void insert(World world, Specialization* target) {
+    for (Entry& entry : entries) {
+      if (entry.types && entry.types != target->types && entry.world == world) continue;
+      entry = {target->types, target, world};
+      return;
+    }
+    entries[next] = {target->types, target, world};
+    next = (next + 1) % ways;
+  }
+};
+
+}  // namespace slope

@@ -1,0 +1,391 @@
+// Dispatch: from call types Tuple{typeof(f), args…} and a world to the method.
+//
+// Where methods live: those of typeof(f), of calls on instances of a type and of its constructors in the table of the
+// callee's own nominal type; those with an abstract callee ((::Type{T})(x) where T<:Number, (f::Function)(…)) in the table
+// of that abstract type. A lookup therefore walks a short chain of tables, the callee's own first.
+//
+// Answers for concrete call types are cached in the callee's own table with the world range in which they hold; adding a
+// method truncates the answers that it could change. A candidate is first tested by arity and nominal types
+// (`may_apply`), which decides nearly all, and only then by subtyping.
+#include <algorithm>
+
+#include "lang/runtime/runtime_impl.hpp"
+#include "lang/runtime/type_table_impl.hpp"
+
+namespace slope {
+
+namespace {
+
+const DataType* nominal_of(const Type* t) {
+  while (auto* u = as_union_all(t)) t = u->body;
+  return as_data(t);
+}
+
+// Can an instance of concrete `argument` be an instance of `parameter`? True when in doubt.
+bool may_fit(const BuiltinTypes& b, const Type* argument, const Type* parameter) {
+  for (;;) {
+    if (auto* u = as_union_all(parameter)) {
+      parameter = u->body;
+    } else if (auto* v = as_var(parameter)) {
+      parameter = v->upper;
+    } else {
+      break;
+    }
+  }
+  auto *x = as_data(argument), *y = as_data(parameter);
+  if (auto* u = as_union(parameter)) {
+    return std::any_of(u->members.begin(), u->members.end(), [&](const Type* m) { return may_fit(b, argument, m); });
+  }
+  if (!y || y == b.any) return true;
+  if (!x) return true;
+  if (x->is_type_of_type || y->is_type_of_type || x->is_kind) {
+    if (x->is_type_of_type && y->is_type_of_type) {
+      auto *s = as_data(x->params[0]), *t = as_data(y->params[0]);
+      // Type{Int64} against Type{Float64}: distinct nominal types are never equal.
+      return !s || !t || s->name == t->name || !t->is_plain;
+    }
+    if (x->is_type_of_type) return y->is_kind || y == b.any;
+    return x->name == y->name || y->is_type_of_type;
+  }
+  if (x == y) return true;
+  bool abstract_argument = x->is_abstract;
+  for (const DataType* t = x;; t = t->super) {
+    if (t->name == y->name) return !(t != y && t->is_plain && y->is_plain);
+    if (t == b.any) break;
+  }
+  if (!abstract_argument) return false;
+  for (const DataType* t = y; t != b.any; t = t->super)
+    if (t->name == x->name) return true;
+  return false;
+}
+
+}  // namespace
+
+bool may_apply(const BuiltinTypes& b, const DataType* call_types, const Type* signature) {
+  const DataType* tuple = signature_tuple(signature);
+  if (!tuple) return true;
+  std::size_t count = call_types->params.size(), fixed = tuple->params.size();
+  const VarargType* rest = fixed ? as_vararg(tuple->params[fixed - 1]) : nullptr;
+  bool call_rest = count && as_vararg(call_types->params[count - 1]);
+  if (rest) --fixed;
+  if (call_rest) --count;
+  if (count < fixed && !call_rest) return false;
+  if (count > fixed && !rest) return false;
+  for (std::size_t i = 0; i < count; ++i)
+    if (!may_fit(b, call_types->params[i], i < fixed ? tuple->params[i] : rest->element)) return false;
+  return true;
+}
+
+const Type* Runtime::Impl::callee_of(const Type* signature) const {
+  const DataType* tuple = signature_tuple(signature);
+  return tuple && !tuple->params.empty() ? tuple->params[0] : runtime.types.builtin().any;
+}
+
+MethodTable* Runtime::Impl::table_of(TypeName* name) {
+  if (!name->methods) {
+    tables.emplace_back();
+    name->methods = &tables.back();
+    name->methods->name = name->name;
+    name->methods->cache = std::make_shared<MethodTable::Cache>();
+  }
+  return name->methods;
+}
+
+TypeName* Runtime::Impl::callee_name(const Type* callee_type) const {
+  const BuiltinTypes& b = runtime.types.builtin();
+  const Type* t = callee_type;
+  while (as_var(t) || as_union_all(t)) t = as_var(t) ? as_var(t)->upper : as_union_all(t)->body;
+  auto* d = as_data(t);
+  if (!d) return b.any->name;
+  if (!d->is_type_of_type) return d->name;
+  // Constructors: under the type made, when that is one nominal type.
+  const Type* made = d->params[0];
+  if (as_var(made)) return b.type_name;
+  const DataType* n = nominal_of(made);
+  return n ? n->name : b.type_name;
+}
+
+bool Runtime::Impl::callee_is_leaf(const Type* callee_type) const {
+  const Type* t = callee_type;
+  while (as_var(t) || as_union_all(t)) t = as_var(t) ? as_var(t)->upper : as_union_all(t)->body;
+  auto* d = as_data(t);
+  if (!d) return false;
+  if (d->is_type_of_type) return callee_name(callee_type) != runtime.types.builtin().type_name;
+  return !d->name->is_abstract;
+}
+
+MethodTable* Runtime::method_table(const Type* callee_type) { return impl_->table_of(impl_->callee_name(callee_type)); }
+
+void Runtime::Impl::tables_for(const Type* callee_type, std::vector<MethodTable*>& chain) const {
+  const BuiltinTypes& b = runtime.types.builtin();
+  auto add = [&](const TypeName* name) {
+    if (name->methods && !name->methods->methods.empty() &&
+        std::find(chain.begin(), chain.end(), name->methods) == chain.end())
+      chain.push_back(name->methods);
+  };
+  const Type* t = callee_type;
+  while (as_var(t) || as_union_all(t)) t = as_var(t) ? as_var(t)->upper : as_union_all(t)->body;
+  auto* d = as_data(t);
+  if (!d) d = b.any;
+  if (d->is_type_of_type) {
+    add(callee_name(d));
+    add(b.type_name);
+    const Type* made = d->params[0];
+    add(made->kind == TypeKind::union_all ? b.union_all->name
+                                          : made->kind == TypeKind::union_ ? b.union_->name : b.data_type->name);
+    add(b.any->name);
+    return;
+  }
+  for (;; d = d->super) {
+    add(d->name);
+    if (d == b.any || !d->super) break;
+  }
+}
+
+void Runtime::Impl::compute_lookup(const DataType* call_types, World world, Lookup& result) {
+  const BuiltinTypes& b = runtime.types.builtin();
+  TypeTable& types = runtime.types;
+  std::vector<MethodTable*> chain;
+  tables_for(call_types->params[0], chain);
+  struct Candidate {
+    Method* method;
+    std::vector<const Type*> static_params;
+  };
+  std::vector<Candidate> candidates;
+  result = Lookup();
+  for (MethodTable* table : chain) {
+    for (const auto& method : table->methods) {
+      if (!may_apply(b, call_types, method->signature)) continue;
+      auto solved = match(types, call_types, method->signature);
+      if (!solved) continue;
+      if (method->min_world > world) {
+        result.max_world = std::min(result.max_world, method->min_world - 1);
+      } else if (method->max_world < world) {
+        result.min_world = std::max(result.min_world, method->max_world + 1);
+      } else {
+        result.min_world = std::max(result.min_world, method->min_world);
+        result.max_world = std::min(result.max_world, method->max_world);
+        candidates.push_back({method.get(), std::move(*solved)});
+      }
+    }
+  }
+  if (candidates.empty()) return;
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < candidates.size(); ++i)
+    if (more_specific(types, candidates[i].method->signature, candidates[best].method->signature)) best = i;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    if (i == best || more_specific(types, candidates[best].method->signature, candidates[i].method->signature)) continue;
+    if (result.ambiguous.empty()) result.ambiguous.push_back(candidates[best].method);
+    result.ambiguous.push_back(candidates[i].method);
+  }
+  if (!result.ambiguous.empty()) return;
+  result.method = candidates[best].method;
+  result.static_params = std::move(candidates[best].static_params);
+}
+
+CachedLookup& Runtime::Impl::cached_lookup(const DataType* call_types, World world) {
+  MethodTable* table = table_of(callee_name(call_types->params[0]));
+  CachedLookup& entry = table->cache->answers[call_types];
+  if (!entry.computed || world < entry.lookup.min_world || world > entry.lookup.max_world) {
+    compute_lookup(call_types, world, entry.lookup);
+    entry.computed = true;
+  }
+  return entry;
+}
+
+Lookup Runtime::lookup(const DataType* call_types, World world) { return impl_->cached_lookup(call_types, world).lookup; }
+
+Specialization* Runtime::lookup_specialization(const DataType* call_types, World world) {
+  Lookup& found = impl_->cached_lookup(call_types, world).lookup;
+  if (!found.method) return nullptr;
+  if (!found.target) found.target = specialize(found.method, call_types, found.static_params);
+  return found.target;
+}
+
+const DataType* Runtime::call_types(Value callee, const Value* args, std::size_t count) {
+  constexpr std::size_t inline_count = 16;
+  const Type* few[inline_count];
+  std::vector<const Type*> many;
+  const Type** list = few;
+  if (count + 1 > inline_count) {
+    many.resize(count + 1);
+    list = many.data();
+  }
+  list[0] = types.dispatch_type(callee);
+  for (std::size_t i = 0; i < count; ++i) list[i + 1] = types.dispatch_type(args[i]);
+  return types.tuple(std::span<const Type* const>(list, count + 1));
+}
+
+Specialization* Runtime::dispatch(Context& ctx, Value callee, const Value* args, std::size_t count) {
+  std::uint64_t hash = callee.type->is_kind ? callee.as_type->id * 7ull + 3 : callee.type->id;
+  for (std::size_t i = 0; i < count; ++i) {
+    std::uint64_t id = args[i].type->is_kind ? args[i].as_type->id * 7ull + 3 : args[i].type->id;
+    hash = (hash ^ id) * 0x9e3779b97f4a7c15ull;
+    hash ^= hash >> 29;
+  }
+  CallCache::Entry& entry = impl_->dispatch_cache[hash & (Impl::dispatch_ways - 1)];
+  if (entry.world == ctx.world && entry.types && call_types_match(entry.types, callee, args, count)) return entry.target;
+  const DataType* key = call_types(callee, args, count);
+  Specialization* target = lookup_specialization(key, ctx.world);
+  if (!target) {
+    ctx.method_error(callee, args, count);
+    return nullptr;
+  }
+  entry = {key, target, ctx.world};
+  return target;
+}
+
+namespace {
+
+// All ways to choose one member of each union among the elements; empty when they are too many.
+void split_unions(TypeTable& types, const DataType* tuple, std::vector<const DataType*>& parts) {
+  std::size_t total = 1;
+  for (const Type* p : tuple->params) {
+    if (auto* u = as_union(p)) total *= u->members.size();
+    if (total > 64) return;
+  }
+  std::vector<const Type*> elements(tuple->params.begin(), tuple->params.end());
+  for (std::size_t n = 0; n < total; ++n) {
+    std::size_t rest = n;
+    for (std::size_t i = 0; i < elements.size(); ++i) {
+      if (auto* u = as_union(tuple->params[i])) {
+        elements[i] = u->members[rest % u->members.size()];
+        rest /= u->members.size();
+      }
+    }
+    parts.push_back(types.tuple(elements));
+  }
+}
+
+}  // namespace
+
+std::vector<Lookup> Runtime::lookup_all(const Type* call_types, World world, int limit) {
+  auto unknown = [] {
+    Lookup nothing_known;
+    nothing_known.exact = nothing_known.covered = false;
+    return std::vector<Lookup>{nothing_known};
+  };
+  const DataType* tuple = as_data(call_types);
+  if (!tuple) tuple = signature_tuple(call_types);
+  if (!tuple || !tuple->is_tuple || tuple->params.empty()) return unknown();
+  bool concrete = true;
+  for (const Type* p : tuple->params) {
+    auto* d = as_data(p);
+    concrete &= d && !d->has_free_vars && (d->is_concrete || d->is_type_of_type) && !d->is_kind;
+    if (p->kind == TypeKind::bottom) return {};
+  }
+  if (concrete) {
+    Lookup found = lookup(tuple, world);
+    if (!found.method && found.ambiguous.empty()) {
+      // Nothing applies; the range in which that holds is in the empty answer's place: callers keep an edge.
+      return {};
+    }
+    if (!found.method) return {found};
+    found.exact = found.covered = true;
+    return {found};
+  }
+  const Type* callee = tuple->params[0];
+  // Only callees whose tables can be listed: an abstract callee may have methods anywhere below it.
+  if (!impl_->callee_is_leaf(callee)) return unknown();
+  std::vector<MethodTable*> chain;
+  impl_->tables_for(callee, chain);
+
+  struct Candidate {
+    Lookup lookup;
+    const Type* part;  // of the call types
+  };
+  std::vector<Candidate> found;
+  World min_world = 1, max_world = newest_world;
+  for (MethodTable* table : chain) {
+    for (const auto& method : table->methods) {
+      if (!may_apply(types.builtin(), tuple, method->signature)) continue;
+      const Type* part = intersect(types, call_types, method->signature);
+      if (part->kind == TypeKind::bottom) continue;
+      if (method->min_world > world) {
+        max_world = std::min(max_world, method->min_world - 1);
+        continue;
+      }
+      if (method->max_world < world) {
+        min_world = std::max(min_world, method->max_world + 1);
+        continue;
+      }
+      min_world = std::max(min_world, method->min_world);
+      max_world = std::min(max_world, method->max_world);
+      Candidate candidate;
+      candidate.part = part;
+      candidate.lookup.method = method.get();
+      if (auto solved = match(types, call_types, method->signature)) {
+        candidate.lookup.exact = true;
+        candidate.lookup.static_params = std::move(*solved);
+      } else {
+        candidate.lookup.exact = false;
+        if (auto partial = match(types, part, method->signature)) {
+          candidate.lookup.static_params = std::move(*partial);
+        } else {
+          const Type* t = method->signature;
+          for (; as_union_all(t); t = as_union_all(t)->body) candidate.lookup.static_params.push_back(as_union_all(t)->var);
+        }
+      }
+      found.push_back(std::move(candidate));
+      if (found.size() > 256) return unknown();
+    }
+  }
+  // Most specific first: insertion that never moves a method before one that is more specific.
+  std::vector<Candidate> ordered;
+  for (Candidate& candidate : found) {
+    std::size_t at = ordered.size();
+    for (std::size_t i = 0; i < ordered.size(); ++i) {
+      if (more_specific(types, candidate.lookup.method->signature, ordered[i].lookup.method->signature)) {
+        at = i;
+        break;
+      }
+    }
+    ordered.insert(ordered.begin() + static_cast<std::ptrdiff_t>(at), std::move(candidate));
+  }
+  // A method that applies to everything hides all that it is more specific than.
+  std::vector<Candidate> kept;
+  for (Candidate& candidate : ordered) {
+    bool hidden = std::any_of(kept.begin(), kept.end(), [&](const Candidate& before) {
+      return (before.lookup.exact || is_subtype(types, candidate.part, before.lookup.method->signature)) &&
+             more_specific(types, before.lookup.method->signature, candidate.lookup.method->signature);
+    });
+    if (!hidden) kept.push_back(std::move(candidate));
+  }
+  if (static_cast<int>(kept.size()) > limit) return unknown();
+  // Pairs that overlap without being ordered may be ambiguous calls, unless a third one settles the overlap.
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    for (std::size_t k = i + 1; k < kept.size(); ++k) {
+      const Type *a = kept[i].lookup.method->signature, *b = kept[k].lookup.method->signature;
+      if (more_specific(types, a, b) || more_specific(types, b, a)) continue;
+      const Type* overlap = intersect(types, kept[i].part, kept[k].part);
+      if (overlap->kind == TypeKind::bottom) continue;
+      bool settled = std::any_of(kept.begin(), kept.end(), [&](const Candidate& c) {
+        const Type* s = c.lookup.method->signature;
+        return s != a && s != b && is_subtype(types, overlap, s) && more_specific(types, s, a) && more_specific(types, s, b);
+      });
+      if (settled) continue;
+      kept[i].lookup.ambiguous.push_back(kept[k].lookup.method);
+      kept[k].lookup.ambiguous.push_back(kept[i].lookup.method);
+    }
+  }
+  bool covered = std::any_of(kept.begin(), kept.end(), [](const Candidate& c) { return c.lookup.exact; });
+  if (!covered && as_data(call_types)) {
+    std::vector<const DataType*> parts;
+    split_unions(types, tuple, parts);
+    covered = !parts.empty() && std::all_of(parts.begin(), parts.end(), [&](const DataType* part) {
+      return std::any_of(kept.begin(), kept.end(), [&](const Candidate& c) {
+        return is_subtype(types, part, c.lookup.method->signature);
+      });
+    });
+  }
+  std::vector<Lookup> results;
+  for (Candidate& candidate : kept) {
+    candidate.lookup.min_world = min_world;
+    candidate.lookup.max_world = max_world;
+    candidate.lookup.covered = covered;
+    results.push_back(std::move(candidate.lookup));
+  }
+  return results;
+}
+
+}  // namespace slope

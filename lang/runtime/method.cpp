@@ -1,0 +1,187 @@
+// Definitions and their consequences: adding methods, specialisations, and ending what was derived from older answers.
+//
+// Worlds only grow. A definition made in world w is visible from w+1 on. Whatever relied on the old state keeps being
+// right for the worlds up to w: its max_world is truncated, nothing is destroyed.
+#include <algorithm>
+
+#include "lang/runtime/runtime_impl.hpp"
+
+namespace slope {
+
+namespace {
+
+// Can two signatures be equal? Cheap; true when in doubt.
+bool may_equal(const Type* a, const Type* b) {
+  if (a == b) return true;
+  const DataType *x = signature_tuple(a), *y = signature_tuple(b);
+  if (!x || !y) return true;
+  if (x->params.size() != y->params.size()) return false;
+  for (std::size_t i = 0; i < x->params.size(); ++i) {
+    const Type *p = x->params[i], *q = y->params[i];
+    if (p == q) continue;
+    if (p->is_plain && q->is_plain && !p->has_free_vars && !q->has_free_vars) return false;
+    auto *d = as_data(p), *e = as_data(q);
+    if (d && e && d->name != e->name) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Value Runtime::generic_function(Module* module, const Symbol* name) {
+  Binding* own = binding(module, name);
+  if (own->value.defined()) {
+    auto* type = as_data(own->value.type);
+    if (is_type_value(own->value) || (type && type->name->is_function)) return own->value;
+    return Value();
+  }
+  const DataType* type = types.function_type(name, module);
+  own->value = type->instance;
+  own->is_constant = true;
+  return own->value;
+}
+
+// What a new method could change: cached answers and derived code whose call types it intersects.
+void Runtime::Impl::end_answers(const Method& method, bool leaf) {
+  TypeTable& types = runtime.types;
+  const BuiltinTypes& b = types.builtin();
+  World last = method.min_world - 1;
+  auto end_in = [&](MethodTable& table) {
+    if (!table.cache) return;
+    for (auto& [call_types, answer] : table.cache->answers) {
+      if (!answer.computed || answer.lookup.max_world < method.min_world) continue;
+      if (may_apply(b, call_types, method.signature) && is_subtype(types, call_types, method.signature))
+        answer.lookup.max_world = last;
+    }
+  };
+  TypeName* name = callee_name(callee_of(method.signature));
+  if (leaf) {
+    if (name->methods) end_in(*name->methods);
+  } else {
+    for (MethodTable& table : tables) end_in(table);
+  }
+  if (lookup_dependents.empty()) return;
+  auto end_dependents = [&](std::vector<Dependent>& list) {
+    std::vector<CodeInstance*> ended;
+    std::erase_if(list, [&](const Dependent& dependent) {
+      if (dependent.code->max_world < method.min_world) return true;
+      const DataType* tuple = signature_tuple(dependent.signature);
+      if (tuple && !may_apply(b, tuple, method.signature)) return false;
+      if (certainly_disjoint(types, dependent.signature, method.signature)) return false;
+      ended.push_back(dependent.code);
+      return true;
+    });
+    for (CodeInstance* code : ended) runtime.end_code(code);
+  };
+  if (leaf) {
+    // end_code only changes other maps' lists, and marks.
+    if (auto it = lookup_dependents.find(name); it != lookup_dependents.end()) end_dependents(it->second);
+    if (auto it = lookup_dependents.find(nullptr); it != lookup_dependents.end()) end_dependents(it->second);
+  } else {
+    for (auto& [key, list] : lookup_dependents) end_dependents(list);
+  }
+}
+
+Method* Runtime::add_method(std::unique_ptr<Method> added) {
+  Method* method = added.get();
+  const Type* callee = impl_->callee_of(method->signature);
+  MethodTable* table = method_table(callee);
+  if (method->static_params.empty())
+    for (const Type* t = method->signature; as_union_all(t); t = as_union_all(t)->body)
+      method->static_params.push_back(as_union_all(t)->var);
+  if (const DataType* tuple = signature_tuple(method->signature)) {
+    method->is_vararg = !tuple->params.empty() && as_vararg(tuple->params.back()) != nullptr;
+    method->arg_count = static_cast<std::uint32_t>(tuple->params.size() - (method->is_vararg ? 1 : 0));
+  }
+  method->min_world = world_ + 1;
+  method->max_world = newest_world;
+  for (const auto& old : table->methods) {
+    if (old->max_world != newest_world || !may_equal(old->signature, method->signature)) continue;
+    if (!type_equal(types, old->signature, method->signature)) continue;
+    old->max_world = world_;
+    for (const auto& specialization : old->specializations)
+      for (const auto& code : specialization->code) end_code(code.get());
+  }
+  impl_->end_answers(*method, impl_->callee_is_leaf(callee));
+  ++world_;
+  table->methods.push_back(std::move(added));
+  return method;
+}
+
+void Runtime::define_native(Module* module, const NativeInfo* info) {
+  // The pointer is even (alignment), which tells it from an encoded op.
+  set_constant(module, info->name, Value(types.builtin().builtin_function, static_cast<const void*>(info)));
+}
+
+Specialization* Runtime::specialize(Method* method, const DataType* call_types,
+                                    std::span<const Type* const> static_params) {
+  Specialization*& slot = impl_->specializations[{method, call_types}];
+  if (slot) return slot;
+  auto made = std::make_unique<Specialization>();
+  made->method = method;
+  made->types = call_types;
+  made->static_params.assign(static_params.begin(), static_params.end());
+  slot = made.get();
+  method->specializations.push_back(std::move(made));
+  return slot;
+}
+
+const ir::Function* Runtime::method_ir(Context& ctx, Method& method) {
+  if (method.ir) return method.ir.get();
+  std::string name = method.name ? method.name->name : "anonymous function";
+  if (method.native) {
+    ctx.raise_error("the method " + name + " is written in C++ and has no IR");
+    return nullptr;
+  }
+  if (!lower_method) {
+    ctx.raise_error("no lowering: the body of " + name + " can't be run");
+    return nullptr;
+  }
+  if (!lower_method(ctx, method)) return nullptr;
+  return method.ir.get();
+}
+
+void Runtime::add_dependent(CodeInstance* code) {
+  for (const Edge& edge : code->edges) {
+    switch (edge.kind) {
+      case Edge::Kind::lookup: {
+        const Type* callee = impl_->callee_of(edge.signature);
+        const TypeName* key = impl_->callee_is_leaf(callee) ? impl_->callee_name(callee) : nullptr;
+        impl_->lookup_dependents[key].push_back({edge.signature, code});
+        break;
+      }
+      case Edge::Kind::binding: impl_->binding_dependents[edge.binding].push_back(code); break;
+      case Edge::Kind::callee: impl_->callee_dependents[edge.callee].push_back(code); break;
+    }
+  }
+}
+
+void Runtime::end_code(CodeInstance* code) {
+  std::vector<CodeInstance*> waiting{code};
+  while (!waiting.empty()) {
+    CodeInstance* ended = waiting.back();
+    waiting.pop_back();
+    if (ended->max_world != newest_world) continue;
+    ended->max_world = world_;
+    Specialization* owner = ended->owner;
+    if (!owner) continue;
+    if (interpreter) interpreter->forget(*owner);
+    auto it = impl_->callee_dependents.find(owner);
+    if (it == impl_->callee_dependents.end()) continue;
+    waiting.insert(waiting.end(), it->second.begin(), it->second.end());
+    impl_->callee_dependents.erase(it);
+  }
+}
+
+void Runtime::binding_changed(Binding* binding) {
+  ++binding->version;
+  auto it = impl_->binding_dependents.find(binding);
+  if (it != impl_->binding_dependents.end()) {
+    std::vector<CodeInstance*> dependents = std::move(it->second);
+    impl_->binding_dependents.erase(it);
+    for (CodeInstance* code : dependents) end_code(code);
+  }
+  ++world_;
+}
+
+}  // namespace slope

@@ -1,0 +1,63 @@
+// Calls: builtins, dispatch, and which tier runs the target.
+#include "lang/runtime/runtime_impl.hpp"
+
+namespace slope {
+
+namespace {
+
+// A call needs this much native stack at least; more is checked by whoever uses more.
+bool stack_is_low(const Context& ctx) {
+  char here;
+  return &here < ctx.stack_limit;
+}
+
+}  // namespace
+
+bool Runtime::Impl::call_builtin(Context& ctx, Value callee, const Value* args, std::size_t count, Value& result) {
+  if (callee.bits & 1) {
+    if (!runtime.execute_op) return ctx.raise_error("no executor for builtin operations");
+    return runtime.execute_op(ctx, static_cast<unsigned>(callee.bits >> 1), args, count, 0, result);
+  }
+  auto* info = static_cast<const NativeInfo*>(callee.pointer);
+  return info->function(ctx, args, count, result);
+}
+
+bool Runtime::call(Context& ctx, Value callee, const Value* args, std::size_t count, Value& result) {
+  if (callee.type == types.builtin().builtin_function) return impl_->call_builtin(ctx, callee, args, count, result);
+  Specialization* target = dispatch(ctx, callee, args, count);
+  return target && call_specialized(ctx, *target, callee, args, count, result);
+}
+
+bool Runtime::call_caching(Context& ctx, CallCache& site, Value callee, const Value* args, std::size_t count,
+                           Value& result) {
+  if (callee.type == types.builtin().builtin_function) return impl_->call_builtin(ctx, callee, args, count, result);
+  Specialization* target = site.find(ctx.world, callee, args, count);
+  if (!target) {
+    target = dispatch(ctx, callee, args, count);
+    if (!target) return false;
+    site.insert(ctx.world, target);
+  }
+  return call_specialized(ctx, *target, callee, args, count, result);
+}
+
+bool Runtime::call_specialized(Context& ctx, Specialization& target, Value callee, const Value* args, std::size_t count,
+                               Value& result) {
+  if (stack_is_low(ctx)) return ctx.stack_overflow();
+  auto native_code = [&]() -> BoxedEntry {
+    CodeInstance* code = target.current;
+    return code && code->valid_in(ctx.world) ? code->boxed.load(std::memory_order_acquire) : nullptr;
+  };
+  if (BoxedEntry entry = native_code()) return entry(&ctx, callee, args, count, &result);
+  if (const NativeInfo* native = target.method->native) return native->function(ctx, args, count, result);
+  ++target.calls;
+  if (tiers && !target.compile_failed && tiers->mode != TierMode::interpret &&
+      (tiers->mode == TierMode::compile || target.calls >= tiers->call_threshold)) {
+    target.calls = 0;  // should it stay interpreted for now (a limit, an outdated world), it is asked again later
+    tiers->on_hot(ctx, target);
+    if (BoxedEntry entry = native_code()) return entry(&ctx, callee, args, count, &result);
+  }
+  if (!interpreter) return ctx.raise_error("no interpreter");
+  return interpreter->run(ctx, target, callee, args, count, result);
+}
+
+}  // namespace slope

@@ -1,0 +1,86 @@
+// The inside of Runtime, shared by runtime*.cpp, dispatch.cpp and method*.cpp.
+#pragma once
+
+#include <array>
+#include <deque>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "lang/runtime/call_cache.hpp"
+#include "lang/runtime/runtime.hpp"
+#include "lang/runtime/tape.hpp"
+
+namespace slope {
+
+// An answer of a method table, for exact call types.
+struct CachedLookup {
+  Lookup lookup;
+  bool computed = false;
+};
+
+struct MethodTable::Cache {
+  std::unordered_map<const DataType*, CachedLookup> answers;
+};
+
+struct Runtime::Impl {
+  explicit Impl(Runtime& owner) : runtime(owner) {}
+
+  Runtime& runtime;
+  std::deque<Module> modules;
+  std::deque<Binding> bindings;
+  std::deque<MethodTable> tables;
+  std::unique_ptr<TapePool> tapes;
+  int root_key = 0;
+
+  // Direct-mapped, by the types of callee and arguments: what Runtime::call asks first.
+  static constexpr std::size_t dispatch_ways = 4096;
+  std::vector<CallCache::Entry> dispatch_cache;
+
+  struct SpecializationKey {
+    const Method* method;
+    const DataType* types;
+    bool operator==(const SpecializationKey&) const = default;
+  };
+  struct SpecializationHash {
+    std::size_t operator()(const SpecializationKey& key) const {
+      return (reinterpret_cast<std::uintptr_t>(key.method) >> 4) * 0x9e3779b97f4a7c15ull ^ key.types->id;
+    }
+  };
+  std::unordered_map<SpecializationKey, Specialization*, SpecializationHash> specializations;
+
+  // Who depends on what. Lookup edges are filed under the nominal type of the callee; null: callee unknown.
+  struct Dependent {
+    const Type* signature;
+    CodeInstance* code;
+  };
+  std::unordered_map<const TypeName*, std::vector<Dependent>> lookup_dependents;
+  std::unordered_map<const Binding*, std::vector<CodeInstance*>> binding_dependents;
+  std::unordered_map<const Specialization*, std::vector<CodeInstance*>> callee_dependents;
+
+  MethodTable* table_of(TypeName* name);
+  // The nominal type under which calls on this callee type are filed; null when it may be anything.
+  TypeName* callee_name(const Type* callee_type) const;
+  // Is the callee type of a signature one nominal type's alone (typeof(f), Type{Foo{T}}, a concrete callable)?
+  bool callee_is_leaf(const Type* callee_type) const;
+  void tables_for(const Type* callee_type, std::vector<MethodTable*>& chain) const;
+  void compute_lookup(const DataType* call_types, World world, Lookup& result);
+  CachedLookup& cached_lookup(const DataType* call_types, World world);
+  const Type* callee_of(const Type* signature) const;  // first parameter under the union_alls
+  void end_answers(const Method& method, bool leaf);
+  void trace(Tracer& tracer);
+  bool call_builtin(Context& ctx, Value callee, const Value* args, std::size_t count, Value& result);
+  std::string method_error_text(Context& ctx, Value function, Value args);
+};
+
+// Can a call with these argument types reach the signature at all? Cheap: arity and nominal types only.
+bool may_apply(const BuiltinTypes& builtin, const DataType* call_types, const Type* signature);
+
+// The tuple under a signature's union_alls; null when it is none.
+inline const DataType* signature_tuple(const Type* signature) {
+  while (auto* u = as_union_all(signature)) signature = u->body;
+  auto* d = as_data(signature);
+  return d && d->is_tuple ? d : nullptr;
+}
+
+}  // namespace slope
