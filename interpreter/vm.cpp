@@ -114,9 +114,14 @@ bool Vm::run_toplevel(Context& ctx, const ir::Function& body, Value& result) {
 bool Vm::call(Context& ctx, const Bytecode& code, const Instruction& at, Value* argv, Value& result) {
   CallCache& site = const_cast<Bytecode&>(code).call_sites[at.aux];
   std::size_t count = at.operand_count - 1u;
-  if (Specialization* target = site.find(ctx.world, argv[0], argv + 1, count))
-    return runtime_.call_specialized(ctx, *target, argv[0], argv + 1, count, result);
-  return runtime_.call_caching(ctx, site, argv[0], argv + 1, count, result);
+  if (argv[0].type == builtin_.builtin_function) return runtime_.call(ctx, argv[0], argv + 1, count, result);
+  Specialization* target = site.find(ctx.world, argv[0], argv + 1, count);
+  if (!target) {
+    target = runtime_.dispatch(ctx, argv[0], argv + 1, count);
+    if (!target) return false;
+    site.insert(ctx.world, target);
+  }
+  return runtime_.call_specialized(ctx, *target, argv[0], argv + 1, count, result);
 }
 
 // Flattens splatted operands (tuples and vectors directly, anything else through Base.splat_values, which returns a tuple).

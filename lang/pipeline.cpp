@@ -1,0 +1,243 @@
+// The walk, in order:
+//
+//   text ─ parse ─ statements ─ lower ─ run by the interpreter, one after the other
+//   a method when first called: lower
+//   a specialisation when hot: infer (callees first) ─ optimise ─ code generation
+//   a gradient when first asked for: infer ─ optimise, rules' calls kept ─ differentiate ─ infer again ─ optimise ─ code
+//   (pipeline_derivatives.cpp)
+#include "lang/pipeline.hpp"
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+
+#include "lang/ir/continuation.hpp"
+#include "lang/ir/passes.hpp"
+#include "lang/lower/lower.hpp"
+#include "lang/pipeline_impl.hpp"
+#include "lang/syntax/parse.hpp"
+
+namespace slope {
+
+Pipeline::Impl::Impl(Pipeline& owner, std::function<CodeGenerator*()> generator)
+    : pipeline(owner), runtime(owner.runtime_), load_generator(std::move(generator)) {
+  const char* checks = std::getenv("SLOPE_VERIFY");
+  verify = checks && std::strcmp(checks, "0") != 0;
+  root_key = runtime.heap.add_root_tracer([this](Tracer& tracer) {
+    if (!runtime.trace_function) return;
+    for (const auto& synthetic : synthetics)
+      for (const auto& code : synthetic->target->code)
+        if (code->typed) runtime.trace_function(*code->typed, tracer);
+    for (const auto& [target, primal] : primals)
+      if (primal.code) runtime.trace_function(*primal.code, tracer);
+  });
+}
+
+Pipeline::Impl::~Impl() { runtime.heap.remove_root_tracer(root_key); }
+
+Pipeline::Pipeline(Runtime& runtime, std::function<CodeGenerator*()> code_generator) : runtime_(runtime) {
+  impl_ = std::make_unique<Impl>(*this, std::move(code_generator));
+  runtime.tiers = this;
+  runtime.lower_method = [&runtime](Context& ctx, Method& method) { return lower::lower_method(runtime, ctx, method); };
+  runtime.run_file = [this](Context& ctx, Module* module, FileId file, Value& result) {
+    std::vector<Diagnostic> diagnostics;
+    if (run(ctx, module, file, result, diagnostics)) return true;
+    if (ctx.failed()) return false;
+    return ctx.raise_message(runtime_.types.builtin().load_error, render(diagnostics, runtime_.sources));
+  };
+  define_pipeline_natives(runtime);
+}
+
+Pipeline::~Pipeline() {
+  if (runtime_.tiers == this) runtime_.tiers = nullptr;
+}
+
+bool Pipeline::run(Context& ctx, Module* module, FileId file, Value& result, std::vector<Diagnostic>& diagnostics) {
+  syntax::ParseResult parsed = syntax::parse(runtime_.sources, file);
+  if (!parsed.ok()) {
+    diagnostics = std::move(parsed.diagnostics);
+    return false;
+  }
+  auto ast = std::make_shared<syntax::Ast>(std::move(parsed.ast));
+  result = runtime_.nothing();
+  World outer = ctx.world;
+  std::vector<syntax::NodeId> statements(ast->children(ast->root).begin(), ast->children(ast->root).end());
+  bool ok = true;
+  for (syntax::NodeId statement : statements) {
+    ctx.world = runtime_.world();
+    std::unique_ptr<ir::Function> body = lower::lower_statement(runtime_, ctx, module, ast, statement, diagnostics);
+    if (!body) {
+      ok = !ctx.failed() && diagnostics.empty();
+      if (ok) continue;
+      break;
+    }
+    if (impl_->verify)
+      if (std::string problem = ir::verify(*body); !problem.empty()) {
+        ok = ctx.raise_error("internal error: lowering made malformed code: " + problem);
+        break;
+      }
+    ctx.world = runtime_.world();
+    ok = runtime_.interpreter->run_toplevel(ctx, *body, result);
+    if (!ok) break;
+  }
+  ctx.world = outer;
+  return ok;
+}
+
+bool Pipeline::incomplete(const SourceMap& sources, FileId file) { return syntax::parse(sources, file).incomplete; }
+
+bool Pipeline::load_standard_library(Context& ctx, std::span<const std::pair<std::string, std::string>> files,
+                                     std::vector<Diagnostic>& diagnostics) {
+  for (const auto& [name, text] : files) {
+    FileId file = runtime_.sources.add(name, text);
+    Value result;
+    if (!run(ctx, runtime_.base, file, result, diagnostics)) return false;
+  }
+  return true;
+}
+
+// --- tiers ---------------------------------------------------------------------------------------------------------
+
+CodeGenerator* Pipeline::Impl::generator() {
+  if (!asked_for_generator) {
+    asked_for_generator = true;
+    if (load_generator) code_generator = load_generator();
+  }
+  return code_generator;
+}
+
+CodeInstance* Pipeline::Impl::valid_code(Context& ctx, Specialization& target) const {
+  if (target.current && target.current->valid_in(ctx.world)) return target.current;
+  for (auto at = target.code.rbegin(); at != target.code.rend(); ++at)
+    if ((*at)->valid_in(ctx.world)) return target.current = at->get();
+  return nullptr;
+}
+
+opt::OptOptions Pipeline::Impl::opt_options(const Specialization* self) {
+  opt::OptOptions options;
+  options.self = self;
+  options.callee = [this](Specialization& callee) -> const ir::Function* {
+    CodeInstance* code = valid_code(runtime.context, callee);
+    return code ? code->typed.get() : nullptr;
+  };
+  return options;
+}
+
+infer::InferOptions Pipeline::Impl::infer_options() {
+  infer::InferOptions options;
+  options.on_finished = [this](Specialization& target, infer::InferResult&& result) {
+    ++pipeline.statistics_.inferred;
+    if (result.typed && infer::is_runnable(runtime, target)) opt::optimise(runtime, *result.typed, opt_options(&target));
+    infer::publish(runtime, target, std::move(result));
+  };
+  return options;
+}
+
+CodeInstance* Pipeline::typed_code(Context& ctx, Specialization& target) {
+  if (CodeInstance* code = impl_->valid_code(ctx, target)) return code;
+  if (target.method->native) return nullptr;
+  infer::InferOptions options = impl_->infer_options();
+  infer::Inference inference(runtime_, ctx, ctx.world, options);
+  infer::InferResult result = inference.infer(target);
+  if (!result.typed) return nullptr;
+  options.on_finished(target, std::move(result));
+  return impl_->valid_code(ctx, target);
+}
+
+CodeInstance* Pipeline::compile(Context& ctx, Specialization& target, std::string& why) {
+  auto start = std::chrono::steady_clock::now();
+  CodeInstance* code = typed_code(ctx, target);
+  if (!code) {
+    why = "its types could not be inferred";
+  } else if (!code->boxed.load(std::memory_order_acquire)) {
+    CodeGenerator* generator = impl_->generator();
+    if (!generator) {
+      why = "there is no code generator";
+      code = nullptr;
+    } else if (generator->compile(ctx, *code, why)) {
+      ++statistics_.compiled;
+    } else {
+      code = nullptr;
+    }
+  }
+  statistics_.compile_nanoseconds += static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start).count());
+  return code;
+}
+
+void Pipeline::on_hot(Context& ctx, Specialization& target) {
+  if (mode == TierMode::interpret || target.compile_failed || target.method->native) return;
+  std::string why;
+  if (compile(ctx, target, why)) return;
+  target.compile_failed = true;
+  target.failure = why;
+  if (ctx.failed()) ctx.take_error();  // inference of a method that does not lower: calling it reports that
+}
+
+CodeInstance* Pipeline::on_hot_loop(Context& ctx, const ir::Function& running, Specialization* target, std::uint32_t header,
+                                    const Value* live, std::size_t live_count) {
+  if (mode == TierMode::interpret || running.typed || !impl_->generator()) return nullptr;
+  std::vector<const Type*> types{runtime_.types.builtin().nothing};
+  for (std::size_t i = 0; i < live_count; ++i) {
+    if (!live[i].defined()) return nullptr;
+    types.push_back(runtime_.types.type_of_constant(live[i]));
+    if (!runtime_.is_type_value(live[i])) types.back() = live[i].type;
+  }
+  // Keyed without the method: the function is the method's own IR, its static parameters follow from the specialisation.
+  std::vector<const Type*> key = types;
+  if (target) key.insert(key.end(), target->static_params.begin(), target->static_params.end());
+  key.push_back(runtime_.types.value_int(header));
+  bool top_level = !running.method;
+  if (!top_level) {
+    auto known = impl_->loops.find({&running, key});
+    if (known != impl_->loops.end() && (!known->second || known->second->valid_in(ctx.world))) return known->second;
+  }
+  std::unique_ptr<ir::Function> rest = ir::continuation_at_loop(running, header);
+  if (!rest) return nullptr;
+  if (target) rest->static_params = target->static_params;
+  infer::Inference inference(runtime_, ctx, ctx.world, impl_->infer_options());
+  infer::InferResult result = inference.infer_function(*rest, types);
+  CodeInstance* code = nullptr;
+  if (result.typed) {
+    opt::optimise(runtime_, *result.typed, impl_->opt_options(nullptr));
+    Impl::Synthetic& synthetic = impl_->synthetic(rest->name, types, &running);
+    code = impl_->publish(synthetic, std::move(result), {});
+    std::string why;
+    if (!impl_->generator()->compile(ctx, *code, why)) code = nullptr;
+    ++statistics_.compiled;
+  }
+  if (ctx.failed()) ctx.take_error();
+  if (!top_level) impl_->loops[{&running, key}] = code;
+  return code;
+}
+
+Pipeline::Impl::Synthetic& Pipeline::Impl::synthetic(const std::string& name, std::span<const Type* const> parameter_types,
+                                                     const ir::Function* like) {
+  auto made = std::make_unique<Synthetic>();
+  const Symbol* symbol = runtime.symbols.gensym(name);
+  const DataType* callee_type = runtime.types.function_type(symbol, runtime.base);
+  made->callee = callee_type->instance;
+  std::vector<const Type*> types(parameter_types.begin(), parameter_types.end());
+  types[0] = callee_type;
+  made->method = std::make_unique<Method>();
+  Method& method = *made->method;
+  method.name = runtime.symbol(name);
+  method.module = like && like->method ? like->method->module : runtime.main;
+  method.span = like ? like->span : Span{};
+  method.signature = runtime.types.tuple(types);
+  method.arg_count = static_cast<std::uint32_t>(types.size());
+  auto target = std::make_unique<Specialization>();
+  target->method = &method;
+  target->types = runtime.types.tuple(types);
+  made->target = target.get();
+  method.specializations.push_back(std::move(target));
+  synthetics.push_back(std::move(made));
+  return *synthetics.back();
+}
+
+CodeInstance* Pipeline::Impl::publish(Synthetic& synthetic, infer::InferResult&& result, const std::vector<Edge>& more_edges) {
+  result.edges.insert(result.edges.end(), more_edges.begin(), more_edges.end());
+  return infer::publish(runtime, *synthetic.target, std::move(result));
+}
+
+}  // namespace slope

@@ -1,0 +1,68 @@
+// What pipeline*.cpp share. Not for anyone else.
+#pragma once
+
+#include <map>
+
+#include "lang/infer/infer.hpp"
+#include "lang/opt/opt.hpp"
+#include "lang/pipeline.hpp"
+
+namespace slope {
+
+struct Pipeline::Impl {
+  Impl(Pipeline& pipeline, std::function<CodeGenerator*()> code_generator);
+  ~Impl();
+
+  CodeGenerator* generator();  // null: this build or installation has none
+
+  infer::InferOptions infer_options();
+  opt::OptOptions opt_options(const Specialization* self);
+  CodeInstance* valid_code(Context& ctx, Specialization& target) const;
+
+  // A method that no source stands for: a derivative, the rest of a hot loop. Its one specialisation gets `function`'s code.
+  // The callee value is a fresh singleton, so nothing else ever dispatches to it.
+  struct Synthetic {
+    std::unique_ptr<Method> method;
+    Specialization* target = nullptr;
+    Value callee;
+    std::vector<std::shared_ptr<TapeLayout>> layouts;
+  };
+  Synthetic& synthetic(const std::string& name, std::span<const Type* const> parameter_types, const ir::Function* like);
+  CodeInstance* publish(Synthetic& synthetic, infer::InferResult&& result, const std::vector<Edge>& more_edges);
+
+  // --- derivatives (pipeline_derivatives.cpp) ---
+  struct Halves {
+    diff::Environment::Halves answer;
+    Synthetic* forward = nullptr;
+    Synthetic* reverse = nullptr;
+    bool ready = false;
+  };
+  struct PrimalCode {
+    const CodeInstance* basis = nullptr;  // the ordinary code it stands beside: ends with it
+    std::shared_ptr<ir::Function> code;   // null while being made
+  };
+  using Key = std::pair<const Specialization*, std::vector<char>>;
+  std::map<Key, GradientCode> gradients;
+  std::map<Key, Halves> halves;
+  std::map<const Specialization*, PrimalCode> primals;
+  const ir::Function* primal(Context& ctx, Specialization& target);
+  bool make_gradient(Context& ctx, Specialization& primal, const std::vector<char>& active, GradientCode& made, diff::Refusal& refusal);
+  Halves* make_halves(Context& ctx, Specialization& primal, const std::vector<char>& active, diff::Refusal& refusal);
+  bool valid(Context& ctx, const Specialization* target) const;
+  void raise(Context& ctx, const Specialization& primal, const diff::Refusal& refusal);
+
+  Pipeline& pipeline;
+  Runtime& runtime;
+  std::function<CodeGenerator*()> load_generator;
+  bool asked_for_generator = false;
+  CodeGenerator* code_generator = nullptr;
+  std::vector<std::unique_ptr<Synthetic>> synthetics;
+  std::map<std::pair<const ir::Function*, std::vector<const Type*>>, CodeInstance*> loops;  // types end with the header's number
+  int root_key = 0;
+  bool verify = false;
+};
+
+// Core.value_and_gradient_call and the other natives that need the pipeline.
+void define_pipeline_natives(Runtime& runtime);
+
+}  // namespace slope
