@@ -1,6 +1,8 @@
-// Type inference: abstract interpretation of untyped IR for concrete argument types, in one world. See infer.cpp's head.
+// Type inference: abstract interpretation of untyped IR for concrete argument types, in one world. See infer.cpp's
+// head.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -17,36 +19,57 @@ struct InferResult {
   World min_world = 0;
   World max_world = newest_world;
   std::vector<Edge> edges;
+  // A Bool result that says what an argument is; see CodeInstance.
+  std::int32_t tested_argument = -1;
+  const Type* argument_if_true = nullptr;
+  const Type* argument_if_false = nullptr;
 };
 
 struct InferOptions {
   int union_limit = 4;
-  int recursion_limit = 64;      // nested specialisations in one inference
-  int constant_call_limit = 300; // size (insts) of callees worth inferring again with constant arguments
+  int recursion_limit = 64;       // nested specialisations in one inference
+  int constant_call_limit = 300;  // size (insts) of callees worth inferring again with constant arguments
+  // What to do with an inferred callee: optimise it and `publish` it. Called when nothing about it can change any more;
+  // its own callees were handed over before, but for those it is mutually recursive with. `target.types` need not be
+  // concrete: calls on arguments of abstract type are inferred too, for their result types; such code is never run, so
+  // optimising it is a waste (is_runnable). Without it results are published as they are.
+  std::function<void(Specialization& target, InferResult&& result)> on_finished;
 };
 
-// Infers `target` in `world`. Results of callees are cached in their specialisations' CodeInstances (typed, optimised by
-// `optimise`). Null `typed` with `error`: lowering failed (the call would raise).
+// Makes a CodeInstance of the result, current for `target`, and registers its edges.
+CodeInstance* publish(Runtime& runtime, Specialization& target, InferResult&& result);
+
+// Its argument types are such as dispatch meets: concrete, or Type{T}.
+bool is_runnable(Runtime& runtime, const Specialization& target);
+
+// One inference and all it needs of callees. Callees that have a CodeInstance for `world` are not inferred again; those
+// that have none are, and go to `on_finished`. The target itself is inferred in any case and given back, not published.
+// Results hold constants that only this object keeps alive: publish them, or root them, before it dies.
 class Inference {
  public:
   Inference(Runtime& runtime, Context& ctx, World world, const InferOptions& options = {});
   ~Inference();
-  InferResult infer(Specialization& target);
-  // Infers a body that is not a method's (a top-level statement, a hot loop's continuation, a derivative) with the given
-  // parameter types.
+  InferResult infer(Specialization& target);  // null `typed`: lowering failed (the call would raise)
+  // Infers a body that is not a method's (a top-level statement, a hot loop's continuation, a derivative) with the
+  // given types of the entry block's parameters. `static_params` of the function are the values of its static
+  // parameters.
   InferResult infer_function(const ir::Function& untyped, std::span<const Type* const> parameter_types);
-  // Typed IR made by the compiler (differentiation) holds `call`s with constant callees and null types: infer those again.
+  // Typed IR made by the compiler (differentiation) holds `call`s with constant callees and null types: infer those
+  // again.
   InferResult reinfer(const ir::Function& partly_typed);
 
+  struct Impl;  // engine.hpp
+
  private:
-  struct Impl;
   std::unique_ptr<Impl> impl_;
 };
 
-// Result type of an op on operand types; bottom when it always raises. The one place that knows (printer and verifier too).
+// Result type of an op on operand types; bottom when it always raises. The one place that knows (printer and verifier
+// too).
 const Type* op_result_type(Runtime& runtime, const ir::Inst& inst, std::span<const Type* const> operand_types);
 
 // The inferred type of a call, Any when nothing is known: `return_type(f, types)` of the language.
-const Type* return_type(Runtime& runtime, Context& ctx, const DataType* call_types, World world);
+const Type* return_type(Runtime& runtime, Context& ctx, const DataType* call_types, World world,
+                        const InferOptions& options = {});
 
 }  // namespace slope::infer

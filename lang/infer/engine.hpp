@@ -1,0 +1,110 @@
+// The inside of Inference, shared by infer.cpp (driver, recursion, results), solve.cpp (fixpoint of one body),
+// transfer.cpp (ops), calls.cpp and rewrite.cpp.
+#pragma once
+
+#include <unordered_map>
+
+#include "lang/infer/frame.hpp"
+#include "lang/infer/op_types.hpp"
+
+namespace slope::infer {
+
+// A computation's value and what doing it may do.
+struct Evaluation {
+  Known value;
+  std::uint32_t effects = effect_none;
+};
+
+struct Inference::Impl {
+  Impl(Runtime& runtime, Context& ctx, World world, const InferOptions& options);
+
+  Runtime& runtime;
+  Context& ctx;
+  World world;
+  InferOptions options;
+  Context scratch;  // for folding and lowering: errors raised there are nobody's
+  LatticeTable lattice;
+  const BuiltinTypes& builtin;
+  std::unordered_map<Specialization*, std::unique_ptr<Outcome>> outcomes;
+  std::vector<Frame*> stack;
+  Outcome* requested = nullptr;  // whose result goes to who asked, instead of being published
+  std::uint64_t next_stamp = 1;
+  std::uint64_t frames_made = 0;
+
+  // --- infer.cpp ---
+  std::unique_ptr<Frame> make_frame(Method* method, std::unique_ptr<ir::Function> body, std::vector<Known> arguments,
+                                    std::vector<const Type*> static_params);
+  std::unique_ptr<Frame> method_frame(Specialization& target, std::vector<Known> arguments);  // null: lowering failed
+  std::vector<Known> entry_arguments(const Specialization& target, std::span<const Known> arguments);
+  // What is known of `target` now; infers it when it is new. Null: a limit forbids, or lowering failed.
+  Outcome* outcome_of(Specialization& target);
+  void run(Frame& frame);         // to the fixpoint of the frame and, when it heads a cycle, of the cycle
+  void finish(Outcome& outcome);  // rewrites, publishes
+  InferResult result_of(Frame& frame);
+  void summarise(Frame& frame);  // effects of the whole body
+
+  // --- solve.cpp ---
+  void solve(Frame& frame);
+  Known view(Frame& frame, ir::Operand operand, ir::BlockId block);
+  // The block whose refinement of `inst` holds in `block`, or no_block.
+  ir::BlockId refining_block(const Frame& frame, std::uint32_t inst, ir::BlockId block) const;
+  void mark_users(Frame& frame, std::uint32_t inst);
+  void mark_calls_in_cycle(Frame& frame);
+
+  void mark(Frame& frame, std::uint32_t inst);  // to be evaluated again
+
+  // --- transfer.cpp ---
+  Evaluation evaluate(Frame& frame, std::uint32_t inst);
+  // `operands` are what conditionals refer to; empty when the arguments are not the values of operands.
+  Evaluation evaluate_op(Frame& frame, const ir::Inst& inst, std::span<const Known> arguments,
+                         std::span<const ir::Operand> operands);
+
+  // --- calls.cpp ---
+  Evaluation evaluate_call(Frame& frame, std::uint32_t inst, std::vector<Known> arguments,
+                           std::span<const ir::Operand> operands);
+  Evaluation evaluate_splat(Frame& frame, std::uint32_t inst, std::vector<Known> arguments);
+  Evaluation evaluate_invoke(Frame& frame, const ir::Inst& inst);
+  void add_edge(Frame& frame, const Edge& edge);
+  void use_outcome(Frame& frame, Call& call, Outcome& outcome);  // worlds, edges, cycles
+
+  // --- limits.cpp ---
+  bool limits_reached() const;
+  // What to infer instead of `target` when a recursion makes ever larger types; null: give up.
+  Specialization* limit_growth(Specialization& target);
+
+  // Answers of dispatch, by call types.
+  struct Answer {
+    std::vector<Match> matches;
+    bool covered = true;
+    bool known = true;  // false: too many methods, or the callee is not known
+    World min_world = 0;
+    World max_world = newest_world;
+  };
+  std::unordered_map<const DataType*, Answer> answers;
+  const Answer& find_methods(const DataType* types);
+
+  // Inferences with constants that were made for some call.
+  struct ConstantResult {
+    Specialization* target = nullptr;
+    std::vector<Known> arguments;
+    Evaluation evaluation;
+    World min_world = 0;
+    World max_world = newest_world;
+    std::vector<Edge> edges;
+  };
+  std::unordered_multimap<std::uint64_t, ConstantResult> constant_results;
+};
+
+inline bool dispatchable(const BuiltinTypes& builtin, std::span<const Type* const> types) {
+  for (const Type* t : types)
+    if (!is_dispatch_type(builtin, t)) return false;
+  return true;
+}
+
+// The field is assigned in every object of the type.
+bool field_always_defined(const DataType* type, std::size_t index);
+
+// rewrite.cpp: turns the body of a solved frame into typed IR.
+void rewrite(Inference::Impl& impl, Frame& frame);
+
+}  // namespace slope::infer

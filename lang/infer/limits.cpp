@@ -1,0 +1,110 @@
+// Why inference ends on every program.
+//
+//   values        grow a bounded number of times before they are widened (solve.cpp), so one body has a fixpoint
+//   recursion     a cycle's outcomes grow a bounded number of times before they are widened (infer.cpp)
+//   new types     f(x) calling f((x,)) would ask for ever new specialisations: when a method is on the stack already
+//   and
+//                 is to be inferred for larger types than there, arguments that grew count as what the method declares
+//   depth, width  what is nested too deeply, or comes after too many bodies, is Any
+#include <algorithm>
+
+#include "lang/infer/engine.hpp"
+
+namespace slope::infer {
+
+namespace {
+
+constexpr std::uint64_t frame_limit = 20000;
+constexpr int same_method_limit = 3;         // activations of one method before growth is looked at
+constexpr std::size_t argument_limit = 100;  // spelled-out arguments of a specialisation
+constexpr std::size_t stack_reserve = 256 * 1024;
+
+struct Complexity {
+  int depth = 0;
+  int size = 0;
+  bool exceeds(const Complexity& other) const { return depth > other.depth || size > other.size; }
+};
+
+void measure(const Type* t, int depth, Complexity& found) {
+  found.depth = std::max(found.depth, depth);
+  if (++found.size > 1000) return;
+  switch (t->kind) {
+    case TypeKind::data:
+      for (const Type* p : as_data(t)->params) measure(p, depth + 1, found);
+      break;
+    case TypeKind::union_:
+      for (const Type* m : as_union(t)->members) measure(m, depth, found);
+      break;
+    case TypeKind::union_all:
+      measure(as_union_all(t)->body, depth, found);
+      break;
+    case TypeKind::vararg:
+      measure(as_vararg(t)->element, depth, found);
+      break;
+    case TypeKind::value:
+      // A number or a symbol: f(Val(n)) calling f(Val(n + 1)) grows too, and never shows it. Counted by the depth of
+      // the stack.
+    case TypeKind::var:
+    case TypeKind::bottom:
+      break;
+  }
+}
+
+Complexity complexity(const Type* t) {
+  Complexity found;
+  measure(t, 0, found);
+  return found;
+}
+
+// What the method declares for argument i (callee: 0), as a type without variables.
+const Type* declared_argument(const BuiltinTypes& builtin, const Method& method, std::size_t i) {
+  const Type* t = method.signature;
+  while (const UnionAllType* bound = as_union_all(t)) t = bound->body;
+  const DataType* tuple = as_data(t);
+  if (!tuple || tuple->params.empty()) return builtin.any;
+  const Type* declared = tuple->params[std::min(i, tuple->params.size() - 1)];
+  if (const VarargType* rest = as_vararg(declared)) declared = rest->element;
+  return declared->has_free_vars ? builtin.any : declared;
+}
+
+}  // namespace
+
+bool Inference::Impl::limits_reached() const {
+  if (stack.size() >= static_cast<std::size_t>(options.recursion_limit) || frames_made >= frame_limit) return true;
+  char here;
+  return ctx.stack_limit && &here < ctx.stack_limit + stack_reserve;
+}
+
+Specialization* Inference::Impl::limit_growth(Specialization& target) {
+  const Frame* last = nullptr;
+  int same = 0;
+  for (const Frame* f : stack) {
+    if (f->method != target.method || !f->target) continue;
+    ++same;
+    last = f;
+  }
+  if (target.types->params.size() > argument_limit) return nullptr;
+  if (same < same_method_limit || last->target == &target || outcomes.count(&target)) return &target;
+  std::span<const Type* const> before = last->target->types->params;
+  std::span<const Type* const> now = target.types->params;
+  std::vector<const Type*> limited;
+  bool changed = false;
+  for (std::size_t i = 0; i < now.size(); ++i) {
+    if (i >= before.size()) {
+      // More arguments than in the activation before: their number is what grows.
+      limited.push_back(as_vararg(now[i]) ? now[i] : runtime.types.vararg(builtin.any, nullptr));
+      changed = true;
+      break;
+    }
+    bool grew = now[i] != before[i] && complexity(now[i]).exceeds(complexity(before[i]));
+    limited.push_back(grew ? declared_argument(builtin, *target.method, i) : now[i]);
+    if (limited.back() != now[i]) changed = true;
+  }
+  if (!changed) return &target;
+  const DataType* types = runtime.types.tuple(limited);
+  std::optional<std::vector<const Type*>> solved = match(runtime.types, types, target.method->signature);
+  if (!solved) return nullptr;
+  return runtime.specialize(target.method, types, *solved);
+}
+
+}  // namespace slope::infer

@@ -1,0 +1,30 @@
+// Calls on union-typed arguments as branches on their types.
+#pragma once
+
+#include <vector>
+
+#include "lang/ir/ir.hpp"
+#include "lang/runtime/runtime.hpp"
+
+namespace slope::infer {
+
+// What a call is linked to for one choice of its argument types. Neither target nor native: the call raises a
+// MethodError.
+struct LinkedCall {
+  std::vector<const Type*> types;  // callee first
+  Specialization* target = nullptr;
+  const NativeInfo* native = nullptr;
+  const Type* type = nullptr;  // of its result
+};
+
+struct UnionSplit {
+  std::vector<std::size_t> arguments;  // whose union was split
+  std::vector<LinkedCall> choices;     // every combination of the unions' members
+  const Type* type = nullptr;          // of the call's value
+};
+
+// Replaces the `call` inst by tests and one linked call for each choice; `replacement` gets what stands for its result.
+void split_union_call(ir::Function& function, Runtime& runtime, std::uint32_t call, const UnionSplit& split,
+                      std::vector<ir::Operand>& replacement);
+
+}  // namespace slope::infer
