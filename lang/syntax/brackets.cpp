@@ -65,10 +65,9 @@ void parse_list_rest(State& state, Iterator& it, Iterator open) {
     if (it->kind == TokenKind::right_bracket) break;
     state.push(require(state, it, parse_expression(state, it), "an element or `]`"));
   }
-  if (it->kind == TokenKind::semicolon && (it + 1)->kind != TokenKind::right_bracket) {
+  if (it->kind == TokenKind::semicolon) {
     state.refuse(it, "a list with commas has no rows", "separate the elements of a row with spaces: `[1 2; 3 4]`");
   }
-  if (it->kind == TokenKind::semicolon) ++it;
   close_bracket(state, it, open, "`,` or `]");
 }
 
@@ -174,7 +173,10 @@ NodeId parse_parenthesised(State& state, Iterator& it) {
     return generator;
   }
   state.push(element);
-  if (it->kind == TokenKind::semicolon) return parse_after_semicolon(state, it, paren, mark, false);
+  // (a...; b) is no block: nothing but arguments reads so
+  if (it->kind == TokenKind::semicolon) {
+    return parse_after_semicolon(state, it, paren, mark, state.ast.head(element) == Head::splat);
+  }
   if (it->kind != TokenKind::comma) state.fail_to_close(it, paren, "`,` or `)", "parenthesis");
   while (it->kind == TokenKind::comma) {
     ++it;

@@ -32,7 +32,8 @@ void parse_items(State& state, Iterator& it, const char* expected) {
     ++it;
     state.push(require(state, it, Item(state, it), expected));
   }
-  if (state.operands.size() - mark > 1) {
+  const Head only = state.operands.size() - mark == 1 ? state.ast.head(state.operands.back()) : Head::none;
+  if (only != Head::assign && only != Head::identifier) {
     const NodeId block = state.reduce(Head::block, from, it, mark);
     state.push(block);
   }

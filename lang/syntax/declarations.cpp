@@ -48,7 +48,7 @@ NodeId parse_path_name(State& state, Iterator& it) {
     it += 3;
     return state.name_leaf(state.operator_text(it - 2), it - 2);
   }
-  if (it->is_operator() && it->kind != K::colon) {
+  if (it->is_operator()) {
     const Iterator op = it++;
     return state.name_leaf(operator_info(static_cast<OperatorId>(op->payload)).spelling, op);
   }

@@ -76,6 +76,9 @@ bool declares_only(const State& state, Iterator it) {
 NodeId parse_type_head(State& state, Iterator& it) { return parse_infix(state, it, Precedence::comparison); }
 
 void skip_words(State&, Iterator& it) { it += 2; }
+void skip_semicolons(State&, Iterator& it) {
+  while (it->kind == K::semicolon) ++it;
+}
 
 bool at_abstract(const State& state, Iterator it) {
   return it->kind == K::identifier && it->payload == state.words.abstract;
@@ -104,8 +107,10 @@ const auto function_form =
 const auto macro_form = form<Head::macro_>[token(K::kw_macro) > macro_signature > (ahead<&declares_only> | body)];
 const auto struct_form = form<Head::struct_>[token(K::kw_struct) > type_head > body];
 const auto mutable_struct_form = form<Head::struct_, 1>[ahead<&at_mutable> >> pushing<&skip_words> > type_head > body];
-const auto abstract_form = form<Head::abstract_>[ahead<&at_abstract> >> pushing<&skip_words> > type_head];
-const auto primitive_form = form<Head::primitive_>[ahead<&at_primitive> >> pushing<&skip_words> > type_head > bits];
+const auto abstract_form =
+    form<Head::abstract_>[ahead<&at_abstract> >> pushing<&skip_words> > type_head > pushing<&skip_semicolons>];
+const auto primitive_form =
+    form<Head::primitive_>[ahead<&at_primitive> >> pushing<&skip_words> > type_head > bits > pushing<&skip_semicolons>];
 const auto module_form = form<Head::module_>[token(K::kw_module) > module_name > documented_body];
 const auto bare_module_form = form<Head::module_, 1>[token(K::kw_baremodule) > module_name > documented_body];
 

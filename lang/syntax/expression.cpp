@@ -272,7 +272,8 @@ NodeId parse_operator_call(State& state, Iterator& it, bool unary) {
 }
 
 NodeId parse_unary(State& state, Iterator& it) {
-  if (!it->is_operator() || it->kind == TokenKind::colon) {
+  const bool is_word = it->kind == TokenKind::op && (it->payload == op_in || it->payload == op_isa);
+  if (!it->is_operator() || it->kind == TokenKind::colon || is_word) {
     if (it->kind == TokenKind::arrow || it->kind == TokenKind::ellipsis) return no_node;
     return parse_factor(state, it);
   }
@@ -286,14 +287,12 @@ NodeId parse_unary(State& state, Iterator& it) {
   if (is_assignment_operator(op) || op->kind == TokenKind::question) return no_node;
   const bool unary = operator_info(static_cast<OperatorId>(op->payload)).unary;
   if (next->kind == TokenKind::left_paren && state.adjacent(next)) return parse_operator_call(state, it, unary);
-  const bool stands_alone = state.ends_here(next) || next->kind == TokenKind::assign ||
-                            next->kind == TokenKind::invalid || next->kind == TokenKind::where ||
-                            (next->is_operator() && next->space_before() && !unary) ||
-                            (next->kind == TokenKind::dot && state.adjacent(next)) ||
-                            (next->precedence == Precedence::pair && next->space_before());
+  const bool stands_alone =
+      state.ends_here(next) || next->kind == TokenKind::assign || next->kind == TokenKind::invalid ||
+      next->kind == TokenKind::where || (next->is_operator() && next->space_before() && !unary) ||
+      (next->kind == TokenKind::dot && state.adjacent(next) && (next + 1)->kind == TokenKind::left_paren) ||
+      (next->precedence == Precedence::pair && next->space_before());
   if (stands_alone) {
-    if (next->kind == TokenKind::end_of_input && unary)
-      state.fail(next, "an operand after `" + state.operator_text(op) + "`");
     const NodeId value = operator_value(state, it);
     const NodeId base = parse_postfix_chain(state, it, op, value, false);
     return parse_power(state, it, op, parse_declared(state, it, op, base));
@@ -323,7 +322,6 @@ bool juxtaposes(State& state, Iterator before, Iterator it) {
     case TokenKind::identifier:
       break;
     case TokenKind::left_paren:
-    case TokenKind::left_bracket:
       if (!number) return false;
       break;
     case TokenKind::string_begin:
@@ -424,13 +422,13 @@ NodeId parse_where_chain(State& state, Iterator& it, Iterator from, NodeId body)
 
 NodeId parse_juxtaposed(State& state, Iterator& it) {
   const Iterator from = it;
-  NodeId left = parse_unary(state, it);
-  if (left == no_node) return no_node;
-  while (juxtaposes(state, it - 1, it)) {
-    const NodeId right = parse_unary(state, it);
-    left = state.make(Head::call, from, it, {state.name_leaf("*", from), left, right});
-  }
-  return left;
+  const NodeId first = parse_unary(state, it);
+  if (first == no_node || !juxtaposes(state, it - 1, it)) return first;
+  const std::size_t mark = state.operands.size();
+  state.push(state.name_leaf("*", from));
+  state.push(first);
+  while (juxtaposes(state, it - 1, it)) state.push(parse_unary(state, it));
+  return state.reduce(Head::call, from, it, mark);
 }
 
 NodeId parse_infix(State& state, Iterator& it, Precedence least) {
@@ -466,7 +464,9 @@ NodeId parse_statement_expression(State& state, Iterator& it) {
     if (right == no_node) state.fail(it, "an expression after `" + state.operator_text(op) + "`");
     return make_assignment(state, from, op, it, left, right);
   }
-  return continue_infix(state, it, from, left, Precedence::assignment);
+  // what is left binds as loosely as assignment does: a ~ b
+  return it->precedence == Precedence::assignment ? continue_infix(state, it, from, left, Precedence::assignment)
+                                                  : left;
 }
 
 }  // namespace slope::syntax::grammar

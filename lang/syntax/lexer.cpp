@@ -85,6 +85,12 @@ TokenKind operator_kind(OperatorId id) {
   }
 }
 
+// Subscripts, superscripts and primes: `a +₁ b` would be an operator of its own.
+bool is_operator_suffix(char32_t c) {
+  return c == 0xb2 || c == 0xb3 || c == 0xb9 || (c >= 0x2032 && c <= 0x2037) || c == 0x2057 ||
+         (c >= 0x2070 && c <= 0x209c) || (c >= 0x1d2c && c <= 0x1d6a) || c == 0x2c7c;
+}
+
 // Identifiers that look alike are one name: NFC, and the code points that keyboards confuse.
 std::string normalised(std::string_view spelling) {
   utf8proc_uint8_t* mapped = nullptr;
@@ -338,6 +344,11 @@ void Lexer::push_operator(std::uint32_t begin, OperatorId id, bool dotted) {
     kind = TokenKind::op_assign;
     precedence = Precedence::assignment;
   }
+  std::size_t length = 1;
+  if (static_cast<unsigned char>(at(pos_)) >= 128 && is_operator_suffix(decode(pos_, length))) {
+    error(begin, static_cast<std::uint32_t>(pos_ + length), "operators with suffixes are not part of Slope",
+          "write a space after the operator, or call a function");
+  }
   Token& token = push(kind, begin, id);
   token.precedence = precedence;
   if (dotted) token.flags |= flag_dotted;
@@ -395,7 +406,7 @@ void Lexer::lex_dot() {
     } else {
       std::size_t length = 1;
       const char32_t c = decode(pos_, length);
-      const std::optional<OperatorId> id = c == 0x2212 ? OperatorId{op_minus} : find_unicode_operator(c);
+      const std::optional<OperatorId> id = find_unicode_operator(c);
       if (id) {
         pos_ += length;
         push_operator(begin, *id, true);
@@ -444,7 +455,7 @@ void Lexer::lex_unicode() {
   const auto begin = static_cast<std::uint32_t>(pos_);
   std::size_t length = 1;
   const char32_t c = decode(pos_, length);
-  const std::optional<OperatorId> id = c == 0x2212 ? OperatorId{op_minus} : find_unicode_operator(c);
+  const std::optional<OperatorId> id = find_unicode_operator(c);
   if (id) {
     pos_ += length;
     push_operator(begin, *id, false);

@@ -332,7 +332,7 @@ void Lexer::lex_character() {
     auto i = static_cast<std::uint32_t>(pos_);
     append_escape(text, i, static_cast<std::uint32_t>(text_.size()));
     pos_ = i;
-  } else if (pos_ < text_.size() && text_[pos_] != '\'' && text_[pos_] != '\n') {
+  } else if (pos_ < text_.size() && text_[pos_] != '\'' && (text_[pos_] != '\n' || at(pos_ + 1) == '\'')) {
     std::size_t length = 1;
     decode(pos_, length);
     text = text_.substr(pos_, length);

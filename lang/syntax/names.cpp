@@ -36,7 +36,8 @@ NodeId parse_quoted(State& state, Iterator& it, Iterator colon) {
     const Iterator word = it++;
     return state.quoted_name(word->payload, word);
   }
-  if (is_quotable_sign(it) && it->kind != TokenKind::dollar && it->kind != TokenKind::dot) {
+  const bool may_prefix = it->kind == TokenKind::dollar || it->kind == TokenKind::dot;
+  if (is_quotable_sign(it) && (!may_prefix || state.ends_here(it + 1) || (it + 1)->space_before())) {
     const Iterator sign = it++;
     return state.quoted_name(state.ast.intern(state.operator_text(sign)), sign);
   }
@@ -61,8 +62,9 @@ bool at_parenthesised_operator(const State& state, Iterator it) {
 NodeId parse_name(State& state, Iterator& it) {
   const Iterator name = it++;
   if (it->kind == TokenKind::raw_string && state.adjacent(it)) {
-    const NodeId macro = state.name_leaf("@" + std::string(state.ast.name(name->payload)) + "_str", name);
     const Iterator text = it++;
+    if (state.ast.name(name->payload) == "var") return state.name_leaf(state.ast.text_of(text->payload), name);
+    const NodeId macro = state.name_leaf("@" + std::string(state.ast.name(name->payload)) + "_str", name);
     if (it->kind == TokenKind::identifier && state.adjacent(it)) {
       const Iterator suffix = it++;
       const NodeId flags = state.ast.string_leaf(std::string(state.ast.name(suffix->payload)), state.span(suffix, it));

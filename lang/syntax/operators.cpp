@@ -75,7 +75,7 @@ constexpr UnicodeGroup unicode_groups[] = {
     {U"…⁝⋮⋱⋰⋯", {{}, P::colon}},
     {U"⊕⊖⊞⊟∪∨⊔∓∔∸≏⊎⊽⋎⋓⧺⧻⨈⨢⨣⨤⨥⨦⨧⨨⨩⨪⨫⨬⨭⨮⨹⨺⩁⩂⩅⩊⩌⩏⩐⩒⩔⩖⩗⩛⩝⩡⩢⩣¦", {{}, P::plus}},
     {U"±", {{}, P::plus, true}},
-    {U"·⋅∘×∩∧⊗⊘⊙⊚⊛⊠⊡⊓∗∙∤⅋≀⊼⋄⋆⋇⋉⋊⋋⋌⋏⋒⟑⦸⦼⦾⦿⧶⧷⨇⨰⨱⨲⨳⨴⨵⨶⨷⨸⨻⨼⨽⩀⩃⩄⩋⩍⩎⩑⩓⩕⩘⩚⩜⩞⩟⩠⫛⊍▷⨝⟕⟖⟗", {{}, P::times}},
+    {U"⋅∘×∩∧⊗⊘⊙⊚⊛⊠⊡⊓∗∙∤⅋≀⊼⋄⋆⋇⋉⋊⋋⋌⋏⋒⟑⦸⦼⦾⦿⧶⧷⨇⨰⨱⨲⨳⨴⨵⨶⨷⨸⨻⨼⨽⩀⩃⩄⩋⩍⩎⩑⩓⩕⩘⩚⩜⩞⩟⩠⫛⊍▷⨝⟕⟖⟗", {{}, P::times}},
     {U"↑↓⇵⟰⟱⤈⤉⤊⤋⤒⤓⥉⥌⥍⥏⥑⥔⥕⥘⥙⥜⥝⥠⥡⥣⥥⥮⥯￪￬", {{}, P::power}},
     {U"√∛∜¬", {{}, P::none, true, false}},
 };
@@ -107,6 +107,11 @@ struct Table {
         rows.push_back(info);
       }
     }
+    // Two signs that keyboards give for others: the middle dot is ⋅, the minus sign is -.
+    const auto dot =
+        std::find_if(by_code_point.begin(), by_code_point.end(), [](auto& row) { return row.first == U'⋅'; });
+    by_code_point.emplace_back(U'\u00b7', OperatorId{dot->second});
+    by_code_point.emplace_back(U'\u2212', op_minus);
     std::sort(by_code_point.begin(), by_code_point.end());
     for (OperatorId id = 0; id < ascii_count; ++id) {
       const char first = rows[id].spelling[0];

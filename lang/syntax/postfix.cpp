@@ -157,9 +157,6 @@ NodeId parse_postfix_chain(State& state, Iterator& it, Iterator from, NodeId bas
         break;
       }
       case TokenKind::left_bracket:
-        // A number is indexed only behind a minus, where -2[1] is -(2[1]); otherwise 2[1] is a product.
-        if (is_number && !(from != state.first() && (from - 1)->kind == TokenKind::op && state.adjacent(from)))
-          return base;
         base = parse_indexed(state, it, from, base);
         break;
       case TokenKind::left_brace: {

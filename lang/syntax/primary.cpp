@@ -17,6 +17,7 @@ bool at_colon(const State&, Iterator it) { return it->kind == K::colon; }
 bool at_prefix(const State&, Iterator it) { return it->kind == K::dollar || it->kind == K::double_colon; }
 bool at_macro(const State&, Iterator it) { return it->kind == K::at; }
 bool at_operator(const State&, Iterator it) { return it->kind == K::op; }
+bool at_where(const State&, Iterator it) { return it->kind == K::where; }  // a name where an operand stands
 bool at_keyword(const State&, Iterator it) { return it->is_keyword(); }
 
 // `end` and `begin` in an index; abstract type, primitive type, mutable struct, which are two words.
@@ -65,7 +66,8 @@ const auto primary_def =
     (ahead<&at_prefix> >> native<&parse_prefix>("an expression")) |
     (ahead<&at_keyword> >>
      ((ahead<&at_index_end> >> native<&take_word>("`end`")) | control_form | definition | declaration)) |
-    (ahead<&at_operator> >> native<&take_operator>("an operator")) | (ahead<&at_brace> >> native<&parse_braces>("`{`"));
+    (ahead<&at_operator> >> native<&take_operator>("an operator")) |
+    (ahead<&at_brace> >> native<&parse_braces>("`{`")) | (ahead<&at_where> >> native<&take_word>("a name"));
 
 }  // namespace
 
