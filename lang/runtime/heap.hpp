@@ -5,6 +5,8 @@
 //  1. An object that is reachable only from malloc'ed memory (std::vector<Value>, maps) is not reachable. Keep it on the
 //     stack, in a `Rooted` list, or in something registered with `add_root_range` / a root tracer.
 //  2. Bytes are counted exactly: array memory through allocate_buffer/free; a limit is a limit (OutOfMemoryError).
+//     A pointer on the native stack keeps its object alive also when it points into the middle: into the object's cell, or
+//     into an array's memory and up to 64 bytes before its first element (a base moved for 1-based indices).
 //  3. Collection happens only inside an allocation function (or `collect`), on the engine's own thread.
 #pragma once
 
@@ -55,7 +57,7 @@ class Heap {
   Value box(const DataType* type, const void* bytes);  // bits → Value, aggregates → boxed, singleton → instance
 
   void collect();
-  void set_limit(std::size_t bytes) { limit_ = bytes; }
+  void set_limit(std::size_t bytes);
   void set_stress(bool every_allocation) { stress_ = every_allocation; }  // SLOPE_GC_STRESS=1
   void set_stack_base(const void* base) { stack_base_ = base; }           // highest native stack address to scan
   const void* stack_base() const { return stack_base_; }
@@ -67,8 +69,21 @@ class Heap {
 
  private:
   struct Impl;
+  struct Marker;
+  bool reserve_bytes(std::size_t bytes);  // collects when due; false: over the limit
+  void count_bytes(std::size_t bytes);
+  Object* allocate_cell_of_class(const DataType* type, std::uint8_t size_class);
+  bool refill(std::uint8_t size_class);
+  Object* allocate_large(const DataType* type, std::size_t bytes);
+  char* allocate_array_memory(ArrayObject* array, std::size_t bytes);
+  void free_array_memory(ArrayObject* array);
+  ArrayObject* allocate_array_header(const DataType* array_type, std::span<const std::int64_t> dims, std::size_t inline_bytes);
+  void scan_stack(Marker& marker);
+  void sweep(Marker& marker);
+
   std::unique_ptr<Impl> impl_;
   TypeTable& types_;
+  std::size_t allocated_since_collection_ = 0;
   std::size_t limit_ = std::size_t{1} << 40;
   bool stress_ = false;
   const void* stack_base_ = nullptr;

@@ -3,11 +3,13 @@
 // A Tape belongs to the pool of its Context. `open` takes one from the free list of its layout, `close` gives it back with
 // its memory; memory is never returned to the system between calls (page faults dominate otherwise). After an error
 // `release_since` closes what the abandoned activation left open. The collector scans rows in use conservatively.
+// The pool also traces its context's pending and caught exceptions.
 // Compiled code reads Tape::columns and Tape::capacity directly.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 #include "lang/runtime/type.hpp"
@@ -44,6 +46,7 @@ struct TapePool {
  private:
   Context& context_;
   std::vector<std::unique_ptr<Tape>> tapes_;
+  std::unordered_map<const TapeLayout*, std::vector<Tape*>> free_;
   std::uint64_t next_serial_ = 1;
   std::uint64_t bytes_ = 0;
   std::uint64_t limit_ = ~std::uint64_t{0};

@@ -79,6 +79,7 @@ struct DataType : Type {
   // What kind of heap object a reference is; the heap's tracer switches on it.
   enum class ObjectKind : std::uint8_t { fields, array, string, cell, dict_native, opaque, immortal } object_kind = ObjectKind::fields;
   Value instance;  // of a singleton type
+  mutable std::uint32_t trace_map = 0;  // the heap's: where the payload holds references; 0: not looked at yet
 
   int field_index(const Symbol* field_name) const;  // -1 when there is none
 };

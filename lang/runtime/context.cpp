@@ -1,0 +1,94 @@
+// Raising Slope exceptions from C++. The exceptions without fields (OutOfMemoryError, StackOverflowError, DivideError,
+// …) are singletons and need no memory; where another can't be made for want of memory, OutOfMemoryError is raised
+// instead.
+#include "lang/runtime/context.hpp"
+
+#include <initializer_list>
+
+#include "lang/runtime/runtime.hpp"
+
+namespace slope {
+
+namespace {
+
+// Fields are given in order and are instances of the declared types. Undefined when out of memory.
+Value make_exception(Context& ctx, const DataType* type, std::initializer_list<Value> fields) {
+  if (type->storage == Storage::singleton) return type->instance;
+  Object* object = ctx.heap->allocate(type, type->size);
+  if (!object) return Value();
+  std::size_t i = 0;
+  for (Value v : fields) {
+    const Field& field = type->fields[i++];
+    store_value(object->payload() + field.offset, field.type, v);
+  }
+  return Value(type, object);
+}
+
+bool raise_made(Context& ctx, const DataType* type, std::initializer_list<Value> fields) {
+  for (Value v : fields)
+    if (!v.defined()) return ctx.out_of_memory();  // a part could not be made
+  Value exception = make_exception(ctx, type, fields);
+  return exception.defined() ? ctx.raise(exception) : ctx.out_of_memory();
+}
+
+const BuiltinTypes& builtin(const Context& ctx) { return ctx.runtime->types.builtin(); }
+
+}  // namespace
+
+Value Context::take_error() {
+  Value taken = error;
+  error = Value();
+  last_trace = std::move(trace);
+  trace.clear();
+  return taken;
+}
+
+bool Context::raise(Value exception) {
+  error = exception;
+  trace.clear();
+  return false;
+}
+
+bool Context::raise_error(std::string message) {
+  return raise_message(builtin(*this).error_exception, std::move(message));
+}
+
+bool Context::raise_message(const DataType* type, std::string message) {
+  return raise_made(*this, type, {runtime->from_string(message)});
+}
+
+bool Context::argument_error(std::string message) {
+  return raise_message(builtin(*this).argument_error, std::move(message));
+}
+
+bool Context::type_error(std::string where, const Type* expected, Value found) {
+  // "Array, in T" names a place inside: TypeError(:Array, "T", …) prints "in Array, in T, expected …".
+  std::string inside;
+  if (std::size_t comma = where.find(", in "); comma != std::string::npos) {
+    inside = where.substr(comma + 5);
+    where.resize(comma);
+  }
+  return raise_made(*this, builtin(*this).type_error,
+                    {runtime->from_symbol(runtime->symbol(where)), runtime->from_string(inside),
+                     runtime->from_type(expected), found});
+}
+
+bool Context::bounds_error(Value array, Value index) {
+  return raise_made(*this, builtin(*this).bounds_error, {array, index});
+}
+
+bool Context::undef_var(const Symbol* name) {
+  return raise_made(*this, builtin(*this).undef_var_error, {runtime->from_symbol(name)});
+}
+
+bool Context::method_error(Value callee, const Value* args, std::size_t count) {
+  Value tuple;
+  if (!runtime->new_tuple(*this, args, count, tuple)) return false;
+  return raise_made(*this, builtin(*this).method_error, {callee, tuple});
+}
+
+bool Context::out_of_memory() { return raise(builtin(*this).out_of_memory_error->instance); }
+
+bool Context::stack_overflow() { return raise(builtin(*this).stack_overflow_error->instance); }
+
+}  // namespace slope

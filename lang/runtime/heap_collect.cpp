@@ -1,0 +1,258 @@
+// Collection: mark, then free what is left.
+//
+//   1. finish the lazy sweeps of the last collection, so that every unmarked cell reads as free
+//   2. mark: roots are the registered tracers and the native stack with the registers; an explicit stack of objects
+//   whose
+//      contents are still to be looked at, so that a list of a million links needs no native stack
+//   3. the memory of dead arrays and dead large objects is freed at once, blocks without a live cell go back to the
+//   pool;
+//      the other blocks are swept when their size class wants cells
+//
+// Words from the native stack are tried as addresses: of a cell (anywhere inside), of a large object, of an array's
+// memory. A word that is none of these costs two comparisons. Contents of objects are traced precisely, by type.
+#include <pthread.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "lang/runtime/heap_impl.hpp"
+
+namespace slope {
+
+namespace {
+
+bool holds_pointer(const DataType* type) {
+  return (type->storage == Storage::reference || type->storage == Storage::aggregate) &&
+         type->object_kind != DataType::ObjectKind::immortal;
+}
+
+}  // namespace
+
+const TraceMap& Heap::Impl::trace_map(const DataType* type) {
+  if (type->trace_map) return maps[type->trace_map];
+  TraceMap map;
+  for (const Field& field : type->fields) {
+    if (field.storage == Storage::dynamic) map.values.push_back(field.offset);
+    if (field.storage == Storage::reference && holds_pointer(as_data(field.type)))
+      map.references.push_back(field.offset);
+  }
+  type->trace_map = static_cast<std::uint32_t>(maps.size());
+  maps.push_back(std::move(map));
+  return maps.back();
+}
+
+struct Heap::Marker final : Tracer {
+  explicit Marker(Heap& h) : heap(h), impl(*h.impl_) {
+    if (impl.regions.empty()) return;
+    region_low = impl.regions.begin()->first;
+    region_span = impl.regions.rbegin()->second.end - region_low;
+  }
+
+  void value(Value v) override {
+    if (v.type && v.pointer && holds_pointer(as_data(v.type))) object(v.object);
+  }
+
+  // `o` is the start of an object, or of an immortal box outside the heap.
+  void object(Object* o) override {
+    if (!o) return;
+    if (Block* block = impl.space.find(o)) {
+      mark_cell(block, block->cell_at(o), o);
+    } else if (in_regions(o)) {
+      if (Region* region = impl.region_of(o)) mark_region(*region);
+    }
+  }
+
+  __attribute__((no_sanitize("address"))) void conservative(const void* begin, const void* end) override {
+    auto from = (reinterpret_cast<std::uintptr_t>(begin) + 7) & ~std::uintptr_t{7};
+    auto to = reinterpret_cast<std::uintptr_t>(end) & ~std::uintptr_t{7};
+    for (; from < to; from += 8) word(*reinterpret_cast<void* const volatile*>(from));
+  }
+
+  void word(const void* address) {
+    if (Block* block = impl.space.find(address)) {
+      std::uint32_t cell = block->cell_at(address);
+      if (cell >= block->fresh) return;
+      Object* o = block->object(cell);
+      if (o->type) mark_cell(block, cell, o);
+    } else if (in_regions(address)) {
+      if (Region* region = impl.region_of(address)) mark_region(*region);
+    }
+  }
+
+  bool in_regions(const void* address) const {
+    return reinterpret_cast<std::uintptr_t>(address) - region_low < region_span;
+  }
+
+  void mark_cell(Block* block, std::uint32_t cell, Object* o) {
+    if (!block->mark(cell)) return;
+    live_bytes += block->cell_size;
+    if (has_contents(o)) pending.push_back(o);
+  }
+
+  void mark_region(Region& region) {
+    if (!region.is_object) {
+      object(region.object);  // into an array's memory: keeps the array, and with it the memory
+    } else if (!region.marked) {
+      region.marked = true;
+      live_bytes += region.end - reinterpret_cast<std::uintptr_t>(region.object);
+      if (has_contents(region.object)) pending.push_back(region.object);
+    }
+  }
+
+  bool has_contents(Object* o) {
+    switch (o->type->object_kind) {
+      case DataType::ObjectKind::fields: {
+        const TraceMap& map = impl.trace_map(o->type);
+        return !map.references.empty() || !map.values.empty();
+      }
+      case DataType::ObjectKind::array:
+      case DataType::ObjectKind::cell:
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  void drain() {
+    while (!pending.empty()) {
+      Object* o = pending.back();
+      pending.pop_back();
+      switch (o->type->object_kind) {
+        case DataType::ObjectKind::fields:
+          trace_fields(o);
+          break;
+        case DataType::ObjectKind::array:
+          trace_array(static_cast<ArrayObject*>(o));
+          break;
+        case DataType::ObjectKind::cell:
+          value(static_cast<CellObject*>(o)->value);
+          break;
+        default:
+          break;
+      }
+    }
+  }
+
+  void trace_fields(Object* o) {
+    const TraceMap& map = impl.trace_map(o->type);
+    for (std::uint32_t offset : map.references) object(*reinterpret_cast<Object**>(o->payload() + offset));
+    for (std::uint32_t offset : map.values) value(*reinterpret_cast<Value*>(o->payload() + offset));
+  }
+
+  void trace_array(ArrayObject* array) {
+    if (array->owner) object(array->owner);
+    if (!(array->flags & array_owns_memory)) return;  // the owner traces the elements
+    if (array->flags & array_external) {
+      auto begin = reinterpret_cast<std::uintptr_t>(array->data - buffer_margin);
+      live_bytes += impl.regions.at(begin).end - begin;
+    }
+    const Type* element = array_element_type(array);
+    Storage storage = storage_of(element);
+    if (storage == Storage::dynamic) {
+      auto* values = reinterpret_cast<Value*>(array->data);
+      for (std::int64_t i = 0; i < array->length; ++i) value(values[i]);
+    } else if (storage == Storage::reference && holds_pointer(as_data(element))) {
+      auto* objects = reinterpret_cast<Object**>(array->data);
+      for (std::int64_t i = 0; i < array->length; ++i) object(objects[i]);
+    }
+  }
+
+  bool is_marked(const Object* o) const {
+    Block* block = impl.space.find(o);
+    return block && block->is_marked(block->cell_at(o));
+  }
+
+  Heap& heap;
+  Impl& impl;
+  std::vector<Object*> pending;
+  std::size_t live_bytes = 0;
+  std::uintptr_t region_low = 0;
+  std::uintptr_t region_span = 0;
+};
+
+// The stack from here up to the base that the engine was entered at, or to the end of the thread's stack when that base
+// is unknown or below us. A stack that is not the thread's own (a fiber's) has the base as its only limit.
+__attribute__((noinline, no_sanitize("address"))) void Heap::scan_stack(Marker& marker) {
+  const void* here = __builtin_frame_address(0);
+  auto self = static_cast<unsigned long>(pthread_self());
+  if (impl_->thread != self || !impl_->thread_stack_high) {
+    pthread_attr_t attributes;
+    void* low = nullptr;
+    std::size_t size = 0;
+    if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+      pthread_attr_getstack(&attributes, &low, &size);
+      pthread_attr_destroy(&attributes);
+    }
+    impl_->thread = self;
+    impl_->thread_stack_low = low;
+    impl_->thread_stack_high = static_cast<char*>(low) + size;
+  }
+  const void* top = stack_base_;
+  bool own_stack = here < impl_->thread_stack_high && here > impl_->thread_stack_low;
+  if (own_stack && (top <= here || top > impl_->thread_stack_high)) top = impl_->thread_stack_high;
+  if (top > here) marker.conservative(here, top);
+}
+
+__attribute__((noinline)) void Heap::collect() {
+  if (impl_->collecting) return;
+  __builtin_unwind_init();  // registers that the callers expect to be kept go to this frame, which scan_stack sees
+  impl_->collecting = true;
+  auto start = std::chrono::steady_clock::now();
+  for (Impl::SizeClassState& state : impl_->state) {
+    for (Block* block : state.blocks) {
+      if (block->needs_sweep) block->sweep(nullptr);
+      block->clear_marks();
+    }
+  }
+  for (auto& [begin, region] : impl_->regions) region.marked = false;
+
+  Marker marker(*this);
+  scan_stack(marker);
+  marker.drain();
+  for (auto& [key, tracer] : impl_->roots) {
+    tracer(marker);
+    marker.drain();
+  }
+  sweep(marker);
+
+  statistics_.live_bytes = marker.live_bytes;
+  impl_->trigger = std::min(limit_, marker.live_bytes + std::max(marker.live_bytes, least_growth));
+  allocated_since_collection_ = 0;
+  ++statistics_.collections;
+  auto spent = std::chrono::steady_clock::now() - start;
+  statistics_.collection_nanoseconds +=
+      static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(spent).count());
+  impl_->collecting = false;
+}
+
+void Heap::sweep(Marker& marker) {
+  std::erase_if(impl_->external, [&](ArrayObject* array) {
+    if (marker.is_marked(array)) return false;
+    impl_->free_region(reinterpret_cast<std::uintptr_t>(array->data - buffer_margin));
+    return true;
+  });
+  for (auto it = impl_->regions.begin(); it != impl_->regions.end();) {
+    if (it->second.is_object && !it->second.marked) {
+      std::free(it->second.raw);
+      it = impl_->regions.erase(it);
+    } else {
+      ++it;
+    }
+  }
+  for (Impl::SizeClassState& state : impl_->state) {
+    state.free = nullptr;
+    state.carving = nullptr;
+    state.next_to_sweep = 0;
+    std::erase_if(state.blocks, [&](Block* block) {
+      if (block->marked == 0) {
+        impl_->space.release(block);
+        return true;
+      }
+      block->needs_sweep = block->marked < block->cell_count;
+      return false;
+    });
+  }
+  impl_->space.trim();
+}
+
+}  // namespace slope

@@ -1,0 +1,60 @@
+// The inside of Heap, shared by heap.cpp (allocation) and heap_collect.cpp (marking, sweeping).
+#pragma once
+
+#include <deque>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "lang/runtime/heap.hpp"
+#include "lang/runtime/heap_blocks.hpp"
+
+namespace slope {
+
+// Where a payload holds references, by type; DataType::trace_map is an index into Heap::Impl::maps.
+struct TraceMap {
+  std::vector<std::uint32_t> references;  // offsets of pointers
+  std::vector<std::uint32_t> values;      // offsets of Values
+};
+
+// Memory outside blocks: a large object, or the memory of an array.
+struct Region {
+  std::uintptr_t end = 0;
+  Object* object = nullptr;  // what a pointer into the region keeps alive
+  void* raw = nullptr;       // of malloc
+  bool is_object = false;    // `object` lies in the region and has no cell
+  bool marked = false;       // of such an object
+};
+
+struct Heap::Impl {
+  struct SizeClassState {
+    FreeCell* free = nullptr;
+    Block* carving = nullptr;    // has fresh cells
+    std::vector<Block*> blocks;  // all of the class
+    std::size_t next_to_sweep = 0;
+  };
+
+  SizeClasses classes;
+  BlockSpace space;
+  std::vector<SizeClassState> state;
+  std::map<std::uintptr_t, Region> regions;  // by address
+  std::vector<ArrayObject*> external;        // arrays with array_external
+  std::size_t limit = std::size_t{1} << 40;
+  std::size_t trigger = 0;  // collect when so many bytes are live
+  std::vector<std::pair<int, RootTracer>> roots;
+  int next_root = 1;
+  std::deque<TraceMap> maps{TraceMap{}};   // 0: not looked at; a deque, so that references stay valid
+  const void* thread_stack_low = nullptr;  // of the thread that collected last
+  const void* thread_stack_high = nullptr;
+  unsigned long thread = 0;
+  bool collecting = false;
+
+  const TraceMap& trace_map(const DataType* type);
+  Region* region_of(const void* address);
+  void free_region(std::uintptr_t begin);
+};
+
+inline constexpr std::size_t buffer_margin = 64;        // around an array's memory, still taken for a pointer into it
+inline constexpr std::size_t least_growth = 32u << 20;  // bytes allocated between two collections, at least
+
+}  // namespace slope

@@ -1,0 +1,214 @@
+// Reading and writing stored values, and identity.
+#include "lang/runtime/object.hpp"
+
+#include <vector>
+
+#include "lang/runtime/heap.hpp"
+
+namespace slope {
+
+Value load_stored(Heap& heap, const char* where, const Type* declared) {
+  const DataType* type = as_data(declared);
+  switch (storage_of(declared)) {
+    case Storage::singleton:
+      return type->instance;
+    case Storage::bits: {
+      Value v(type, std::int64_t{0});
+      std::memcpy(&v.bits, where, type->size);
+      return v;
+    }
+    case Storage::aggregate:
+      return heap.box(type, where);
+    case Storage::reference: {
+      void* pointer;
+      std::memcpy(&pointer, where, sizeof pointer);
+      return pointer ? Value(type, pointer) : Value();
+    }
+    case Storage::dynamic: {
+      Value v;
+      std::memcpy(static_cast<void*>(&v), where, sizeof v);
+      return v;
+    }
+  }
+  return Value();
+}
+
+void store_value(char* where, const Type* declared, Value v) {
+  switch (storage_of(declared)) {
+    case Storage::singleton:
+      break;
+    case Storage::bits:
+      std::memcpy(where, &v.bits, as_data(declared)->size);
+      break;
+    case Storage::aggregate:
+      std::memcpy(where, v.object->payload(), as_data(declared)->size);
+      break;
+    case Storage::reference:
+      std::memcpy(where, &v.pointer, sizeof v.pointer);
+      break;
+    case Storage::dynamic:
+      std::memcpy(where, &v, sizeof v);
+      break;
+  }
+}
+
+int array_ndims(const ArrayObject* a) {
+  const ValueType* ndims = as_value(a->type->params[1]);
+  return ndims ? static_cast<int>(ndims->value.bits) : 0;
+}
+
+namespace {
+
+// Contents are compared field by field: padding between them is arbitrary.
+bool has_identity_by_content(const DataType* type) {
+  return type->object_kind == DataType::ObjectKind::fields && !type->is_mutable &&
+         (type->storage == Storage::aggregate || type->storage == Storage::reference);
+}
+
+std::uint64_t mix(std::uint64_t hash, std::uint64_t word) {
+  hash = (hash ^ word) * 0x9fb21c651e98df25ull;
+  return hash ^ (hash >> 32);
+}
+
+std::uint64_t hash_bytes(std::uint64_t hash, const char* bytes, std::size_t count) {
+  for (; count >= 8; count -= 8, bytes += 8) {
+    std::uint64_t word;
+    std::memcpy(&word, bytes, 8);
+    hash = mix(hash, word);
+  }
+  std::uint64_t word = 0;
+  std::memcpy(&word, bytes, count);
+  return mix(hash, word ^ (std::uint64_t{count} << 56));
+}
+
+// Two payloads of one type whose fields are still to be compared; linked lists may be long, so no recursion.
+struct Pair {
+  const DataType* type;
+  const char* a;
+  const char* b;
+};
+
+// True when surely equal or deferred to `work`, false when different.
+bool compare_values(Value a, Value b, std::vector<Pair>& work) {
+  if (a.type != b.type) return false;
+  if (a.bits == b.bits) return true;
+  const DataType* type = as_data(a.type);
+  if (!type || !a.pointer || !b.pointer) return false;
+  if (type->object_kind == DataType::ObjectKind::string && type->storage == Storage::reference)
+    return static_cast<StringObject*>(a.object)->view() == static_cast<StringObject*>(b.object)->view();
+  if (!has_identity_by_content(type)) return false;
+  work.push_back({type, a.object->payload(), b.object->payload()});
+  return true;
+}
+
+bool compare_fields(Pair pair, std::vector<Pair>& work) {
+  for (const Field& field : pair.type->fields) {
+    const char* a = pair.a + field.offset;
+    const char* b = pair.b + field.offset;
+    switch (field.storage) {
+      case Storage::singleton:
+        break;
+      case Storage::bits:
+        if (std::memcmp(a, b, field.size) != 0) return false;
+        break;
+      case Storage::aggregate:
+        work.push_back({as_data(field.type), a, b});
+        break;
+      case Storage::reference: {
+        void *x, *y;
+        std::memcpy(&x, a, sizeof x);
+        std::memcpy(&y, b, sizeof y);
+        if (!compare_values(Value(field.type, x), Value(field.type, y), work)) return false;
+        break;
+      }
+      case Storage::dynamic: {
+        Value x, y;
+        std::memcpy(static_cast<void*>(&x), a, sizeof x);
+        std::memcpy(static_cast<void*>(&y), b, sizeof y);
+        if (!compare_values(x, y, work)) return false;
+        break;
+      }
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+bool egal(Value a, Value b) {
+  if (a.identical(b)) return true;
+  if (a.type != b.type) return false;
+  std::vector<Pair> work;
+  if (!compare_values(a, b, work)) return false;
+  while (!work.empty()) {
+    Pair pair = work.back();
+    work.pop_back();
+    if (!compare_fields(pair, work)) return false;
+  }
+  return true;
+}
+
+namespace {
+
+struct Content {
+  const DataType* type;
+  const char* payload;
+};
+
+std::uint64_t hash_value(std::uint64_t hash, Value v, std::vector<Content>& work) {
+  const DataType* type = as_data(v.type);
+  hash = mix(hash, type ? type->id : 0);
+  if (!type || (type->storage != Storage::aggregate && type->storage != Storage::reference) || !v.pointer)
+    return mix(hash, static_cast<std::uint64_t>(v.bits));
+  if (type->object_kind == DataType::ObjectKind::string) {
+    std::string_view text = static_cast<StringObject*>(v.object)->view();
+    return hash_bytes(hash, text.data(), text.size());
+  }
+  if (!has_identity_by_content(type)) return mix(hash, static_cast<std::uint64_t>(v.bits));
+  work.push_back({type, v.object->payload()});
+  return hash;
+}
+
+std::uint64_t hash_fields(std::uint64_t hash, Content content, std::vector<Content>& work) {
+  for (const Field& field : content.type->fields) {
+    const char* where = content.payload + field.offset;
+    switch (field.storage) {
+      case Storage::singleton:
+        break;
+      case Storage::bits:
+        hash = hash_bytes(hash, where, field.size);
+        break;
+      case Storage::aggregate:
+        work.push_back({as_data(field.type), where});
+        break;
+      case Storage::reference: {
+        void* pointer;
+        std::memcpy(&pointer, where, sizeof pointer);
+        hash = hash_value(hash, Value(field.type, pointer), work);
+        break;
+      }
+      case Storage::dynamic: {
+        Value v;
+        std::memcpy(static_cast<void*>(&v), where, sizeof v);
+        hash = hash_value(hash, v, work);
+        break;
+      }
+    }
+  }
+  return hash;
+}
+
+}  // namespace
+
+std::uint64_t egal_hash(Value v) {
+  std::vector<Content> work;
+  std::uint64_t hash = hash_value(0x243f6a8885a308d3ull, v, work);
+  while (!work.empty()) {
+    Content content = work.back();
+    work.pop_back();
+    hash = hash_fields(hash, content, work);
+  }
+  return hash;
+}
+
+}  // namespace slope

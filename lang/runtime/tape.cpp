@@ -1,0 +1,114 @@
+// Free tapes wait by layout with their memory; an opened one keeps at least the rows that it once had.
+#include "lang/runtime/tape.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "lang/runtime/context.hpp"
+
+namespace slope {
+
+namespace {
+
+constexpr std::int64_t least_rows = 16;
+
+bool may_hold_references(const Type* type) {
+  Storage storage = storage_of(type);
+  if (storage == Storage::dynamic) return true;
+  return storage == Storage::reference && as_data(type)->object_kind != DataType::ObjectKind::immortal;
+}
+
+}  // namespace
+
+TapePool::TapePool(Context& context) : context_(context) {
+  root_key_ = context.heap->add_root_tracer([this](Tracer& tracer) {
+    tracer.value(context_.error);
+    for (Value v : context_.caught) tracer.value(v);
+    for (const std::unique_ptr<Tape>& tape : tapes_) {
+      if (tape->serial == 0) continue;
+      for (std::size_t i = 0; i < tape->storage.size(); ++i) {
+        const Type* type = tape->layout->columns[i];
+        if (may_hold_references(type))
+          tracer.conservative(tape->storage[i], tape->storage[i] + tape->capacity * stored_size(type));
+      }
+    }
+  });
+}
+
+TapePool::~TapePool() {
+  context_.heap->remove_root_tracer(root_key_);
+  for (const std::unique_ptr<Tape>& tape : tapes_)
+    for (char* column : tape->storage) std::free(column);
+}
+
+Tape* TapePool::open(const TapeLayout* layout, std::int64_t rows) {
+  Tape* tape = nullptr;
+  std::vector<Tape*>& waiting = free_[layout];
+  if (!waiting.empty()) {
+    tape = waiting.back();
+    waiting.pop_back();
+  } else {
+    tapes_.push_back(std::make_unique<Tape>());
+    tape = tapes_.back().get();
+    tape->layout = layout;
+    tape->storage.assign(layout->columns.size(), nullptr);
+    tape->columns = tape->storage.data();
+  }
+  tape->serial = next_serial_++;
+  if (!reserve(tape, rows)) {
+    close(tape);
+    return nullptr;
+  }
+  return tape;
+}
+
+bool TapePool::reserve(Tape* tape, std::int64_t rows) {
+  if (rows <= tape->capacity) return true;
+  std::int64_t row_bytes = 0;
+  for (const Type* type : tape->layout->columns) row_bytes += stored_size(type);
+  // Near the limit the tape gets just the rows that are asked for.
+  std::int64_t capacity = std::max({rows, 2 * tape->capacity, least_rows});
+  auto bytes_for = [&](std::int64_t n, std::int64_t& bytes) { return !__builtin_mul_overflow(n, row_bytes, &bytes); };
+  auto fits = [&](std::int64_t bytes) {
+    return static_cast<std::uint64_t>(bytes - tape->bytes) <= limit_ - std::min(limit_, bytes_);
+  };
+  std::int64_t bytes = 0;
+  if (!bytes_for(capacity, bytes) || !fits(bytes)) capacity = rows;
+  if (!bytes_for(capacity, bytes) || !fits(bytes)) return context_.out_of_memory();
+  std::vector<char*> grown(tape->storage.size());
+  for (std::size_t i = 0; i < grown.size(); ++i) {
+    std::size_t size = stored_size(tape->layout->columns[i]);
+    std::size_t column_bytes = (static_cast<std::size_t>(capacity) * size + 63) / 64 * 64;
+    grown[i] = static_cast<char*>(std::aligned_alloc(64, std::max<std::size_t>(column_bytes, 64)));
+    if (!grown[i]) {
+      for (char* column : grown) std::free(column);
+      return context_.out_of_memory();
+    }
+    std::size_t kept = static_cast<std::size_t>(tape->capacity) * size;
+    if (kept) std::memcpy(grown[i], tape->storage[i], kept);
+    // The collector reads all rows of these.
+    if (may_hold_references(tape->layout->columns[i])) std::memset(grown[i] + kept, 0, column_bytes - kept);
+  }
+  for (std::size_t i = 0; i < grown.size(); ++i) {
+    std::free(tape->storage[i]);
+    tape->storage[i] = grown[i];
+  }
+  bytes_ += static_cast<std::uint64_t>(bytes - tape->bytes);
+  tape->bytes = bytes;
+  tape->capacity = capacity;
+  return true;
+}
+
+void TapePool::close(Tape* tape) {
+  if (tape->serial == 0) return;
+  tape->serial = 0;
+  free_[tape->layout].push_back(tape);
+}
+
+void TapePool::release_since(std::uint64_t mark) {
+  for (const std::unique_ptr<Tape>& tape : tapes_)
+    if (tape->serial >= mark) close(tape.get());
+}
+
+}  // namespace slope
