@@ -165,6 +165,10 @@ CodeInstance* Pipeline::compile(Context& ctx, Specialization& target, std::strin
   return code;
 }
 
+const Type* Pipeline::return_type(Context& ctx, const DataType* call_types) {
+  return infer::return_type(runtime_, ctx, call_types, ctx.world, impl_->infer_options());
+}
+
 void Pipeline::on_hot(Context& ctx, Specialization& target) {
   if (mode == TierMode::interpret || target.compile_failed || target.method->native) return;
   std::string why;

@@ -50,6 +50,10 @@ class Pipeline final : public Tiers {
   };
   const GradientCode* gradient_code(Context& ctx, Specialization& primal, const std::vector<char>& active);
 
+  // Its two halves (diff.hpp), for pullbacks. Null: an error is raised in ctx.
+  const diff::Environment::Halves* halves(Context& ctx, Specialization& primal, const std::vector<char>& active);
+  const Type* return_type(Context& ctx, const DataType* call_types);
+
   // What @code_lowered, @code_typed, @code_warntype, @code_grad, @code_llvm, @code_native print.
   enum class View { lowered, typed, warntype, gradient, llvm, native };
   bool inspect(Context& ctx, Value callee, std::span<const Type* const> argument_types, View view, bool color, std::string& text);

@@ -49,6 +49,11 @@ class TangentTypes {
 // One table a runtime (tangent types of mutable structs are nominal and must be made once).
 TangentTypes& tangent_types(Runtime& runtime);
 
+// Zero accumulators for the memory in `v` (identity kept within it); `nothing` when there is none.
+bool make_zero_shadow(Context& ctx, Value v, Value& result);
+// (shadow, cotangent) of `v` → what the user sees: the number, the array, a tuple, a named tuple of the fields, nothing.
+bool finish_tangent(Context& ctx, Value v, Value shadow, Value cotangent, Value& result);
+
 // Natives over values: Core.zero_shadows(values::Tuple) keeps identity between the values given at once,
 // Core.finish_tangents(values, shadows, cotangents) makes what the user sees.
 void define_tangent_natives(Runtime& runtime);

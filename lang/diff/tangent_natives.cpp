@@ -16,7 +16,7 @@ namespace {
 // Makes zero shadows, one an object: what is shared among the values is shared among their shadows.
 class ShadowMaker {
  public:
-  ShadowMaker(Context& ctx) : ctx_(ctx), runtime_(*ctx.runtime), tangents_(tangent_types(runtime_)), made_(runtime_.heap) {}
+  explicit ShadowMaker(Context& ctx) : ctx_(ctx), runtime_(*ctx.runtime), tangents_(tangent_types(runtime_)), made_(runtime_.heap) {}
 
   bool shadow(Value v, Value& result) {
     const Type* type = tangents_.shadow(v.type);
@@ -31,7 +31,6 @@ class ShadowMaker {
       }
     }
     if (d->object_kind == DataType::ObjectKind::array) return array(v, as_data(type), result);
-    std::vector<Value> none;
     Rooted parts(runtime_.heap);
     for (const Field& field : d->fields) {
       Value value = load_field(runtime_.heap, v.object, field);
@@ -210,6 +209,15 @@ class TangentFinisher {
   Runtime& runtime_;
   TangentTypes& tangents_;
 };
+
+}  // namespace
+
+bool make_zero_shadow(Context& ctx, Value v, Value& result) { return ShadowMaker(ctx).shadow(v, result); }
+bool finish_tangent(Context& ctx, Value v, Value shadow, Value cotangent, Value& result) {
+  return TangentFinisher(ctx).finish(v, shadow, cotangent, result);
+}
+
+namespace {
 
 bool check_tuple(Context& ctx, const char* name, const Value& v) {
   const DataType* d = as_data(v.type);

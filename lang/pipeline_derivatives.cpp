@@ -1,0 +1,211 @@
+// From a specialisation to its derivative code: typed primal with rules' calls kept, differentiated, inferred again,
+// optimised, compiled. A derivative is an ordinary CodeInstance with edges: it ends when something it was made from does.
+#include "lang/ir/passes.hpp"
+#include "lang/pipeline_impl.hpp"
+#include "lang/diff/rules.hpp"
+#include "lang/diff/tangent.hpp"
+
+namespace slope {
+
+namespace {
+
+std::vector<const Type*> parameter_types(const ir::Function& function) {
+  std::vector<const Type*> types;
+  for (std::uint32_t id : function.blocks[0].parameters) types.push_back(function.insts[id].type);
+  return types;
+}
+
+}  // namespace
+
+class PipelineEnvironment final : public diff::Environment {
+ public:
+  PipelineEnvironment(Pipeline::Impl& impl, Context& ctx) : impl_(impl), ctx_(ctx) {}
+  const ir::Function* primal(Specialization& target) override { return impl_.primal(ctx_, target); }
+  const Type* return_type(const DataType* call_types) override {
+    return infer::return_type(impl_.runtime, ctx_, call_types, ctx_.world, impl_.infer_options());
+  }
+  Halves halves(Specialization& callee, const std::vector<char>& active, diff::Refusal& refusal) override {
+    Pipeline::Impl::Halves* made = impl_.make_halves(ctx_, callee, active, refusal);
+    return made ? made->answer : Halves{};
+  }
+  Runtime& runtime() override { return impl_.runtime; }
+  World world() override { return ctx_.world; }
+
+ private:
+  Pipeline::Impl& impl_;
+  Context& ctx_;
+};
+
+bool Pipeline::Impl::valid(Context& ctx, const Specialization* target) const {
+  return target && valid_code(ctx, const_cast<Specialization&>(*target)) != nullptr;
+}
+
+// The callee's code as differentiation wants it: everything inlined but calls that have rules, at any depth.
+const ir::Function* Pipeline::Impl::primal(Context& ctx, Specialization& target) {
+  CodeInstance* basis = pipeline.typed_code(ctx, target);
+  if (!basis || !basis->typed) return nullptr;
+  auto known = primals.find(&target);
+  if (known != primals.end() && known->second.basis == basis) return known->second.code.get();
+  primals[&target] = {basis, nullptr};  // recursion: stays a call
+  infer::Inference inference(runtime, ctx, ctx.world, infer_options());
+  infer::InferResult result = inference.infer(target);
+  if (!result.typed) {
+    primals.erase(&target);
+    return nullptr;
+  }
+  opt::OptOptions options;
+  options.is_primitive = [this, &ctx](const ir::Inst& inst) { return diff::has_rule(runtime, inst, ctx.world); };
+  options.callee = [this, &ctx, &target](Specialization& callee) -> const ir::Function* {
+    return &callee == &target ? nullptr : primal(ctx, callee);
+  };
+  options.inline_budget = 400;
+  opt::optimise(runtime, *result.typed, options);
+  result.typed->return_type = result.return_type;
+  auto& made = primals[&target];
+  made = {basis, std::shared_ptr<ir::Function>(std::move(result.typed))};
+  return made.code.get();
+}
+
+void Pipeline::Impl::raise(Context& ctx, const Specialization& primal, const diff::Refusal& refusal) {
+  std::string name = primal.method->name ? std::string(primal.method->name->name) : std::string("this function");
+  std::string message = "cannot differentiate `" + name + "`: " + (refusal.reason.empty() ? "its types could not be inferred" : refusal.reason);
+  Span span = refusal.reason.empty() ? primal.method->span : refusal.span;
+  if (span.file != 0 || span.end != 0) {
+    message += "\n  --> " + runtime.sources.describe(span) + "\n" + runtime.sources.excerpt(span);
+    while (!message.empty() && message.back() == '\n') message.pop_back();
+  }
+  ctx.raise_message(runtime.types.builtin().differentiation_error, message);
+}
+
+bool Pipeline::Impl::make_gradient(Context& ctx, Specialization& target, const std::vector<char>& active, GradientCode& made,
+                                   diff::Refusal& refusal) {
+  const ir::Function* code = primal(ctx, target);
+  if (!code) return false;
+  PipelineEnvironment environment(*this, ctx);
+  diff::Derivative derivative;
+  if (!diff::gradient_function(environment, *code, active, derivative, refusal)) return false;
+  ++pipeline.statistics_.derivatives;
+  if (verify)
+    if (std::string problem = ir::verify(*derivative.combined); !problem.empty()) {
+      refusal = {target.method->span, target.method, "internal error: malformed derivative: " + problem + "\n" + ir::print(*derivative.combined)};
+      return false;
+    }
+  infer::Inference inference(runtime, ctx, ctx.world, infer_options());
+  infer::InferResult result = inference.reinfer(*derivative.combined);
+  if (!result.typed) {
+    refusal = {target.method->span, target.method, "internal error: the derivative's types could not be inferred"};
+    return false;
+  }
+  opt::optimise(runtime, *result.typed, opt_options(nullptr));
+  Synthetic& synthetic_code = synthetic("∇" + std::string(target.method->name->name), parameter_types(*result.typed), code);
+  synthetic_code.layouts = std::move(derivative.layouts);
+  derivative.edges.push_back({Edge::Kind::callee, nullptr, nullptr, &target});
+  publish(synthetic_code, std::move(result), derivative.edges);
+  made.target = synthetic_code.target;
+  made.callee = synthetic_code.callee;
+  made.active = derivative.active;
+  return true;
+}
+
+const Pipeline::GradientCode* Pipeline::gradient_code(Context& ctx, Specialization& primal, const std::vector<char>& active) {
+  auto key = std::make_pair(static_cast<const Specialization*>(&primal), active);
+  auto known = impl_->gradients.find(key);
+  if (known != impl_->gradients.end() && impl_->valid(ctx, known->second.target)) return &known->second;
+  GradientCode made;
+  diff::Refusal refusal;
+  if (!impl_->make_gradient(ctx, primal, active, made, refusal)) {
+    if (!ctx.failed()) impl_->raise(ctx, primal, refusal);
+    return nullptr;
+  }
+  if (mode != TierMode::interpret) on_hot(ctx, *made.target);
+  return &(impl_->gradients[key] = made);
+}
+
+const diff::Environment::Halves* Pipeline::halves(Context& ctx, Specialization& primal, const std::vector<char>& active) {
+  diff::Refusal refusal;
+  Impl::Halves* made = impl_->make_halves(ctx, primal, active, refusal);
+  if (!made) {
+    if (!ctx.failed()) impl_->raise(ctx, primal, refusal);
+    return nullptr;
+  }
+  return &made->answer;
+}
+
+Pipeline::Impl::Halves* Pipeline::Impl::make_halves(Context& ctx, Specialization& target, const std::vector<char>& active,
+                                                    diff::Refusal& refusal) {
+  Key key{&target, active};
+  auto known = halves.find(key);
+  if (known != halves.end() && (!known->second.ready || valid(ctx, known->second.forward->target))) return &known->second;
+  const ir::Function* code = primal(ctx, target);
+  if (!code) {
+    refusal = {target.method->span, target.method, "the types of `" + std::string(target.method->name->name) + "` could not be inferred"};
+    return nullptr;
+  }
+  diff::TangentTypes& tangents = diff::tangent_types(runtime);
+  const Type* nothing = runtime.types.builtin().nothing;
+  std::vector<const Type*> primal_types = parameter_types(*code);
+  const Type* result_type = code->return_type;
+  if (!tangents.known(result_type)) {
+    refusal = {target.method->span, target.method,
+               "the result type of `" + std::string(target.method->name->name) + "` is not inferred (" + to_string(result_type) + ")"};
+    return nullptr;
+  }
+  // Both specialisations exist, with their types, before their code does: a recursive call finds them.
+  std::vector<char> asked = active;
+  for (int attempt = 0; attempt < 4; ++attempt) {
+    std::vector<const Type*> forward_types{nothing};
+    forward_types.insert(forward_types.end(), primal_types.begin(), primal_types.end());
+    for (std::size_t i = 0; i < primal_types.size(); ++i)
+      if (asked[i] && tangents.has_shadow(primal_types[i])) forward_types.push_back(tangents.shadow(primal_types[i]));
+    const Type* reverse_types[] = {nothing, runtime.types.builtin().any, tangents.cotangent(result_type)};
+    std::string name = std::string(target.method->name->name);
+    Halves entry;
+    entry.forward = &synthetic("∇" + name, forward_types, code);
+    entry.reverse = &synthetic("∇" + name + " (reverse)", reverse_types, code);
+    entry.answer = {entry.forward->target, entry.reverse->target, entry.forward->callee, entry.reverse->callee, asked};
+    halves[key] = entry;
+    if (asked != active) halves[{&target, asked}] = entry;
+
+    PipelineEnvironment environment(*this, ctx);
+    diff::Derivative derivative;
+    if (!diff::split_derivative(environment, *code, asked, derivative, refusal)) {
+      halves.erase(key);
+      halves.erase({&target, asked});
+      return nullptr;
+    }
+    if (derivative.active != asked) {  // it writes what was not said to be active: start again with that
+      asked = derivative.active;
+      continue;
+    }
+    ++pipeline.statistics_.derivatives;
+    for (auto [function, part] : {std::pair{derivative.forward.get(), entry.forward}, {derivative.reverse.get(), entry.reverse}}) {
+      if (verify)
+        if (std::string problem = ir::verify(*function); !problem.empty()) {
+          refusal = {target.method->span, target.method, "internal error: malformed derivative: " + problem + "\n" + ir::print(*function)};
+          halves.erase(key);
+          halves.erase({&target, asked});
+          return nullptr;
+        }
+      infer::Inference inference(runtime, ctx, ctx.world, infer_options());
+      infer::InferResult result = inference.reinfer(*function);
+      if (!result.typed) {
+        refusal = {target.method->span, target.method, "internal error: the derivative's types could not be inferred"};
+        halves.erase(key);
+        halves.erase({&target, asked});
+        return nullptr;
+      }
+      opt::optimise(runtime, *result.typed, opt_options(nullptr));
+      part->layouts = derivative.layouts;
+      std::vector<Edge> edges = derivative.edges;
+      edges.push_back({Edge::Kind::callee, nullptr, nullptr, &target});
+      publish(*part, std::move(result), edges);
+    }
+    halves[key].ready = true;
+    if (asked != active) halves[{&target, asked}].ready = true;
+    return &halves[key];
+  }
+  refusal = {target.method->span, target.method, "internal error: the active arguments did not settle"};
+  return nullptr;
+}
+
+}  // namespace slope

@@ -1,0 +1,50 @@
+// What the compiler really holds, as text.
+#include "lang/infer/warntype.hpp"
+#include "lang/ir/passes.hpp"
+#include "lang/pipeline_impl.hpp"
+
+namespace slope {
+
+bool Pipeline::inspect(Context& ctx, Value callee, std::span<const Type* const> argument_types, View view, bool color,
+                       std::string& text) {
+  std::vector<const Type*> types{runtime_.is_type_value(callee) ? runtime_.types.type_of_constant(callee) : callee.type};
+  types.insert(types.end(), argument_types.begin(), argument_types.end());
+  const DataType* call_types = runtime_.types.tuple(types);
+  Specialization* target = runtime_.lookup_specialization(call_types, ctx.world);
+  if (!target) return ctx.argument_error("no unique method matches the call " + to_string(call_types));
+  std::string name = std::string(target->method->name->name);
+  if (view == View::lowered) {
+    const ir::Function* code = runtime_.method_ir(ctx, *target->method);
+    if (!code) return false;
+    text = ir::print(*code, &runtime_.sources);
+    return true;
+  }
+  if (view == View::gradient) {
+    std::vector<char> active(target->method->is_vararg ? target->method->arg_count + 1 : types.size(), 1);
+    active[0] = 0;
+    const GradientCode* code = gradient_code(ctx, *target, active);
+    if (!code) return false;
+    CodeInstance* made = impl_->valid_code(ctx, *code->target);
+    text = ir::print(*made->typed, &runtime_.sources);
+    return true;
+  }
+  if (view == View::warntype) {
+    infer::Inference inference(runtime_, ctx, ctx.world, impl_->infer_options());
+    infer::InferResult result = inference.infer(*target);
+    if (!result.typed) return ctx.failed() ? false : ctx.argument_error("the types of `" + name + "` could not be inferred");
+    text = infer::warntype(runtime_, *target, result, color);
+    return true;
+  }
+  CodeInstance* code = typed_code(ctx, *target);
+  if (!code || !code->typed) return ctx.failed() ? false : ctx.argument_error("the types of `" + name + "` could not be inferred");
+  if (view == View::typed) {
+    text = ir::print(*code->typed, &runtime_.sources);
+    return true;
+  }
+  CodeGenerator* generator = impl_->generator();
+  if (!generator) return ctx.argument_error("this build has no code generator");
+  text = generator->dump(ctx, *code, view == View::llvm ? CodeGenerator::Dump::llvm : CodeGenerator::Dump::native);
+  return true;
+}
+
+}  // namespace slope

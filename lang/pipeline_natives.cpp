@@ -1,0 +1,280 @@
+// Natives of Core that need the whole pipeline: gradients of values, pullbacks, inspection, inferred result types.
+#include "lang/diff/tangent.hpp"
+#include "lang/pipeline_impl.hpp"
+
+namespace slope {
+
+namespace {
+
+Pipeline& pipeline_of(Context& ctx) { return *static_cast<Pipeline*>(ctx.runtime->tiers); }
+
+std::vector<Value> elements(Context& ctx, Value tuple) {
+  std::vector<Value> result;
+  for (const Field& field : as_data(tuple.type)->fields) result.push_back(load_field(ctx.runtime->heap, tuple.object, field));
+  return result;
+}
+
+bool expect_tuple(Context& ctx, const char* where, Value v) {
+  const DataType* d = as_data(v.type);
+  return (d && d->is_tuple) || ctx.type_error(where, ctx.runtime->types.builtin().tuple_any, v);
+}
+
+// A call that is to be differentiated: the method it goes to, its arguments as the method's IR has them, their shadows.
+struct Primal {
+  explicit Primal(Context& context) : ctx(context), values(context.runtime->heap) {}
+
+  bool resolve(Value f, Value xs_tuple) {
+    Runtime& runtime = *ctx.runtime;
+    if (!expect_tuple(ctx, "gradient", xs_tuple)) return false;
+    values.values = elements(ctx, xs_tuple);
+    xs = values.values;
+    if (f.type == runtime.types.builtin().builtin_function)
+      return ctx.argument_error("builtin functions cannot be differentiated directly; wrap the call in a function");
+    target = runtime.dispatch(ctx, f, xs.data(), xs.size());
+    if (!target) return false;
+    const Method& method = *target->method;
+    arguments.push_back(f);
+    std::size_t fixed = method.is_vararg ? method.arg_count - 1 : xs.size();
+    for (std::size_t i = 0; i < fixed; ++i) arguments.push_back(xs[i]);
+    if (method.is_vararg) {
+      Value rest;
+      if (!runtime.new_tuple(ctx, xs.data() + fixed, xs.size() - fixed, rest)) return false;
+      values.values.push_back(rest);
+      arguments.push_back(rest);
+    }
+    asked.assign(arguments.size(), 1);
+    asked[0] = 0;
+    return true;
+  }
+
+  // One shadow an argument, nothing for those without. Each argument's own: the same array given twice is two arguments.
+  bool make_shadows(const std::vector<char>& active) {
+    Runtime& runtime = *ctx.runtime;
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+      Value made = runtime.nothing();
+      if (active[i] && !diff::make_zero_shadow(ctx, arguments[i], made)) return false;
+      values.values.push_back(made);
+      shadows.push_back(made);
+    }
+    return true;
+  }
+
+  // Cotangents (one an argument) → what the user sees, for xs alone, as a tuple.
+  bool finish(Value cotangents, Value& result) {
+    Runtime& runtime = *ctx.runtime;
+    std::vector<Value> parts = elements(ctx, cotangents);
+    Rooted finished(runtime.heap);
+    for (std::size_t i = 1; i < arguments.size(); ++i) {
+      Value made;
+      if (!diff::finish_tangent(ctx, arguments[i], shadows[i], parts[i], made)) return false;
+      if (target->method->is_vararg && i + 1 == arguments.size()) {
+        if (as_data(made.type)->is_tuple)
+          for (Value v : elements(ctx, made)) finished.values.push_back(v);
+        else
+          finished.values.resize(xs.size(), runtime.nothing());
+      } else {
+        finished.values.push_back(made);
+      }
+    }
+    return runtime.new_tuple(ctx, finished.values.data(), finished.values.size(), result);
+  }
+
+  std::vector<Value> shadow_arguments(const std::vector<char>& active) const {
+    std::vector<Value> given;
+    diff::TangentTypes& tangents = diff::tangent_types(*ctx.runtime);
+    for (std::size_t i = 0; i < arguments.size(); ++i)
+      if (active[i] && tangents.has_shadow(arguments[i].type)) given.push_back(shadows[i]);
+    return given;
+  }
+
+  Context& ctx;
+  Rooted values;  // keeps everything below alive
+  std::vector<Value> xs;
+  Specialization* target = nullptr;
+  std::vector<Value> arguments;
+  std::vector<Value> shadows;
+  std::vector<char> asked;
+};
+
+// Tapes that an error left open are free again.
+struct TapeGuard {
+  explicit TapeGuard(Context& context) : ctx(context), mark(context.tapes ? context.tapes->mark() : 0) {}
+  ~TapeGuard() {
+    if (failed && ctx.tapes) ctx.tapes->release_since(mark);
+  }
+  Context& ctx;
+  std::uint64_t mark;
+  bool failed = false;
+};
+
+// value_and_gradient_call(f, xs::Tuple) → (value, gradients::Tuple)
+bool value_and_gradient_call(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count != 2) return ctx.argument_error("value_and_gradient_call takes a function and a tuple of arguments");
+  Runtime& runtime = *ctx.runtime;
+  Primal primal(ctx);
+  if (!primal.resolve(args[0], args[1])) return false;
+  const Pipeline::GradientCode* code = pipeline_of(ctx).gradient_code(ctx, *primal.target, primal.asked);
+  if (!code) return false;
+  if (!primal.make_shadows(code->active)) return false;
+  std::vector<Value> given = primal.arguments;
+  for (Value v : primal.shadow_arguments(code->active)) given.push_back(v);
+  const Type* seed = code->target->types->params.back();
+  Value one(seed, 1.0);
+  if (seed == runtime.types.builtin().float32) {
+    one.bits = 0;
+    one.float32 = 1.0f;
+  }
+  given.push_back(one);
+  TapeGuard guard(ctx);
+  Value pair;
+  if (!runtime.call_specialized(ctx, *code->target, code->callee, given.data(), given.size(), pair)) {
+    guard.failed = true;
+    return false;
+  }
+  std::vector<Value> parts = elements(ctx, pair);
+  Value both[2] = {parts[0], Value()};
+  if (!primal.finish(parts[1], both[1])) return false;
+  return runtime.new_tuple(ctx, both, 2, result);
+}
+
+// pullback_forward(f, xs::Tuple) → (value, shadow of value, record, shadows::Tuple)
+bool pullback_forward(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count != 2) return ctx.argument_error("pullback_forward takes a function and a tuple of arguments");
+  Runtime& runtime = *ctx.runtime;
+  Primal primal(ctx);
+  if (!primal.resolve(args[0], args[1])) return false;
+  const diff::Environment::Halves* halves = pipeline_of(ctx).halves(ctx, *primal.target, primal.asked);
+  if (!halves) return false;
+  if (!primal.make_shadows(halves->active)) return false;
+  std::vector<Value> given = primal.arguments;
+  for (Value v : primal.shadow_arguments(halves->active)) given.push_back(v);
+  TapeGuard guard(ctx);
+  Value triple;
+  if (!runtime.call_specialized(ctx, *halves->forward, halves->forward_callee, given.data(), given.size(), triple)) {
+    guard.failed = true;
+    return false;
+  }
+  Value shadows;
+  if (!runtime.new_tuple(ctx, primal.shadows.data(), primal.shadows.size(), shadows)) return false;
+  std::vector<Value> parts = elements(ctx, triple);
+  parts.push_back(shadows);
+  return runtime.new_tuple(ctx, parts.data(), parts.size(), result);
+}
+
+// The cotangent that a pullback is given, split: numbers into the seed, arrays into the value's shadow.
+bool seed_of(Context& ctx, const Type* t, Value given, Value shadow, Value& seed) {
+  Runtime& runtime = *ctx.runtime;
+  diff::TangentTypes& tangents = diff::tangent_types(runtime);
+  const BuiltinTypes& builtin = runtime.types.builtin();
+  bool none = given.type == builtin.nothing;
+  if (tangents.is_float(t)) {
+    Value converted = none ? runtime.from_float(0.0) : given;
+    Binding* convert = runtime.base->find(runtime.symbol("convert"));
+    Value call[2] = {runtime.from_type(t), converted};
+    if (converted.type == t) {
+      seed = converted;
+      return true;
+    }
+    return convert && runtime.call(ctx, convert->value, call, 2, seed);
+  }
+  seed = runtime.nothing();
+  if (!tangents.differentiable(t)) return true;
+  const DataType* d = as_data(t);
+  if (d->object_kind == DataType::ObjectKind::array) {
+    if (none) return true;
+    Binding* accumulate = runtime.base->find(runtime.symbol("accumulate_cotangent!"));
+    Value call[2] = {shadow, given};
+    Value ignored;
+    return accumulate && runtime.call(ctx, accumulate->value, call, 2, ignored);
+  }
+  if (d->is_mutable) return none || ctx.argument_error("the cotangent of a mutable struct cannot be given to a pullback; use nothing");
+  const DataType* shape = as_data(given.type);
+  if (!none && (shape->fields.size() != d->fields.size() || !(shape->is_tuple || shape->is_named_tuple)))
+    return ctx.argument_error("the cotangent of a " + to_string(t) + " is a tuple with " + std::to_string(d->fields.size()) + " entries; found " + to_string(given.type));
+  Rooted parts(runtime.heap);
+  for (std::size_t i = 0; i < d->fields.size(); ++i) {
+    Value part = none ? given : load_field(runtime.heap, given.object, shape->fields[i]);
+    Value part_shadow = runtime.nothing();
+    if (as_data(shadow.type)->is_tuple) part_shadow = load_field(runtime.heap, shadow.object, as_data(shadow.type)->fields[i]);
+    Value part_seed;
+    if (!seed_of(ctx, d->fields[i].type, part, part_shadow, part_seed)) return false;
+    parts.values.push_back(part_seed);
+  }
+  if (!tangents.has_cotangent(t)) return true;
+  return runtime.new_tuple(ctx, parts.values.data(), parts.values.size(), seed);
+}
+
+// pullback_reverse(f, xs::Tuple, shadow of value, record, shadows::Tuple, cotangent) → gradients::Tuple
+bool pullback_reverse(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count != 6) return ctx.argument_error("pullback_reverse takes six arguments");
+  Runtime& runtime = *ctx.runtime;
+  Primal primal(ctx);
+  if (!primal.resolve(args[0], args[1])) return false;
+  const diff::Environment::Halves* halves = pipeline_of(ctx).halves(ctx, *primal.target, primal.asked);
+  if (!halves) return false;
+  primal.shadows = elements(ctx, args[4]);
+  Value given[2] = {args[3], Value()};
+  if (!seed_of(ctx, halves->forward->current->return_type ? as_data(halves->forward->current->return_type)->params[0] : nullptr, args[5],
+               args[2], given[1]))
+    return false;
+  Value cotangents;
+  if (!runtime.call_specialized(ctx, *halves->reverse, halves->reverse_callee, given, 2, cotangents)) return false;
+  return primal.finish(cotangents, result);
+}
+
+bool argument_types(Context& ctx, Value tuple, std::vector<const Type*>& types) {
+  if (!expect_tuple(ctx, "argument types", tuple)) return false;
+  for (Value v : elements(ctx, tuple)) {
+    if (!ctx.runtime->is_type_value(v)) return ctx.type_error("argument types", ctx.runtime->types.builtin().type, v);
+    types.push_back(v.as_type);
+  }
+  return true;
+}
+
+// return_type(f, types::Tuple) → type
+bool return_type(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count != 2) return ctx.argument_error("return_type takes a function and a tuple of types");
+  std::vector<const Type*> types{ctx.runtime->types.type_of_constant(args[0])};
+  if (!ctx.runtime->is_type_value(args[0])) types[0] = args[0].type;
+  if (!argument_types(ctx, args[1], types)) return false;
+  result = ctx.runtime->from_type(pipeline_of(ctx).return_type(ctx, ctx.runtime->types.tuple(types)));
+  return true;
+}
+
+// inspect_code(view::Symbol, f, types::Tuple, color::Bool) → String
+bool inspect_code(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Runtime& runtime = *ctx.runtime;
+  const BuiltinTypes& builtin = runtime.types.builtin();
+  if (count != 4) return ctx.argument_error("inspect_code takes a view, a function, a tuple of types and whether to colour");
+  if (args[0].type != builtin.symbol) return ctx.type_error("inspect_code", builtin.symbol, args[0]);
+  static const std::pair<const char*, Pipeline::View> views[] = {
+      {"lowered", Pipeline::View::lowered},   {"typed", Pipeline::View::typed}, {"warntype", Pipeline::View::warntype},
+      {"gradient", Pipeline::View::gradient}, {"llvm", Pipeline::View::llvm},   {"native", Pipeline::View::native}};
+  std::vector<const Type*> types;
+  if (!argument_types(ctx, args[2], types)) return false;
+  for (auto [name, view] : views) {
+    if (args[0].symbol->name != name) continue;
+    std::string text;
+    if (!pipeline_of(ctx).inspect(ctx, args[1], types, view, args[3].bits != 0, text)) return false;
+    result = runtime.from_string(text);
+    return result.defined() || ctx.out_of_memory();
+  }
+  return ctx.argument_error("no such view of code: " + args[0].symbol->name);
+}
+
+const NativeInfo natives[] = {
+    {"value_and_gradient_call", value_and_gradient_call, effect_all, nullptr},
+    {"pullback_forward", pullback_forward, effect_all, nullptr},
+    {"pullback_reverse", pullback_reverse, effect_all, nullptr},
+    {"return_type", return_type, effect_all, nullptr},
+    {"inspect_code", inspect_code, effect_all, nullptr},
+};
+
+}  // namespace
+
+void define_pipeline_natives(Runtime& runtime) {
+  diff::define_tangent_natives(runtime);
+  for (const NativeInfo& native : natives) runtime.define_native(runtime.core, &native);
+}
+
+}  // namespace slope
