@@ -398,13 +398,14 @@ class OpTypes {
     }
   }
 
-  // Captures whose type is not known exactly leave their parameter open: C{Int64, T} where T.
+  // As execute does it: a captured type stands as Type{T}. Captures whose type is not known exactly leave their
+  // parameter open: C{Int64, T} where T.
   const Type* closure_type() const {
     TypeName* name = inst_.aux_as<TypeName>();
-    std::vector<const Type*> params = value_types(operands_);
+    std::vector<const Type*> params(operands_.begin(), operands_.end());
     std::vector<const TypeVar*> open;
     for (std::size_t i = 0; i < params.size(); ++i) {
-      if (is_concrete(params[i])) continue;
+      if (is_dispatch_type(builtin_, params[i])) continue;
       open.push_back(name->vars[i]);
       params[i] = name->vars[i];
     }

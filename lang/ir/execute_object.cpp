@@ -87,7 +87,8 @@ bool union_all(const Operation& o) {
 bool make_closure(const Operation& o) {
   TypeName* name = o.aux_as<TypeName>();
   std::vector<const Type*> params;
-  for (std::size_t i = 0; i < o.count; ++i) params.push_back(o.operands[i].type);
+  // A captured type is part of the closure's type, so that calls inside dispatch on it: Type{Float64}, not DataType.
+  for (std::size_t i = 0; i < o.count; ++i) params.push_back(o.runtime.types.dispatch_type(o.operands[i]));
   const DataType* type = o.runtime.types.apply(name, params);
   if (type->storage == Storage::singleton) return o.give(type->instance);
   return o.runtime.new_object(o.ctx, type, o.operands, o.count, o.result);
