@@ -145,7 +145,8 @@ void TypeTable::Impl::fill_builtin() {
   b.module = def.opaque("Module", b.any, ObjectKind::immortal, true);
   b.function = def.abstract("Function", b.any);
   const DataType* builtin_super = def.abstract("Builtin", b.function);
-  b.builtin_function = def.primitive("BuiltinFunction", builtin_super, 64);  // an encoded op or a NativeInfo: no heap pointer
+  b.builtin_function =
+      def.primitive("BuiltinFunction", builtin_super, 64);  // an encoded op or a NativeInfo: no heap pointer
   b.tape = def.opaque("Tape", b.any, ObjectKind::immortal, true);
   b.cell = def.opaque("Box", b.any, ObjectKind::cell, true);
   b.method = def.opaque("Method", b.any, ObjectKind::immortal, true);
@@ -210,8 +211,8 @@ void TypeTable::Impl::fill_exceptions() {
   b.inexact_error = def.structure("InexactError", e, {{"func", b.symbol}, {"T", b.any}, {"val", b.any}});
   b.divide_error = def.structure("DivideError", e, {});
   b.overflow_error = def.structure("OverflowError", e, {{"msg", b.any}});
-  b.type_error = def.structure(
-      "TypeError", e, {{"func", b.symbol}, {"context", b.any}, {"expected", b.type}, {"got", b.any}});
+  b.type_error =
+      def.structure("TypeError", e, {{"func", b.symbol}, {"context", b.any}, {"expected", b.type}, {"got", b.any}});
   b.key_error = def.structure("KeyError", e, {{"key", b.any}});
   b.dimension_mismatch = def.structure("DimensionMismatch", e, {{"msg", b.abstract_string}});
   b.stack_overflow_error = def.structure("StackOverflowError", e, {});
@@ -219,7 +220,8 @@ void TypeTable::Impl::fill_exceptions() {
   b.interrupt_exception = def.structure("InterruptException", e, {});
   b.assertion_error = def.structure("AssertionError", e, {{"msg", b.any}});
   b.load_error = def.structure("LoadError", e, {{"file", b.abstract_string}, {"line", b.int64}, {"error", b.any}});
-  b.system_error = def.structure("SystemError", e, {{"prefix", b.abstract_string}, {"errnum", b.int32}, {"extrainfo", b.any}});
+  b.system_error =
+      def.structure("SystemError", e, {{"prefix", b.abstract_string}, {"errnum", b.int32}, {"extrainfo", b.any}});
   b.eof_error = def.structure("EOFError", e, {});
   b.string_index_error = def.structure("StringIndexError", e, {{"string", b.abstract_string}, {"index", b.int64}});
   b.differentiation_error = def.structure("DifferentiationError", e, {{"msg", b.abstract_string}});

@@ -18,7 +18,8 @@ inline bool call_types_match(const DataType* types, Value callee, const Value* a
   auto fits = [](const Type* param, const Value& v) {
     if (param == v.type) return true;
     // A type as argument: its parameter is Type{it}.
-    return v.type->is_kind && param->kind == TypeKind::data && static_cast<const DataType*>(param)->params.size() == 1 &&
+    return v.type->is_kind && param->kind == TypeKind::data &&
+           static_cast<const DataType*>(param)->params.size() == 1 &&
            static_cast<const DataType*>(param)->params[0] == v.as_type &&
            static_cast<const DataType*>(param)->is_type_of_type;
   };

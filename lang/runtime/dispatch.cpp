@@ -1,11 +1,11 @@
 // Dispatch: from call types Tuple{typeof(f), args…} and a world to the method.
 //
 // Where methods live: those of typeof(f), of calls on instances of a type and of its constructors in the table of the
-// callee's own nominal type; those with an abstract callee ((::Type{T})(x) where T<:Number, (f::Function)(…)) in the table
-// of that abstract type. A lookup therefore walks a short chain of tables, the callee's own first.
+// callee's own nominal type; those with an abstract callee ((::Type{T})(x) where T<:Number, (f::Function)(…)) in the
+// table of that abstract type. A lookup therefore walks a short chain of tables, the callee's own first.
 //
-// Answers for concrete call types are cached in the callee's own table with the world range in which they hold; adding a
-// method truncates the answers that it could change. A candidate is first tested by arity and nominal types
+// Answers for concrete call types are cached in the callee's own table with the world range in which they hold; adding
+// a method truncates the answers that it could change. A candidate is first tested by arity and nominal types
 // (`may_apply`), which decides nearly all, and only then by subtyping.
 #include <algorithm>
 
@@ -132,7 +132,8 @@ void Runtime::Impl::tables_for(const Type* callee_type, std::vector<MethodTable*
     add(b.type_name);
     const Type* made = d->params[0];
     add(made->kind == TypeKind::union_all ? b.union_all->name
-                                          : made->kind == TypeKind::union_ ? b.union_->name : b.data_type->name);
+        : made->kind == TypeKind::union_  ? b.union_->name
+                                          : b.data_type->name);
     add(b.any->name);
     return;
   }
@@ -174,7 +175,8 @@ void Runtime::Impl::compute_lookup(const DataType* call_types, World world, Look
   for (std::size_t i = 1; i < candidates.size(); ++i)
     if (more_specific(types, candidates[i].method->signature, candidates[best].method->signature)) best = i;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    if (i == best || more_specific(types, candidates[best].method->signature, candidates[i].method->signature)) continue;
+    if (i == best || more_specific(types, candidates[best].method->signature, candidates[i].method->signature))
+      continue;
     if (result.ambiguous.empty()) result.ambiguous.push_back(candidates[best].method);
     result.ambiguous.push_back(candidates[i].method);
   }
@@ -193,7 +195,9 @@ CachedLookup& Runtime::Impl::cached_lookup(const DataType* call_types, World wor
   return entry;
 }
 
-Lookup Runtime::lookup(const DataType* call_types, World world) { return impl_->cached_lookup(call_types, world).lookup; }
+Lookup Runtime::lookup(const DataType* call_types, World world) {
+  return impl_->cached_lookup(call_types, world).lookup;
+}
 
 Specialization* Runtime::lookup_specialization(const DataType* call_types, World world) {
   Lookup& found = impl_->cached_lookup(call_types, world).lookup;
@@ -224,7 +228,8 @@ Specialization* Runtime::dispatch(Context& ctx, Value callee, const Value* args,
     hash ^= hash >> 29;
   }
   CallCache::Entry& entry = impl_->dispatch_cache[hash & (Impl::dispatch_ways - 1)];
-  if (entry.world == ctx.world && entry.types && call_types_match(entry.types, callee, args, count)) return entry.target;
+  if (entry.world == ctx.world && entry.types && call_types_match(entry.types, callee, args, count))
+    return entry.target;
   const DataType* key = call_types(callee, args, count);
   Specialization* target = lookup_specialization(key, ctx.world);
   if (!target) {
@@ -323,7 +328,8 @@ std::vector<Lookup> Runtime::lookup_all(const Type* call_types, World world, int
           candidate.lookup.static_params = std::move(*partial);
         } else {
           const Type* t = method->signature;
-          for (; as_union_all(t); t = as_union_all(t)->body) candidate.lookup.static_params.push_back(as_union_all(t)->var);
+          for (; as_union_all(t); t = as_union_all(t)->body)
+            candidate.lookup.static_params.push_back(as_union_all(t)->var);
         }
       }
       found.push_back(std::move(candidate));
@@ -361,7 +367,8 @@ std::vector<Lookup> Runtime::lookup_all(const Type* call_types, World world, int
       if (overlap->kind == TypeKind::bottom) continue;
       bool settled = std::any_of(kept.begin(), kept.end(), [&](const Candidate& c) {
         const Type* s = c.lookup.method->signature;
-        return s != a && s != b && is_subtype(types, overlap, s) && more_specific(types, s, a) && more_specific(types, s, b);
+        return s != a && s != b && is_subtype(types, overlap, s) && more_specific(types, s, a) &&
+               more_specific(types, s, b);
       });
       if (settled) continue;
       kept[i].lookup.ambiguous.push_back(kept[k].lookup.method);
@@ -373,9 +380,8 @@ std::vector<Lookup> Runtime::lookup_all(const Type* call_types, World world, int
     std::vector<const DataType*> parts;
     split_unions(types, tuple, parts);
     covered = !parts.empty() && std::all_of(parts.begin(), parts.end(), [&](const DataType* part) {
-      return std::any_of(kept.begin(), kept.end(), [&](const Candidate& c) {
-        return is_subtype(types, part, c.lookup.method->signature);
-      });
+      return std::any_of(kept.begin(), kept.end(),
+                         [&](const Candidate& c) { return is_subtype(types, part, c.lookup.method->signature); });
     });
   }
   std::vector<Lookup> results;

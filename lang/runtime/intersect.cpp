@@ -4,8 +4,8 @@
 // collects what is learnt of the variables of either side (they are all existential here):
 //   - in covariant position a variable's upper bound shrinks to its intersection with the other side;
 //   - in invariant position a variable is bound to the other side.
-// The result is the narrower of both shapes with the bindings put in, closed by union_alls again. Disjointness comes out
-// of the same walk, so that it is exactly as precise.
+// The result is the narrower of both shapes with the bindings put in, closed by union_alls again. Disjointness comes
+// out of the same walk, so that it is exactly as precise.
 #include <algorithm>
 
 #include "lang/runtime/subtype.hpp"
@@ -26,8 +26,8 @@ class Intersector {
 
  private:
   struct Variable {
-    const TypeVar* var;     // fresh, so that the two sides can't collide
-    const Type* binding;    // null: free within its bound
+    const TypeVar* var;   // fresh, so that the two sides can't collide
+    const Type* binding;  // null: free within its bound
     const Type* upper;
     const Type* lower;
   };
@@ -266,7 +266,8 @@ class Intersector {
     if (x->name == b_.type_name && y->is_kind) {
       const Type* t = resolve(x->params[0]);
       bool fits = as_var(t) || (y == b_.data_type && t->kind == TypeKind::data) ||
-                  (y == b_.union_all && t->kind == TypeKind::union_all) || (y == b_.union_ && t->kind == TypeKind::union_);
+                  (y == b_.union_all && t->kind == TypeKind::union_all) ||
+                  (y == b_.union_ && t->kind == TypeKind::union_);
       if (!fits) return bottom();
       auto* var = as_var(t);
       Variable* v = var ? find(var) : nullptr;

@@ -150,8 +150,12 @@ void Runtime::add_dependent(CodeInstance* code) {
         impl_->lookup_dependents[key].push_back({edge.signature, code});
         break;
       }
-      case Edge::Kind::binding: impl_->binding_dependents[edge.binding].push_back(code); break;
-      case Edge::Kind::callee: impl_->callee_dependents[edge.callee].push_back(code); break;
+      case Edge::Kind::binding:
+        impl_->binding_dependents[edge.binding].push_back(code);
+        break;
+      case Edge::Kind::callee:
+        impl_->callee_dependents[edge.callee].push_back(code);
+        break;
     }
   }
 }

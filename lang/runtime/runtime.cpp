@@ -71,8 +71,8 @@ Runtime::Runtime() : types(symbols), heap(types), impl_(std::make_unique<Impl>(*
     core->exported_names.insert(name);
   }
   // Names of operations that users write as in Julia; the others need `Core.`.
-  for (const char* name : {"typeof", "isa", "===", "<:", "throw", "getfield", "setfield!", "isdefined", "nfields", "tuple",
-                           "ifelse", "typeassert"})
+  for (const char* name : {"typeof", "isa", "===", "<:", "throw", "getfield", "setfield!", "isdefined", "nfields",
+                           "tuple", "ifelse", "typeassert"})
     core->exported_names.insert(symbol(name));
   for (Module* module : {core, base, main}) {
     for (Module* named : {core, base, main})
@@ -93,8 +93,7 @@ void Runtime::enter_thread(Context& ctx) {
   }
   if (!low) {
     // Unknown: a conservative megabyte below here.
-    char here = 0;
-    low = &here - (1 << 20);
+    low = static_cast<char*>(__builtin_frame_address(0)) - (1 << 20);
     size = 1 << 20;
   }
   // What C++ itself needs below the deepest check: printing the error, a collection, a library call.
@@ -168,13 +167,26 @@ Value Runtime::from_type(const Type* t) {
   const BuiltinTypes& b = types.builtin();
   const DataType* kind = nullptr;
   switch (t->kind) {
-    case TypeKind::data: kind = b.data_type; break;
-    case TypeKind::union_all: kind = b.union_all; break;
-    case TypeKind::union_: kind = b.union_; break;
-    case TypeKind::bottom: kind = b.type_of_bottom; break;
-    case TypeKind::var: kind = b.type_var; break;
-    case TypeKind::vararg: kind = b.type_of_vararg; break;
-    case TypeKind::value: return as_value(t)->value;
+    case TypeKind::data:
+      kind = b.data_type;
+      break;
+    case TypeKind::union_all:
+      kind = b.union_all;
+      break;
+    case TypeKind::union_:
+      kind = b.union_;
+      break;
+    case TypeKind::bottom:
+      kind = b.type_of_bottom;
+      break;
+    case TypeKind::var:
+      kind = b.type_var;
+      break;
+    case TypeKind::vararg:
+      kind = b.type_of_vararg;
+      break;
+    case TypeKind::value:
+      return as_value(t)->value;
   }
   return Value(kind, static_cast<const void*>(t));
 }

@@ -31,7 +31,8 @@ int field_position(Context& ctx, Value object, const DataType* type, Value name_
 
 bool global_of(Context& ctx, Module* module, Value name, Value& result) {
   Runtime& runtime = *ctx.runtime;
-  if (name.type != runtime.types.builtin().symbol) return ctx.type_error("getfield", runtime.types.builtin().symbol, name);
+  if (name.type != runtime.types.builtin().symbol)
+    return ctx.type_error("getfield", runtime.types.builtin().symbol, name);
   Binding* binding = runtime.resolve(module, name.symbol);
   if (!binding || !binding->value.defined()) return ctx.undef_var(name.symbol);
   result = binding->value;
@@ -120,8 +121,9 @@ bool Runtime::set_field(Context& ctx, Value object, Value name_or_index, Value v
 
 bool Runtime::new_object(Context& ctx, const DataType* type, const Value* fields, std::size_t count, Value& result) {
   if (!type->is_concrete) {
-    return ctx.raise_error(type->is_abstract ? "cannot instantiate the abstract type " + to_string(type)
-                                             : "cannot instantiate the type " + to_string(type) + ": it has free parameters");
+    return ctx.raise_error(type->is_abstract
+                               ? "cannot instantiate the abstract type " + to_string(type)
+                               : "cannot instantiate the type " + to_string(type) + ": it has free parameters");
   }
   if (type->object_kind != DataType::ObjectKind::fields || type->name->is_primitive)
     return ctx.raise_error("new: " + to_string(type) + " is not made of fields");

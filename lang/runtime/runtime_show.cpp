@@ -16,14 +16,29 @@ std::string quoted(std::string_view text) {
   std::string out = "\"";
   for (char c : text) {
     switch (c) {
-      case '"': out += "\\\""; break;
-      case '\\': out += "\\\\"; break;
-      case '\n': out += "\\n"; break;
-      case '\t': out += "\\t"; break;
-      case '\r': out += "\\r"; break;
-      case '$': out += "\\$"; break;
-      case '\0': out += "\\0"; break;
-      default: out += c;
+      case '"':
+        out += "\\\"";
+        break;
+      case '\\':
+        out += "\\\\";
+        break;
+      case '\n':
+        out += "\\n";
+        break;
+      case '\t':
+        out += "\\t";
+        break;
+      case '\r':
+        out += "\\r";
+        break;
+      case '$':
+        out += "\\$";
+        break;
+      case '\0':
+        out += "\\0";
+        break;
+      default:
+        out += c;
     }
   }
   return out + "\"";
@@ -54,7 +69,8 @@ std::string float_text(double x, bool single) {
 
 bool is_plain_name(std::string_view name) {
   return !name.empty() && !std::isdigit(static_cast<unsigned char>(name[0])) &&
-         std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '!' || c >= 0x80; });
+         std::all_of(name.begin(), name.end(),
+                     [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '!' || c >= 0x80; });
 }
 
 class Shower {
@@ -114,7 +130,8 @@ class Shower {
     bool is_unsigned = is_subtype(runtime_.types, d, b_.unsigned_);
     if (is_unsigned) {
       char digits[24];
-      std::snprintf(digits, sizeof digits, "0x%0*llx", static_cast<int>(d->size) * 2, static_cast<unsigned long long>(v.bits));
+      std::snprintf(digits, sizeof digits, "0x%0*llx", static_cast<int>(d->size) * 2,
+                    static_cast<unsigned long long>(v.bits));
       out += digits;
       return;
     }
@@ -129,7 +146,8 @@ class Shower {
       out += "[…]";
       return;
     }
-    bool shown_by_literal = element == b_.int64 || element == b_.float64 || element == b_.string || element == b_.boolean;
+    bool shown_by_literal =
+        element == b_.int64 || element == b_.float64 || element == b_.string || element == b_.boolean;
     if (!shown_by_literal || a->length == 0) out += to_string(element);
     out += "[";
     std::int64_t shown = std::min<std::int64_t>(a->length, 20);
@@ -254,7 +272,8 @@ std::string parameters_text(const Method& method, const Mismatched& mismatched, 
   }
   text += ")";
   std::vector<const TypeVar*> vars;
-  for (const Type* t = method.signature; as_union_all(t); t = as_union_all(t)->body) vars.push_back(as_union_all(t)->var);
+  for (const Type* t = method.signature; as_union_all(t); t = as_union_all(t)->body)
+    vars.push_back(as_union_all(t)->var);
   if (vars.empty()) return text;
   text += " where ";
   if (vars.size() > 1) text += "{";
@@ -281,7 +300,8 @@ std::string method_name_text(const Method& method) {
 std::string place_text(Runtime& runtime, const Method& method) {
   std::string module = method.module && method.module->name ? method.module->name->name + " " : "";
   if (method.native || method.span.file == 0) return module + "(builtin)";
-  return module + runtime.sources.file(method.span.file).name() + ":" + std::to_string(runtime.sources.line_of(method.span));
+  return module + runtime.sources.file(method.span.file).name() + ":" +
+         std::to_string(runtime.sources.line_of(method.span));
 }
 
 }  // namespace
@@ -311,7 +331,8 @@ std::string Runtime::Impl::method_error_text(Context& ctx, Value function, Value
   for (std::size_t i = 0; i < arg_types->fields.size(); ++i) {
     const Field& field = arg_types->fields[i];
     const Type* type = field.type;
-    if (type->is_kind) type = types.type_type(load_stored(runtime.heap, args.object->payload() + field.offset, field.type).as_type);
+    if (type->is_kind)
+      type = types.type_type(load_stored(runtime.heap, args.object->payload() + field.offset, field.type).as_type);
     elements.push_back(type);
   }
   const DataType* call_types = types.tuple(elements);
@@ -324,7 +345,9 @@ std::string Runtime::Impl::method_error_text(Context& ctx, Value function, Value
   if (!found.ambiguous.empty()) {
     std::string text = "MethodError: " + call + " is ambiguous.\n\nCandidates:";
     for (const Method* method : found.ambiguous) {
-      text += "\n  " + method_name_text(*method) + parameters_text(*method, [](std::size_t) { return false; }, true);
+      text += "\n  " + method_name_text(*method) +
+              parameters_text(
+                  *method, [](std::size_t) { return false; }, true);
       text += "\n    @ " + place_text(runtime, *method);
     }
     return text;
@@ -353,7 +376,8 @@ std::string Runtime::Impl::method_error_text(Context& ctx, Value function, Value
       auto closed = [&](const Type* t) {
         std::vector<const Type*> one{t};
         const Type* whole = types.tuple(one);
-        for (std::size_t i = method->static_params.size(); i-- > 0;) whole = types.union_all(method->static_params[i], whole);
+        for (std::size_t i = method->static_params.size(); i-- > 0;)
+          whole = types.union_all(method->static_params[i], whole);
         for (const Type* s = method->signature; as_union_all(s); s = as_union_all(s)->body)
           whole = types.union_all(as_union_all(s)->var, whole);
         return whole;
@@ -383,13 +407,15 @@ std::string Runtime::Impl::method_error_text(Context& ctx, Value function, Value
     }
   }
   if (candidates.empty()) return text;
-  std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) { return a.score > b.score; });
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const Candidate& a, const Candidate& b) { return a.score > b.score; });
   text += "\n\nClosest candidates are:";
   std::size_t shown = std::min<std::size_t>(3, candidates.size());
   for (std::size_t i = 0; i < shown; ++i) {
     const Candidate& candidate = candidates[i];
     text += "\n  " + method_name_text(*candidate.method) +
-            parameters_text(*candidate.method, [&](std::size_t k) { return candidate.mismatched[k]; }, false);
+            parameters_text(
+                *candidate.method, [&](std::size_t k) { return candidate.mismatched[k]; }, false);
     text += "\n   @ " + place_text(runtime, *candidate.method);
   }
   if (candidates.size() > shown) text += "\n  ...";
@@ -414,8 +440,8 @@ std::string Runtime::exception_text(Context& ctx, Value exception) {
   };
   auto shown = [&](Value v) { return v.defined() ? show(ctx, v) : std::string("#undef"); };
   if (type == b.error_exception) return message();
-  if (type == b.argument_error || type == b.dimension_mismatch || type == b.overflow_error || type == b.assertion_error ||
-      type == b.differentiation_error)
+  if (type == b.argument_error || type == b.dimension_mismatch || type == b.overflow_error ||
+      type == b.assertion_error || type == b.differentiation_error)
     return type->name->name->name + ": " + message();
   if (type == b.undef_var_error) {
     Value var = field("var");
@@ -431,7 +457,8 @@ std::string Runtime::exception_text(Context& ctx, Value exception) {
   if (type == b.domain_error) {
     Value msg = field("msg");
     std::string text = "DomainError with " + shown(field("val"));
-    if (msg.defined() && msg.type != b.nothing && !plain_text(*this, msg).empty()) text += ":\n" + plain_text(*this, msg);
+    if (msg.defined() && msg.type != b.nothing && !plain_text(*this, msg).empty())
+      text += ":\n" + plain_text(*this, msg);
     return text;
   }
   if (type == b.inexact_error) {
@@ -531,7 +558,8 @@ std::string Runtime::describe_error(Context& ctx, Value exception, const std::ve
     out += "\n " + std::string(width - 1 - std::min(width - 1, number.size()), ' ') + number + " ";
     std::string module = "";
     if (entry.method) {
-      out += method_name_text(*entry.method) + parameters_text(*entry.method, [](std::size_t) { return false; }, true);
+      out += method_name_text(*entry.method) + parameters_text(
+                                                   *entry.method, [](std::size_t) { return false; }, true);
       if (entry.method->module && entry.method->module->name) module = entry.method->module->name->name + " ";
     } else {
       out += "top-level scope";

@@ -3,7 +3,8 @@
 // A strict subtype always is. Of signatures that merely overlap the rules are Julia's, argument by argument:
 //   - none of a's arguments may be less specific than b's, at least one must be more specific, and pairs that are
 //     neither equal nor ordered decide for nobody;
-//   - a variable counts as its upper bound; where that makes two arguments equal, a bound variable that must fit another
+//   - a variable counts as its upper bound; where that makes two arguments equal, a bound variable that must fit
+//   another
 //     argument (diagonal) is more specific;
 //   - of a parametric type the one with more definite parameters is more specific;
 //   - a fixed number of arguments is more specific than any number.
@@ -36,6 +37,7 @@ class Specificity {
     }
     if (auto* var = as_var(a)) {
       if (b->kind == TypeKind::value) return false;
+      if (!invariant && is_diagonal(var) && below(var->upper, b)) return true;
       if (!invariant) return more(var->upper, b, false, depth + 1);
       return var->upper != b_.any && !type_equal(types_, erase(var->upper), erase(b)) &&
              strictly_below(erase(var->upper), erase(b));
@@ -84,7 +86,34 @@ class Specificity {
     }
   }
 
+  // Notes the variables that occur more than once in covariant position: they stand for concrete types, so that
+  // (x::T, y::T) has more to say than (x, y).
+  void note_diagonal(const DataType* tuple) {
+    std::vector<const TypeVar*> once;
+    note_occurrences(tuple, once);
+  }
+
  private:
+  void note_occurrences(const Type* t, std::vector<const TypeVar*>& once) {
+    if (!t->has_free_vars) return;
+    if (auto* var = as_var(t)) {
+      if (std::find(once.begin(), once.end(), var) == once.end()) {
+        once.push_back(var);
+      } else if (!is_diagonal(var)) {
+        diagonal_.push_back(var);
+      }
+    } else if (auto* d = as_data(t)) {
+      if (d->is_tuple)
+        for (const Type* p : d->params) note_occurrences(p, once);
+    } else if (auto* v = as_vararg(t)) {
+      note_occurrences(v->element, once);
+    }
+  }
+
+  bool is_diagonal(const TypeVar* var) const {
+    return std::find(diagonal_.begin(), diagonal_.end(), var) != diagonal_.end();
+  }
+
   const Type* erase(const Type* t) {
     // Closes over the free variables.
     if (!t->has_free_vars) return t;
@@ -110,12 +139,15 @@ class Specificity {
       case TypeKind::union_:
         for (const Type* m : as_union(t)->members) collect(m, vars);
         break;
-      case TypeKind::union_all: collect(as_union_all(t)->body, vars); break;
+      case TypeKind::union_all:
+        collect(as_union_all(t)->body, vars);
+        break;
       case TypeKind::vararg:
         collect(as_vararg(t)->element, vars);
         collect(as_vararg(t)->count, vars);
         break;
-      default: break;
+      default:
+        break;
     }
   }
 
@@ -171,12 +203,14 @@ class Specificity {
       } else if (more(q, p, invariant, depth)) {
         return false;
       } else if (!equivalent(p, q)) {
-        return false;
+        // Trailing arguments that have nothing in common are absent from every common call.
+        bool optional = i >= fixed_x && i >= fixed_y;
+        if (!(optional && certainly_disjoint(types_, erase(p), erase(q)))) return false;
       }
     }
     bool bounded_x = !rest_x || rest_x->count, bounded_y = !rest_y || rest_y->count;
     if (!rest_x && rest_y) return true;
-    if (rest_x && !rest_y) return some && bounded_x;
+    if (rest_x && !rest_y) return some;
     if (some) return true;
     // Equal as far as they go.
     if (bounded_x != bounded_y) return bounded_x;
@@ -185,6 +219,7 @@ class Specificity {
 
   TypeTable& types_;
   const BuiltinTypes& b_;
+  std::vector<const TypeVar*> diagonal_;
 };
 
 // Uses of the variables of a signature in its arguments beyond the first of each: how much it ties arguments together.
@@ -216,12 +251,13 @@ bool more_specific(TypeTable& types, const Type* a, const Type* b) {
   while (auto* u = as_union_all(x)) x = u->body;
   while (auto* u = as_union_all(y)) y = u->body;
   Specificity order(types);
+  if (as_data(x)) order.note_diagonal(as_data(x));
+  if (as_data(y)) order.note_diagonal(as_data(y));
   bool forwards = order.more(x, y, false), backwards = order.more(y, x, false);
-  if (forwards != backwards) return forwards;
-  if (forwards) return false;
-  // Argument by argument alike: the one that ties its arguments together.
+  // A signature that ties its arguments together has something to say that its arguments one by one have not.
   int ties_a = ties(a), ties_b = ties(b);
-  if (ties_a <= ties_b) return false;
+  if (forwards != backwards) return forwards;
+  if (forwards || ties_a <= ties_b) return false;
   auto *p = as_data(x), *q = as_data(y);
   if (!p || !q || p->params.size() != q->params.size()) return false;
   for (std::size_t i = 0; i < p->params.size(); ++i) {

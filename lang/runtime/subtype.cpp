@@ -4,19 +4,20 @@
 // `a <: b` is decided by one walk over both types with an environment of the variables met on the way:
 //   - a variable bound on the left is universal: nothing is learnt about it, its bounds stand for it;
 //   - a variable bound on the right is existential: each comparison narrows its interval [lower, upper].
-// Invariant parameters are compared in both directions. Unions make choices: on the left all members must fit ("for all"),
-// on the right one must ("exists"). Choices are not kept as continuations: the whole walk is replayed with the recorded
-// choices, the last one advanced. The outer loop runs over the left choices, the inner one over the right choices. Inside
-// invariant parameters the left choices have a loop of their own, in which what was learnt of variables accumulates.
-// A comparison of two types without free variables is independent of the environment and is decided on its own, which
-// keeps the number of replays small.
+// Invariant parameters are compared in both directions. Unions make choices: on the left all members must fit ("for
+// all"), on the right one must ("exists"). Choices are not kept as continuations: the whole walk is replayed with the
+// recorded choices, the last one advanced. The outer loop runs over the left choices, the inner one over the right
+// choices. Inside invariant parameters the left choices have a loop of their own, in which what was learnt of variables
+// accumulates. A comparison of two types without free variables is independent of the environment and is decided on its
+// own, which keeps the number of replays small.
 //
 // Diagonal rule: a variable that occurs more than once in covariant position and never in invariant position stands for
 // concrete types only; so Tuple{Int,String} is not a Tuple{T,T} where T.
 //
-// Traps: (1) an existential variable must not be bound to a universal one of an inner scope when they stand at different
-// depths of invariance (∃T ∀S. T == S is false); (2) a variable's object may be met twice on the same path because types
-// are shared: the second binding is renamed; (3) `false` is always a safe answer, `true` never is; so limits give false.
+// Traps: (1) an existential variable must not be bound to a universal one of an inner scope when they stand at
+// different depths of invariance (∃T ∀S. T == S is false); (2) a variable's object may be met twice on the same path
+// because types are shared: the second binding is renamed; (3) `false` is always a safe answer, `true` never is; so
+// limits give false.
 #include "lang/runtime/subtype.hpp"
 
 #include <algorithm>
@@ -34,10 +35,10 @@ struct VarBinding {
   const Type* lower;
   const Type* upper;
   bool existential;
-  bool concrete = false;          // another, diagonal variable was bound to this one
-  std::uint8_t covariant = 0;     // occurrences, saturating at 2
+  bool concrete = false;       // another, diagonal variable was bound to this one
+  std::uint8_t covariant = 0;  // occurrences, saturating at 2
   std::uint8_t invariant = 0;
-  int depth;                      // of invariance where it is bound
+  int depth;  // of invariance where it is bound
   VarBinding* outer;
 };
 
@@ -66,6 +67,33 @@ class Choices {
   std::vector<Taken> taken_;
   std::size_t at_ = 0;
 };
+
+bool occurs_invariantly(const TypeVar* var, const Type* in, bool invariant) {
+  if (!in || !in->has_free_vars) return false;
+  switch (in->kind) {
+    case TypeKind::var:
+      return invariant && in == var;
+    case TypeKind::data: {
+      auto* d = as_data(in);
+      for (const Type* p : d->params)
+        if (occurs_invariantly(var, p, invariant || !d->is_tuple)) return true;
+      return false;
+    }
+    case TypeKind::union_:
+      for (const Type* m : as_union(in)->members)
+        if (occurs_invariantly(var, m, invariant)) return true;
+      return false;
+    case TypeKind::union_all: {
+      auto* u = as_union_all(in);
+      return u->var != var &&
+             (occurs_invariantly(var, u->body, invariant) || occurs(var, u->var->lower) || occurs(var, u->var->upper));
+    }
+    case TypeKind::vararg:
+      return occurs_invariantly(var, as_vararg(in)->element, invariant) || occurs(var, as_vararg(in)->count);
+    default:
+      return false;
+  }
+}
 
 constexpr int max_replays = 20000;
 constexpr int max_depth = 400;
@@ -139,14 +167,15 @@ class Subtyper {
     env_ = &binding;
     bool ok = solve_outer(x, u->body);
     env_ = binding.outer;
-    ok = ok && leave(binding);
+    ok = ok && leave(binding, u->body);
     if (ok) {
       const Type* found = u->var;
       if (binding.lower == binding.upper) {
         found = binding.lower;
       } else if (binding.lower->kind != TypeKind::bottom && !(binding.lower == b_.any && binding.upper == b_.any)) {
         found = binding.lower;
-        // Covariant and only known to contain `lower`: exactly that for concrete arguments, otherwise a bounded unknown.
+        // Covariant and only known to contain `lower`: exactly that for concrete arguments, otherwise a bounded
+        // unknown.
         if (!binding.invariant && !is_leaf_bound(found) && !found->has_free_vars)
           found = types_.var(u->var->name, b_.bottom, found);
       } else if (binding.upper != u->var->upper && !binding.upper->has_free_vars) {
@@ -278,7 +307,23 @@ class Subtyper {
     env_ = &binding;
     bool ok = right ? sub(other, body, position) : sub(body, other, position);
     env_ = binding.outer;
-    return ok && leave(binding);
+    if (!ok || !leave(binding, body)) return false;
+    if (!right) forget_universal(var);
+    return true;
+  }
+
+  // A universal variable goes out of scope. Bounds of outer variables that mention it now mean some unknown type, which
+  // is not the one of the next time its union_all is entered (Tuple{Vector,Vector} is no Tuple{Vector{T},Vector{T}}).
+  void forget_universal(const TypeVar* var) {
+    const Type* unknown = nullptr;
+    const TypeVar* from[] = {var};
+    for (VarBinding* v = env_; v; v = v->outer) {
+      for (const Type** bound : {&v->lower, &v->upper}) {
+        if (!occurs(var, *bound)) continue;
+        if (!unknown) unknown = types_.var(var->name, var->lower, var->upper);
+        *bound = types_.substitute(*bound, from, std::span<const Type* const>(&unknown, 1));
+      }
+    }
   }
 
   // A concrete type, Type{…}, bottom or a value: what a diagonal variable may stand for.
@@ -294,8 +339,9 @@ class Subtyper {
   }
 
   // The conditions that can be judged only when everything about the variable is known.
-  bool leave(VarBinding& v) {
-    bool diagonal = v.covariant > 1 && !v.invariant;
+  bool leave(VarBinding& v, const Type* body) {
+    // Whether it occurs invariantly is a matter of the text: such a part may not have been compared with anything.
+    bool diagonal = v.covariant > 1 && !v.invariant && !occurs_invariantly(v.var, body, false);
     if (v.concrete || (diagonal && v.var->lower->kind == TypeKind::bottom)) {
       if (v.concrete && !diagonal && !is_leaf_bound(v.upper)) return false;
       if (auto* other = as_var(v.lower)) {
@@ -405,10 +451,14 @@ class Subtyper {
     if (x->name == b_.type_name && y->is_kind) {
       const Type* t = x->params[0];
       switch (t->kind) {
-        case TypeKind::data: return y == b_.data_type;
-        case TypeKind::union_all: return y == b_.union_all;
-        case TypeKind::union_: return y == b_.union_;
-        default: return false;  // of a variable anything may come
+        case TypeKind::data:
+          return y == b_.data_type;
+        case TypeKind::union_all:
+          return y == b_.union_all;
+        case TypeKind::union_:
+          return y == b_.union_;
+        default:
+          return false;  // of a variable anything may come
       }
     }
     while (x->name != y->name) {

@@ -16,7 +16,7 @@ const Symbol* SymbolTable::intern(std::string_view name) {
 const Symbol* SymbolTable::gensym(std::string_view stem) {
   // Not entered into by_name_: even a user who writes var"##x#1" gets another symbol.
   std::string name = "##" + std::string(stem) + "#" + std::to_string(++gensyms_);
-  std::size_t hash = std::hash<std::string_view>{}(name) * 31 + gensyms_;
+  std::size_t hash = std::hash<std::string_view>{}(name)*31 + gensyms_;
   symbols_.push_back(Symbol{std::move(name), hash});
   return &symbols_.back();
 }

@@ -16,7 +16,8 @@ bool is_identifier(std::string_view text) {
   if (text.empty()) return false;
   auto start = [](unsigned char c) { return std::isalpha(c) || c == '_' || c >= 0x80; };
   if (!start(static_cast<unsigned char>(text[0]))) return false;
-  return std::all_of(text.begin(), text.end(), [&](unsigned char c) { return start(c) || std::isdigit(c) || c == '!'; });
+  return std::all_of(text.begin(), text.end(),
+                     [&](unsigned char c) { return start(c) || std::isdigit(c) || c == '!'; });
 }
 
 std::string name_text(const std::string& name) { return is_identifier(name) ? name : "var\"" + name + "\""; }
@@ -61,13 +62,27 @@ class Printer {
       return;
     }
     switch (t->kind) {
-      case TypeKind::bottom: out += "Union{}"; break;
-      case TypeKind::var: out += name_text(as_var(t)->name->name); break;
-      case TypeKind::vararg: vararg(as_vararg(t)); break;
-      case TypeKind::value: value(as_value(t)->value); break;
-      case TypeKind::union_: union_members(as_union(t)); break;
-      case TypeKind::union_all: union_all(as_union_all(t)); break;
-      case TypeKind::data: data(as_data(t), 0); break;
+      case TypeKind::bottom:
+        out += "Union{}";
+        break;
+      case TypeKind::var:
+        out += name_text(as_var(t)->name->name);
+        break;
+      case TypeKind::vararg:
+        vararg(as_vararg(t));
+        break;
+      case TypeKind::value:
+        value(as_value(t)->value);
+        break;
+      case TypeKind::union_:
+        union_members(as_union(t));
+        break;
+      case TypeKind::union_all:
+        union_all(as_union_all(t));
+        break;
+      case TypeKind::data:
+        data(as_data(t), 0);
+        break;
     }
   }
 
@@ -206,7 +221,8 @@ class Printer {
   static bool mentions(const Type* t, const TypeVar* v) {
     if (!t || !t->has_free_vars) return false;
     switch (t->kind) {
-      case TypeKind::var: return t == v;
+      case TypeKind::var:
+        return t == v;
       case TypeKind::data:
         return std::any_of(as_data(t)->params.begin(), as_data(t)->params.end(),
                            [&](const Type* p) { return mentions(p, v); });
@@ -217,8 +233,10 @@ class Printer {
         auto* u = as_union_all(t);
         return mentions(u->body, v) || mentions(u->var->upper, v) || mentions(u->var->lower, v);
       }
-      case TypeKind::vararg: return mentions(as_vararg(t)->element, v) || mentions(as_vararg(t)->count, v);
-      default: return false;
+      case TypeKind::vararg:
+        return mentions(as_vararg(t)->element, v) || mentions(as_vararg(t)->count, v);
+      default:
+        return false;
     }
   }
 
@@ -366,7 +384,8 @@ class Printer {
       out += digits;
     } else if (name.starts_with("Int")) {
       std::int64_t n = v.bits;
-      if (d->size < 8) n = static_cast<std::int64_t>(static_cast<std::uint64_t>(n) << (64 - 8 * d->size)) >> (64 - 8 * d->size);
+      if (d->size < 8)
+        n = static_cast<std::int64_t>(static_cast<std::uint64_t>(n) << (64 - 8 * d->size)) >> (64 - 8 * d->size);
       if (d->size == 8) {
         out += std::to_string(n);
       } else {

@@ -52,7 +52,8 @@ std::uint64_t alpha_hash(const Type* t, std::vector<const TypeVar*>& bound) {
     case TypeKind::vararg:
       h = mix_hash(h, alpha_hash(as_vararg(t)->element, bound));
       return as_vararg(t)->count ? mix_hash(h, alpha_hash(as_vararg(t)->count, bound)) : h;
-    default: return t->id;
+    default:
+      return t->id;
   }
 }
 
@@ -99,7 +100,8 @@ bool alpha_equal(const Type* a, const Type* b, std::vector<const TypeVar*>& in_a
       if (!x->count != !y->count || !alpha_equal(x->element, y->element, in_a, in_b)) return false;
       return !x->count || alpha_equal(x->count, y->count, in_a, in_b);
     }
-    default: return a == b;
+    default:
+      return a == b;
   }
 }
 
@@ -182,7 +184,8 @@ bool equal_bytes_as(const DataType* type, const char* a, const char* b) {
 bool occurs(const TypeVar* var, const Type* in) {
   if (!in || !in->has_free_vars) return false;
   switch (in->kind) {
-    case TypeKind::var: return in == var;
+    case TypeKind::var:
+      return in == var;
     case TypeKind::data:
       for (const Type* p : as_data(in)->params)
         if (occurs(var, p)) return true;
@@ -195,8 +198,10 @@ bool occurs(const TypeVar* var, const Type* in) {
       auto* u = as_union_all(in);
       return occurs(var, u->var->lower) || occurs(var, u->var->upper) || (u->var != var && occurs(var, u->body));
     }
-    case TypeKind::vararg: return occurs(var, as_vararg(in)->element) || occurs(var, as_vararg(in)->count);
-    default: return false;
+    case TypeKind::vararg:
+      return occurs(var, as_vararg(in)->element) || occurs(var, as_vararg(in)->count);
+    default:
+      return false;
   }
 }
 
@@ -206,7 +211,8 @@ namespace {
 bool has_free_besides(const Type* t, std::vector<const TypeVar*>& bound) {
   if (!t || !t->has_free_vars) return false;
   switch (t->kind) {
-    case TypeKind::var: return position(bound, as_var(t)) < 0;
+    case TypeKind::var:
+      return position(bound, as_var(t)) < 0;
     case TypeKind::data:
       for (const Type* p : as_data(t)->params)
         if (has_free_besides(p, bound)) return true;
@@ -225,7 +231,8 @@ bool has_free_besides(const Type* t, std::vector<const TypeVar*>& bound) {
     }
     case TypeKind::vararg:
       return has_free_besides(as_vararg(t)->element, bound) || has_free_besides(as_vararg(t)->count, bound);
-    default: return false;
+    default:
+      return false;
   }
 }
 

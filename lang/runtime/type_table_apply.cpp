@@ -49,7 +49,8 @@ const Type* TypeTable::Impl::substitute(const Type* t, std::span<const TypeVar* 
       auto* v = as_vararg(t);
       return table.vararg(substitute(v->element, from, to), substitute(v->count, from, to));
     }
-    default: return t;
+    default:
+      return t;
   }
 }
 
@@ -99,7 +100,8 @@ const Type* TypeTable::apply_wrapper(const Type* wrapper, std::span<const Type* 
   };
   if (wrapper == b.tuple_any) {
     for (std::size_t i = 0; i < params.size(); ++i) {
-      if (params[i]->kind == TypeKind::value) return fail("in Tuple, in parameter, expected Type, got " + got(params[i]));
+      if (params[i]->kind == TypeKind::value)
+        return fail("in Tuple, in parameter, expected Type, got " + got(params[i]));
       if (as_vararg(params[i]) && i + 1 != params.size()) return fail("Vararg must be the last parameter of Tuple");
     }
     return tuple(params);
@@ -132,13 +134,15 @@ const Type* TypeTable::apply_wrapper(const Type* wrapper, std::span<const Type* 
     if (auto* v = as_value(p); v && !is_parameter_value(b, v->value.type))
       return fail("in " + in_type(wrapper) + ", in " + u->var->name->name + ", expected Type, got " + got(p));
     if (!p->has_free_vars && !u->var->upper->has_free_vars && !u->var->lower->has_free_vars) {
-      bool fits = p->kind == TypeKind::value ? u->var->upper == b.any && u->var->lower == b.bottom
-                                             : is_subtype(*this, p, u->var->upper) && is_subtype(*this, u->var->lower, p);
+      bool fits = p->kind == TypeKind::value
+                      ? u->var->upper == b.any && u->var->lower == b.bottom
+                      : is_subtype(*this, p, u->var->upper) && is_subtype(*this, u->var->lower, p);
       if (!fits) {
         std::string bound = u->var->name->name;
         if (u->var->lower != b.bottom) bound = to_string(u->var->lower) + "<:" + bound;
         if (u->var->upper != b.any) bound += "<:" + to_string(u->var->upper);
-        return fail("in " + in_type(wrapper) + ", in " + u->var->name->name + ", expected " + bound + ", got " + got(p));
+        return fail("in " + in_type(wrapper) + ", in " + u->var->name->name + ", expected " + bound + ", got " +
+                    got(p));
       }
     }
     t = instantiate(u, p);

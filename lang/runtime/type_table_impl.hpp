@@ -105,12 +105,12 @@ struct TypeTable::Impl {
   Value make_immortal(Value v);
 
   DataType* find_or_make(TypeName* name, std::span<const Type* const> params);
-  void complete(DataType* type);            // supertype and layout, when its name is defined
-  bool lay_out(DataType* type);             // false: something it needs is not defined yet
+  void complete(DataType* type);  // supertype and layout, when its name is defined
+  bool lay_out(DataType* type);   // false: something it needs is not defined yet
   void name_defined(TypeName* name);
   void retry_pending();
   const Type* substitute(const Type* t, std::span<const TypeVar* const> from, std::span<const Type* const> to);
-  void fill_builtin();                      // builtin_types.cpp
+  void fill_builtin();  // builtin_types.cpp
   void fill_exceptions();
 };
 

@@ -33,21 +33,28 @@ bool fields_of_named_tuple(const DataType* type, std::vector<const Symbol*>& nam
 
 std::uint32_t stored_size(const Type* t) {
   switch (storage_of(t)) {
-    case Storage::singleton: return 0;
+    case Storage::singleton:
+      return 0;
     case Storage::bits:
-    case Storage::aggregate: return as_data(t)->size;
-    case Storage::reference: return 8;
-    case Storage::dynamic: return 16;
+    case Storage::aggregate:
+      return as_data(t)->size;
+    case Storage::reference:
+      return 8;
+    case Storage::dynamic:
+      return 16;
   }
   return 16;
 }
 
 std::uint32_t stored_align(const Type* t) {
   switch (storage_of(t)) {
-    case Storage::singleton: return 1;
+    case Storage::singleton:
+      return 1;
     case Storage::bits:
-    case Storage::aggregate: return as_data(t)->align;
-    default: return 8;
+    case Storage::aggregate:
+      return as_data(t)->align;
+    default:
+      return 8;
   }
 }
 
@@ -132,8 +139,8 @@ bool TypeTable::Impl::lay_out(DataType* d) {
     }
   } else {
     for (std::size_t i = 0; i < n->field_types.size(); ++i) {
-      const Type* type = n->vars.empty() || d == n->primary ? n->field_types[i]
-                                                            : substitute(n->field_types[i], n->vars, d->params);
+      const Type* type =
+          n->vars.empty() || d == n->primary ? n->field_types[i] : substitute(n->field_types[i], n->vars, d->params);
       fields.push_back(Field{n->field_names[i], type});
       fields.back().is_const = n->field_const.size() > i && n->field_const[i];
     }
@@ -145,7 +152,8 @@ bool TypeTable::Impl::lay_out(DataType* d) {
     auto* type = as_data(field.type);
     if (concrete && type && !type->has_free_vars && !type->has_layout && !type->is_abstract &&
         type->name != builtin.type_name) {
-      if (!type->name->defined && std::find(laying_out.begin(), laying_out.end(), type) == laying_out.end()) return false;
+      if (!type->name->defined && std::find(laying_out.begin(), laying_out.end(), type) == laying_out.end())
+        return false;
       if (!lay_out(const_cast<DataType*>(type))) return false;
     }
     bool in_progress = type && !type->has_layout && !type->is_abstract && !type->has_free_vars &&
@@ -160,7 +168,8 @@ bool TypeTable::Impl::lay_out(DataType* d) {
     align = std::max(align, field_align);
   }
   d->fields = std::move(fields);
-  d->initialized_fields = d->is_tuple || d->is_named_tuple ? static_cast<std::uint32_t>(d->fields.size()) : n->min_initialized;
+  d->initialized_fields =
+      d->is_tuple || d->is_named_tuple ? static_cast<std::uint32_t>(d->fields.size()) : n->min_initialized;
   if (!concrete) {
     d->storage = Storage::dynamic;
     return true;
@@ -175,7 +184,8 @@ bool TypeTable::Impl::lay_out(DataType* d) {
     d->storage = Storage::singleton;
     d->instance = Value(d, std::int64_t{0});
   } else {
-    // Also of immutables that `new` may leave incomplete: missing plain bits are arbitrary, missing references undefined.
+    // Also of immutables that `new` may leave incomplete: missing plain bits are arbitrary, missing references
+    // undefined.
     d->storage = all_bits ? Storage::aggregate : Storage::reference;
   }
   d->is_isbits = d->storage == Storage::singleton || d->storage == Storage::aggregate;
