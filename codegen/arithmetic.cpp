@@ -45,10 +45,12 @@ bool Emitter::emit_arithmetic(const ir::Inst& inst, Val& result) {
     if (!type) type = v.type;
     operands.push_back(v.leaves[0]);
   }
+  if (operands.empty()) return false;
+  llvm::Type* operand_type = operands[0]->getType();
   bool is_shift = inst.op == Op::shl_int || inst.op == Op::lshr_int || inst.op == Op::ashr_int;
   for (V v : operands) {
     if (v->getType()->isFloatingPointTy() != floats) return false;
-    if (v->getType() != operands[0]->getType() && !is_shift) return false;
+    if (v->getType() != operand_type && !is_shift) return false;
   }
   V out = nullptr;
   if (floats) {

@@ -14,7 +14,7 @@ namespace slope::codegen {
 // Results and arguments: p pointer, l 64-bit integer, w 32-bit integer, b bool, d double, f float, v nothing.
 // H(name, result, arguments)
 #define SLOPE_CODEGEN_HELPERS(H)                                                                   \
-  H(execute, b, "pwplpp")        /* ctx, op, operands, count, aux, result */                       \
+  H(execute, b, "pwpllp")        /* ctx, op, operands, count, aux, result */                       \
   H(trace, v, "pp")              /* ctx, TraceSite */                                              \
   H(throw_value, v, "ppl")       /* ctx, type, payload */                                          \
   H(stack_overflow, v, "p")      /* ctx */                                                         \
