@@ -50,7 +50,7 @@ bool may_fit(const BuiltinTypes& b, const Type* argument, const Type* parameter)
   if (x == y) return true;
   bool abstract_argument = x->is_abstract;
   for (const DataType* t = x;; t = t->super) {
-    if (t->name == y->name) return !(t != y && t->is_plain && y->is_plain);
+    if (t->name == y->name) return t->is_tuple || !(t != y && t->is_plain && y->is_plain);  // tuples are covariant
     if (t == b.any) break;
   }
   if (!abstract_argument) return false;
