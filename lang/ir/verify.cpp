@@ -1,0 +1,180 @@
+// What every pass may rely on. The first fault found is reported, with the block and the instruction.
+#include <algorithm>
+
+#include "lang/ir/passes.hpp"
+
+namespace slope::ir {
+
+namespace {
+
+class Verifier {
+ public:
+  explicit Verifier(const Function& function) : function_(function) {}
+
+  std::string run() {
+    if (function_.blocks.empty()) return "no blocks";
+    if (function_.blocks[0].handler != no_block) return "the entry block has a handler";
+    for (BlockId b = 0; b < function_.blocks.size() && error_.empty(); ++b) check_shape(b);
+    if (!error_.empty()) return error_;
+    for (BlockId b = 0; b < function_.blocks.size() && error_.empty(); ++b) check_edges(b);
+    if (!error_.empty()) return error_;
+    cfg_ = build_cfg(function_);
+    if (!cfg_.predecessors[0].empty()) return "the entry block is the target of a jump";
+    for (BlockId b : cfg_.order) {
+      check_uses(b);
+      if (!error_.empty()) break;
+    }
+    return error_;
+  }
+
+ private:
+  void fail(BlockId b, std::uint32_t id, const std::string& what) {
+    if (!error_.empty()) return;
+    error_ = "b" + std::to_string(b);
+    if (id < function_.insts.size())
+      error_ += ", %" + std::to_string(id) + " (" + std::string(op_name(function_.insts[id].op)) + ")";
+    error_ += ": " + what;
+  }
+
+  bool place(BlockId b, std::uint32_t id, std::uint32_t position) {
+    if (id >= function_.insts.size()) {
+      fail(b, id, "instruction number out of range");
+      return false;
+    }
+    if (position_.empty()) {
+      position_.assign(function_.insts.size(), unplaced);
+    }
+    if (position_[id] != unplaced) fail(b, id, "stands twice");
+    if (function_.insts[id].block != b) fail(b, id, "its block number is " + std::to_string(function_.insts[id].block));
+    if (!function_.scopes.empty() && function_.insts[id].scope >= function_.scopes.size())
+      fail(b, id, "scope out of range");
+    position_[id] = position;
+    return error_.empty();
+  }
+
+  void check_shape(BlockId b) {
+    const Block& block = function_.blocks[b];
+    for (std::uint32_t id : block.parameters) {
+      if (!place(b, id, 0)) return;
+      if (function_.insts[id].op != Op::parameter) fail(b, id, "is no parameter");
+      if (function_.typed && !function_.insts[id].type) fail(b, id, "has no type");
+    }
+    std::uint32_t position = 1;
+    for (std::uint32_t id : block.insts) {
+      if (!place(b, id, position++)) return;
+      const Inst& inst = function_.insts[id];
+      if (inst.op == Op::parameter || is_terminator(inst.op)) fail(b, id, "may not stand among the instructions");
+      if (inst.op == Op::caught && position != 2) fail(b, id, "is not the first of its block");
+      if (function_.typed && !inst.type) fail(b, id, "has no type");
+      check_operation(b, id);
+    }
+    if (block.terminator == ~0u) return fail(b, ~0u, "has no terminator");
+    if (!place(b, block.terminator, position)) return;
+    if (!is_terminator(function_.insts[block.terminator].op)) fail(b, block.terminator, "is no terminator");
+    check_operation(b, block.terminator);
+    if (block.handler == no_block) return;
+    if (block.handler >= function_.blocks.size()) return fail(b, ~0u, "handler out of range");
+    const Block& handler = function_.blocks[block.handler];
+    if (!handler.parameters.empty()) fail(block.handler, ~0u, "a handler with parameters");
+    if (handler.insts.empty() || handler.insts[0] >= function_.insts.size() ||
+        function_.insts[handler.insts[0]].op != Op::caught)
+      fail(block.handler, ~0u, "a handler that does not begin with caught");
+  }
+
+  void check_operation(BlockId b, std::uint32_t id) {
+    const Inst& inst = function_.insts[id];
+    const OpInfo& info = op_info(inst.op);
+    int count = static_cast<int>(inst.operands.size());
+    if (count < info.min_operands || (info.max_operands >= 0 && count > info.max_operands))
+      fail(b, id, "has " + std::to_string(count) + " operands");
+    for (Operand o : inst.operands) {
+      check_operand(b, id, o);
+      if (o.is_constant() && o.index() < function_.constants.size() && !function_.constants[o.index()].defined())
+        fail(b, id, "uses the undefined value");
+    }
+    switch (aux_kind(inst.op)) {
+      case AuxKind::none:
+        break;
+      case AuxKind::index:
+        break;
+      case AuxKind::slot:
+        if (inst.aux >= function_.slots.size()) fail(b, id, "slot out of range");
+        break;
+      default:
+        if (!inst.aux) fail(b, id, "lacks what it refers to");
+        break;
+    }
+  }
+
+  void check_operand(BlockId b, std::uint32_t id, Operand o) {
+    if (!o.valid()) return fail(b, id, "an operand is missing");
+    std::size_t limit = o.is_constant() ? function_.constants.size() : function_.insts.size();
+    if (o.index() >= limit) fail(b, id, "an operand is out of range");
+  }
+
+  void check_edges(BlockId b) {
+    const Block& block = function_.blocks[b];
+    Op op = function_.insts[block.terminator].op;
+    std::size_t count = block.edges.size();
+    bool right = op == Op::jump         ? count == 1
+                 : op == Op::branch     ? count == 2
+                 : op == Op::switch_int ? count >= 1
+                                        : count == 0;
+    if (!right) fail(b, block.terminator, "has " + std::to_string(count) + " edges");
+    for (const Edge& edge : block.edges) {
+      if (edge.target >= function_.blocks.size()) return fail(b, block.terminator, "an edge leads nowhere");
+      const Block& target = function_.blocks[edge.target];
+      if (edge.arguments.size() != target.parameters.size())
+        return fail(b, block.terminator,
+                    std::to_string(edge.arguments.size()) + " arguments for the " +
+                        std::to_string(target.parameters.size()) + " parameters of b" + std::to_string(edge.target));
+      for (std::size_t i = 0; i < edge.arguments.size(); ++i) {
+        check_operand(b, block.terminator, edge.arguments[i]);
+        if (error_.empty() && function_.typed) check_argument(b, edge, i);
+      }
+    }
+  }
+
+  // Subtyping needs the type table; that different concrete types don't mix is seen without.
+  void check_argument(BlockId b, const Edge& edge, std::size_t i) {
+    const Type* wanted = function_.insts[function_.blocks[edge.target].parameters[i]].type;
+    Operand o = edge.arguments[i];
+    const Type* given = o.is_constant() ? function_.constants[o.index()].type : function_.insts[o.index()].type;
+    if (!given || !is_concrete(given) || !is_concrete(wanted) || given == wanted || given->is_kind || wanted->is_kind)
+      return;
+    fail(b, function_.blocks[b].terminator,
+         "an argument of type " + to_string(given) + " for a parameter of type " + to_string(wanted) + " of b" +
+             std::to_string(edge.target));
+  }
+
+  void check_uses(BlockId b) {
+    const Block& block = function_.blocks[b];
+    for (std::uint32_t id : block.insts)
+      for (Operand o : function_.insts[id].operands) check_dominance(b, id, o);
+    for (Operand o : function_.insts[block.terminator].operands) check_dominance(b, block.terminator, o);
+    for (const Edge& edge : block.edges)
+      for (Operand o : edge.arguments) check_dominance(b, block.terminator, o);
+  }
+
+  void check_dominance(BlockId b, std::uint32_t user, Operand o) {
+    if (!o.is_inst()) return;
+    std::uint32_t id = o.index();
+    BlockId home = function_.insts[id].block;
+    bool defined = home < function_.blocks.size() && position_[id] != unplaced &&
+                   (home == b ? position_[id] < position_[user] : cfg_.dominates(home, b));
+    if (!defined) fail(b, user, "uses %" + std::to_string(id) + ", which is not defined on every way here");
+    if (is_terminator(function_.insts[id].op)) fail(b, user, "uses a terminator");
+  }
+
+  static constexpr std::uint32_t unplaced = ~0u;
+  const Function& function_;
+  Cfg cfg_;
+  std::vector<std::uint32_t> position_;
+  std::string error_;
+};
+
+}  // namespace
+
+std::string verify(const Function& function) { return Verifier(function).run(); }
+
+}  // namespace slope::ir
