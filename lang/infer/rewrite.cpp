@@ -17,6 +17,14 @@
 
 namespace slope::infer {
 
+std::uint16_t proved_flags(ir::Op op, std::uint32_t effects) {
+  std::uint16_t flags = 0;
+  bool is_call = op == ir::Op::invoke || op == ir::Op::native || op == ir::Op::call;
+  if ((is_call || (ir::op_info(op).effects & effect_throws)) && !(effects & effect_throws)) flags |= ir::inst_nothrow;
+  if (is_call && !(effects & visible_effects)) flags |= ir::inst_effect_free;
+  return flags;
+}
+
 namespace {
 
 using ir::Op;
@@ -139,9 +147,7 @@ class Rewriter {
   void proved(std::uint32_t id) {
     ir::Inst& inst = fn_.insts[id];
     std::uint32_t effects = frame_.effects[id];
-    if (!(effects & effect_throws)) inst.flags |= ir::inst_nothrow;
-    bool is_call = inst.op == Op::invoke || inst.op == Op::native || inst.op == Op::call;
-    if (is_call && !(effects & (effect_throws | effect_writes | effect_diverges))) inst.flags |= ir::inst_effect_free;
+    inst.flags |= proved_flags(inst.op, effects);
   }
 
   // More is known of the result than its representation says: `id` becomes a refine of what computes it.
@@ -183,6 +189,15 @@ class Rewriter {
     inst.block = b;
     inst.span = fn_.insts[after].span;
     inst.scope = fn_.insts[after].scope;
+    // throw(x) through the builtin is the terminator.
+    const ir::Inst& last = fn_.insts[after];
+    if (last.op == Op::call && last.operands.size() == 2 && last.operands[0].is_constant() && !emitted_.empty() &&
+        emitted_.back() == after &&
+        ir::as_builtin_op(builtin_, fn_.constants[last.operands[0].index()]) == Op::throw_) {
+      inst.op = Op::throw_;
+      inst.operands = {last.operands[1]};
+      emitted_.pop_back();
+    }
     block.terminator = static_cast<std::uint32_t>(fn_.insts.size());
     fn_.insts.push_back(std::move(inst));
   }
@@ -230,8 +245,7 @@ class Rewriter {
   void inst(std::uint32_t id) {
     Known value = frame_.values[id];
     std::uint32_t effects = frame_.effects[id];
-    if (value->is_constant() && !(effects & (effect_throws | effect_writes | effect_diverges)))
-      return;  // its users use the constant
+    if (value->is_constant() && !(effects & visible_effects)) return;  // its users use the constant
     std::vector<Operand> originals = fn_.insts[id].operands;
     std::vector<Operand> operands(originals.size());
     std::vector<Known> known(originals.size());
@@ -362,11 +376,18 @@ class Rewriter {
     const Match& match = combination.matches[0];
     if (const NativeInfo* native = match.method->native) {
       linked.native = native;
+      linked.effects = native->effects;
       std::span<const Type* const> types(combination.types);
       linked.type = native->result_type ? native->result_type(impl_.runtime.types, types.subspan(1)) : builtin_.any;
     } else {
       linked.target = match.target;
       linked.type = target_type(*match.target, builtin_.any);
+      auto it = impl_.outcomes.find(match.target);
+      if (it != impl_.outcomes.end() && it->second) {
+        linked.effects = it->second->effects;
+        Known result = it->second->result;
+        if (result->is_constant() && !(linked.effects & visible_effects)) linked.constant = result->value;
+      }
     }
     return linked;
   }
@@ -420,6 +441,7 @@ class Rewriter {
       return true;
     }
     if (frame_.values[id]->is_bottom()) return false;
+    if (test(id, call, operands)) return true;
     PendingSplit pending;
     pending.inst = id;
     pending.split.arguments = call.split;
@@ -431,6 +453,20 @@ class Rewriter {
     pending.split.type = type;
     become(id, Op::call, operands, type);
     splits_.push_back(std::move(pending));
+    return true;
+  }
+
+  // isnothing(x::Union{Nothing,A}) is isa(x, Nothing): a Bool that the member of one union decides.
+  bool test(std::uint32_t id, const Call& call, const std::vector<Operand>& operands) {
+    if (call.split.size() != 1) return false;
+    std::vector<const Type*> holds;
+    for (const Combination& combination : call.combinations) {
+      LinkedCall linked = link(combination);
+      if (!linked.constant.defined() || linked.constant.type != builtin_.boolean) return false;
+      if (linked.constant.bits & 1) holds.push_back(combination.types[call.split[0]]);
+    }
+    Operand type = type_constant(impl_.runtime.types.union_of(holds));
+    become(id, Op::isa, {operands[call.split[0]], type}, builtin_.boolean);
     return true;
   }
 

@@ -15,6 +15,8 @@ struct LinkedCall {
   Specialization* target = nullptr;
   const NativeInfo* native = nullptr;
   const Type* type = nullptr;  // of its result
+  std::uint32_t effects = effect_all;
+  Value constant;  // defined: that is the result, and nothing else happens
 };
 
 struct UnionSplit {
@@ -22,6 +24,11 @@ struct UnionSplit {
   std::vector<LinkedCall> choices;     // every combination of the unions' members
   const Type* type = nullptr;          // of the call's value
 };
+
+// An instruction without these has no effect but its value.
+inline constexpr std::uint32_t visible_effects = effect_throws | effect_writes | effect_diverges;
+// InstFlags that follow from what executing the inst may do.
+std::uint16_t proved_flags(ir::Op op, std::uint32_t effects);
 
 // Replaces the `call` inst by tests and one linked call for each choice; `replacement` gets what stands for its result.
 void split_union_call(ir::Function& function, Runtime& runtime, std::uint32_t call, const UnionSplit& split,

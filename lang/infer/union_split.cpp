@@ -109,6 +109,11 @@ class Splitter {
     for (std::size_t i : split_.arguments)
       if (operands[i].is_inst()) operands[i] = Operand::inst(add(b, Op::refine, {operands[i]}, choice.types[i]));
     const Type* bottom = runtime_.types.builtin().bottom;
+    if (choice.constant.defined()) {
+      add(b, Op::jump, {}, nullptr);
+      fn_.blocks[b].edges = {ir::Edge{rest, {fn_.constant(choice.constant)}}};
+      return;
+    }
     std::uint32_t made;
     if (choice.native) {
       operands.erase(operands.begin());
@@ -118,6 +123,7 @@ class Splitter {
     } else {
       made = add(b, Op::call, std::move(operands), bottom);
     }
+    fn_.insts[made].flags |= proved_flags(fn_.insts[made].op, choice.effects);
     if (!choice.type || choice.type == bottom) {
       add(b, Op::unreachable, {}, nullptr);
       return;
