@@ -1,0 +1,113 @@
+// The public class Engine: each member checks what it is given and hands on.
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "embed/engine_state.hpp"
+
+namespace slope::api {
+
+using detail::Datum;
+using detail::EngineState;
+using detail::Entry;
+using detail::Kind;
+using detail::RawValue;
+
+std::string_view version() { return SLOPE_VERSION; }
+
+Engine::Engine(Options options) : state_(std::make_unique<EngineState>(std::move(options))) {}
+Engine::~Engine() = default;
+Engine::Engine(Engine&&) noexcept = default;
+Engine& Engine::operator=(Engine&&) noexcept = default;
+
+Result<Value> Engine::run(std::string_view text, std::string_view name) {
+  return state_->run(state_->runtime.sources.add(std::string(name), std::string(text)));
+}
+
+Result<Value> Engine::run_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  if (in) text << in.rdbuf();
+  if (!in || in.bad()) return detail::engine_error("cannot read " + path + ": " + std::strerror(errno));
+  return state_->run(state_->runtime.sources.add(path, std::move(text).str()));
+}
+
+Result<void> Engine::set_datum(std::string_view name, const Datum& datum) {
+  EngineState& engine = *state_;
+  if (engine.broken) return *engine.broken;
+  Entry entry(engine);
+  RawValue v;
+  if (!engine.to_raw(datum, v)) return engine.failure();
+  Binding* own = engine.runtime.binding(engine.runtime.main, engine.runtime.symbol(name));
+  if (own->is_constant || own->module != engine.runtime.main)
+    return detail::engine_error("`" + std::string(name) + "` is a constant and cannot be assigned");
+  if (own->declared && !is_subtype(engine.runtime.types, engine.runtime.types.dispatch_type(v), own->declared))
+    return detail::engine_error(
+        "`" + std::string(name) + "` is declared " + to_string(own->declared) + "; found " + engine.describe(v),
+        ErrorKind::conversion);
+  own->value = v;
+  return {};
+}
+
+Result<Value> Engine::global(std::string_view name) {
+  if (state_->broken) return *state_->broken;
+  RawValue v = state_->global(name);
+  if (!v.defined()) return detail::engine_error("`" + std::string(name) + "` is not defined in Main");
+  return detail::Access::make(*state_, v);
+}
+
+Result<std::shared_ptr<detail::FunctionState>> Engine::find_function(std::string_view name,
+                                                                     std::span<const Kind> parameters, Kind result) {
+  if (state_->broken) return *state_->broken;
+  Error error;
+  auto made = detail::make_function(*state_, std::string(name), parameters, result, error);
+  if (!made) return error;
+  return made;
+}
+
+Result<Value> Engine::call_data(std::string_view name, std::span<const Datum> arguments) {
+  EngineState& engine = *state_;
+  if (engine.broken) return *engine.broken;
+  Entry entry(engine);
+  RawValue callee = engine.global(name);
+  if (!callee.defined()) return detail::engine_error("`" + std::string(name) + "` is not defined in Main");
+  Rooted raw(engine.runtime.heap);
+  for (const Datum& datum : arguments) {
+    RawValue v;
+    if (!engine.to_raw(datum, v)) return engine.failure();
+    raw.values.push_back(v);
+  }
+  return engine.call(callee, raw.values.data(), raw.values.size());
+}
+
+void Engine::interrupt() { state_->ctx.interrupt.store(1, std::memory_order_relaxed); }
+
+bool Engine::incomplete(std::string_view text) {
+  SourceMap sources;
+  return Pipeline::incomplete(sources, sources.add("<prompt>", std::string(text)));
+}
+
+Tier Engine::tier() const { return static_cast<Tier>(state_->pipeline->mode); }
+void Engine::set_tier(Tier tier) { state_->pipeline->mode = static_cast<TierMode>(tier); }
+
+Statistics Engine::statistics() const {
+  const HeapStatistics& heap = state_->runtime.heap.statistics();
+  const Pipeline::Statistics& made = state_->pipeline->statistics();
+  Statistics s;
+  s.heap_bytes = heap.live_bytes;
+  s.allocated_bytes = heap.allocated_bytes;
+  s.collections = heap.collections;
+  s.inferred_functions = made.inferred;
+  s.compiled_functions = made.compiled;
+  s.derivatives = made.derivatives;
+  s.compile_seconds = static_cast<double>(made.compile_nanoseconds) * 1e-9;
+  return s;
+}
+
+void Engine::collect_garbage() {
+  Entry entry(*state_);
+  state_->runtime.heap.collect();
+}
+
+}  // namespace slope::api

@@ -1,0 +1,250 @@
+// Putting an engine together, in this order: the runtime; the operations and natives that Slope code calls by name; the
+// interpreter; the pipeline, which asks for the code generator when something is hot; the standard library.
+//
+// Debug switches (environment variables):
+//   SLOPE_DUMP=ir,typed,grad,llvm   print these forms of what is lowered, inferred, differentiated, compiled
+//   SLOPE_VERIFY=1                  check the IR after every pass, and LLVM's
+//   SLOPE_GC_STRESS=1               collect at every allocation
+//   SLOPE_STDLIB_DIR=folder         load the standard library's text from there instead of from the binary
+#include "embed/engine_state.hpp"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <sstream>
+
+#include "lang/ir/execute.hpp"
+#include "lang/ir/ir.hpp"
+#include "lang/lower/lower.hpp"
+#include "lang/support/diagnostic.hpp"
+#include "stdlib/native/natives.hpp"
+#include "stdlib/text.hpp"
+
+namespace slope::api::detail {
+
+namespace {
+
+bool is_set(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value && *value && std::strcmp(value, "0") != 0;
+}
+
+std::string without_last_newlines(std::string text) {
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text;
+}
+
+using Files = std::vector<std::pair<std::string, std::string>>;
+
+Files all_texts() {
+  Files files;
+  const char* folder = std::getenv("SLOPE_STDLIB_DIR");
+  if (!folder || !*folder) {
+    for (const stdlib::TextFile& file : stdlib::texts())
+      files.emplace_back(std::string(file.name()), std::string(file.text()));
+    return files;
+  }
+  namespace fs = std::filesystem;
+  std::error_code failed;
+  for (auto at = fs::recursive_directory_iterator(folder, failed); !failed && at != fs::recursive_directory_iterator();
+       at.increment(failed)) {
+    if (at->path().extension() != ".slope") continue;
+    std::ifstream in(at->path(), std::ios::binary);
+    std::ostringstream text;
+    text << in.rdbuf();
+    files.emplace_back(fs::relative(at->path(), folder).generic_string(), text.str());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+// The files in the order in which base.slope includes them; it holds nothing but includes and comments.
+Files in_load_order(Files files) {
+  auto find = [&](std::string_view name) {
+    return std::find_if(files.begin(), files.end(), [&](const auto& file) { return file.first == name; });
+  };
+  auto base = find("base.slope");
+  if (base == files.end()) return files;
+  Files ordered;
+  std::string_view rest = base->second;
+  while (!rest.empty()) {
+    std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    constexpr std::string_view call = "include(\"";
+    if (!line.starts_with(call)) continue;
+    std::string_view name = line.substr(call.size(), line.find('"', call.size()) - call.size());
+    if (auto file = find(name); file != files.end())
+      ordered.emplace_back("Base/" + file->first, std::move(file->second));
+  }
+  return ordered;
+}
+
+}  // namespace
+
+Error engine_error(std::string message, ErrorKind kind) {
+  Error error;
+  error.kind = kind;
+  error.message = std::move(message);
+  error.summary = error.message.substr(0, error.message.find('\n'));
+  return error;
+}
+
+EngineState::EngineState(Options given)
+    : ctx(runtime.context), types(runtime.types.builtin()), options(std::move(given)) {
+  runtime.engine = this;
+  handles = std::make_shared<HandleTable>(*this);
+  handles->add(RawValue());  // slot 0: see host_exception
+  set_up_output();
+  runtime.script_args = options.arguments;
+  runtime.execute_op = [](Context& context, unsigned op, const RawValue* operands, std::size_t count,
+                          std::uintptr_t aux, RawValue& result) {
+    return ir::execute(context, static_cast<ir::Op>(op), operands, count, aux, result);
+  };
+  runtime.trace_function = [](const ir::Function& function, Tracer& tracer) {
+    for (RawValue v : function.constants) tracer.value(v);
+  };
+  ir::define_op_builtins(runtime);
+  lower::define_lowering_natives(runtime);
+  stdlib::define_natives(runtime);
+  define_engine_natives(*this);
+
+  interpreter = interpreter::make_interpreter(runtime);
+  runtime.interpreter = interpreter.get();
+  pipeline = std::make_unique<Pipeline>(runtime, [this]() -> CodeGenerator* {
+#if SLOPE_JIT
+    generator = load_code_generator(runtime, SLOPE_CODEGEN_PATH, SLOPE_CODEGEN_INSTALL_PATH, no_generator);
+#else
+    no_generator = "this build has no code generator";
+#endif
+    return generator.get();
+  });
+
+  // The library's own top-level statements run once: nothing there is worth compiling.
+  pipeline->mode = TierMode::interpret;
+  enter();
+  load_library();
+  pipeline->mode = static_cast<TierMode>(options.tier);
+  if (options.heap_limit != 0) runtime.heap.set_limit(options.heap_limit);
+  if (is_set("SLOPE_GC_STRESS")) runtime.heap.set_stress(true);
+}
+
+EngineState::~EngineState() { handles->close(); }
+
+void EngineState::set_up_output() {
+  auto to_stream = [](std::FILE* stream) {
+    return [stream](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stream); };
+  };
+  runtime.sink.out = options.output ? options.output : to_stream(stdout);
+  runtime.sink.err = options.error_output ? options.error_output : to_stream(stderr);
+}
+
+void EngineState::load_library() {
+  std::vector<Diagnostic> diagnostics;
+  Files files = in_load_order(all_texts());
+  ctx.world = runtime.world();
+  if (!pipeline->load_standard_library(ctx, files, diagnostics)) {
+    Error why = ctx.failed() ? failure() : syntax_error(diagnostics);
+    broken = std::make_unique<Error>(engine_error("the standard library does not load:\n" + why.message));
+  }
+  ctx.world = runtime.world();
+}
+
+// The stack of the calling thread. Asking the system costs a file read on the main thread, so it is asked only when the
+// current frame is not on the stack known from the last time.
+void EngineState::enter() {
+  const void* here = __builtin_frame_address(0);
+  if (stack_low_ < here && here < stack_high_) return;
+  runtime.enter_thread(ctx);
+  pthread_attr_t attributes;
+  void* low = nullptr;
+  std::size_t size = 0;
+  if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+    pthread_attr_getstack(&attributes, &low, &size);
+    pthread_attr_destroy(&attributes);
+  }
+  stack_low_ = low;
+  stack_high_ = static_cast<char*>(low) + size;
+}
+
+double* EngineState::dead(std::size_t length) {
+  if (length > dead_length) {
+    dead_length = std::max<std::size_t>(2 * length, 64);
+    dead_memory.push_back(std::make_unique<double[]>(dead_length));
+    std::fill_n(dead_memory.back().get(), dead_length, std::numeric_limits<double>::quiet_NaN());
+  }
+  return dead_memory.empty() ? nullptr : dead_memory.back().get();
+}
+
+bool Loan::lend(const double* data, std::size_t length, RawValue& v) {
+  const DataType* vector = engine_.runtime.types.array_of(engine_.types.float64, 1);
+  const std::int64_t dims[] = {static_cast<std::int64_t>(length)};
+  array_ = engine_.runtime.heap.borrow_array(vector, const_cast<double*>(data), dims);
+  if (!array_) return engine_.ctx.out_of_memory();
+  v = RawValue(vector, static_cast<const void*>(array_));
+  return true;
+}
+
+Error EngineState::syntax_error(const std::vector<Diagnostic>& diagnostics) {
+  Error error = engine_error(without_last_newlines(render(diagnostics, runtime.sources)), ErrorKind::syntax);
+  return error;
+}
+
+Error EngineState::failure() {
+  RawValue exception = ctx.take_error();
+  std::vector<TraceEntry> trace = std::move(ctx.last_trace);
+  ctx.last_trace.clear();
+  Rooted kept(runtime.heap);
+  kept.values.push_back(exception);
+  ctx.interrupt.store(0);
+  if (exit_code >= 0) {
+    Error error = engine_error("exit(" + std::to_string(exit_code) + ")", ErrorKind::exit);
+    error.exit_code = std::exchange(exit_code, -1);
+    return error;
+  }
+  Error error;
+  error.kind = exception.type == types.interrupt_exception ? ErrorKind::interrupted : ErrorKind::runtime;
+  error.message = without_last_newlines(runtime.describe_error(ctx, exception, trace));
+  constexpr std::string_view prefix = "ERROR: ";
+  std::string_view text = error.message;
+  if (text.starts_with(prefix)) text.remove_prefix(prefix.size());
+  error.summary = text.substr(0, text.find('\n'));
+  error.type = exception.defined() ? to_string(exception.type) : "";
+  if (host_exception && handles->at(0).identical(exception)) error.cause = std::exchange(host_exception, nullptr);
+  return error;
+}
+
+Result<api::Value> EngineState::run(FileId file) {
+  if (broken) return *broken;
+  Entry entry(*this);
+  RawValue result = runtime.nothing();
+  std::vector<Diagnostic> diagnostics;
+  if (!pipeline->run(ctx, runtime.main, file, result, diagnostics)) {
+    if (ctx.failed()) return failure();
+    return syntax_error(diagnostics);
+  }
+  if (exit_code >= 0) return failure();  // exit() inside a try block that caught it
+  return Access::make(*this, result);
+}
+
+Result<api::Value> EngineState::call(RawValue callee, const RawValue* arguments, std::size_t count) {
+  RawValue result;
+  if (!runtime.call(ctx, callee, arguments, count, result)) return failure();
+  return Access::make(*this, result);
+}
+
+bool EngineState::call_library(const char* name, const RawValue* arguments, std::size_t count, RawValue& result) {
+  Binding* found = runtime.resolve(runtime.base, runtime.symbol(name));
+  return found && found->value.defined() && runtime.call(ctx, found->value, arguments, count, result);
+}
+
+RawValue EngineState::global(std::string_view name) {
+  Binding* found = runtime.resolve(runtime.main, runtime.symbol(name));
+  return found ? found->value : RawValue();
+}
+
+}  // namespace slope::api::detail

@@ -1,0 +1,144 @@
+// The composition root: one engine's runtime, interpreter, pipeline and code generator, put together, and what the
+// public interface keeps beside them. Everything an engine owns hangs here; there is no process-wide state.
+//
+// Two worlds of names meet in this folder: `api::Value` is the public handle, `RawValue` the runtime's own value. The
+// public headers are included with SLOPE_IMPLEMENTATION, so that unqualified `Value` never means the handle by
+// accident.
+//
+// Rules for what enters the engine from outside:
+//  1. `Entry` comes first: it tells the runtime which thread's stack it is on, and restores the world at the end.
+//  2. Raw values that must outlive a call into the runtime are on the native stack or in `Rooted`.
+//  3. An array lent by the host goes through `Loan`, which takes its memory away again when the call ends.
+#pragma once
+
+#ifndef SLOPE_IMPLEMENTATION
+#define SLOPE_IMPLEMENTATION
+#endif
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "codegen/loader.hpp"
+#include "interpreter/interpreter.hpp"
+#include "lang/pipeline.hpp"
+#include "slope/engine.hpp"
+
+namespace slope::api::detail {
+
+using RawValue = slope::Value;
+
+// The values that handles hold, by slot; shared with the handles, so that a handle knows when its engine is gone.
+class HandleTable {
+ public:
+  explicit HandleTable(EngineState& engine);
+  std::size_t add(RawValue v);
+  void retain(std::size_t slot) { ++counts_[slot]; }
+  void release(std::size_t slot);
+  RawValue at(std::size_t slot) const { return roots_->values[slot]; }
+  void set(std::size_t slot, RawValue v) { roots_->values[slot] = v; }
+  EngineState* engine() const { return engine_; }
+  void close();  // the engine ends
+
+ private:
+  EngineState* engine_;
+  std::unique_ptr<Rooted> roots_;
+  std::vector<std::uint32_t> counts_;
+  std::vector<std::size_t> free_;
+};
+
+// Makes and opens handles.
+struct Access {
+  static api::Value make(EngineState& engine, RawValue v);
+  static HandleTable* table(const api::Value& handle) { return handle.table_.get(); }
+  static RawValue raw(const api::Value& handle);  // undefined for `nothing` without an engine and for dead handles
+};
+
+// How natives find their engine.
+struct HostRuntime : Runtime {
+  EngineState* engine = nullptr;
+};
+inline EngineState& engine_of(Context& ctx) { return *static_cast<HostRuntime*>(ctx.runtime)->engine; }
+
+class EngineState {
+ public:
+  explicit EngineState(Options given);
+  ~EngineState();
+
+  Result<api::Value> run(FileId file);
+  Result<api::Value> call(RawValue callee, const RawValue* arguments, std::size_t count);
+  // The pending error, taken away, for people.
+  Error failure();
+  Error syntax_error(const std::vector<Diagnostic>& diagnostics);
+  // Calls a function of Base or Core by name; false: none, or an error is pending.
+  bool call_library(const char* name, const RawValue* arguments, std::size_t count, RawValue& result);
+  RawValue global(std::string_view name);  // what Main means by it; undefined when nothing
+
+  // Conversions. `to_raw`: false, an error is pending (out of memory). `from_raw`: false with `error`.
+  bool to_raw(const Datum& datum, RawValue& v);
+  bool from_raw(RawValue v, Kind kind, Datum& datum, api::Value& holder, Error& error);
+  const Type* type_for(Kind kind) const;  // what an argument of that kind becomes; null for `any`
+  std::string describe(RawValue v);       // "a String", for messages
+
+  HostRuntime runtime;
+  Context& ctx;
+  const BuiltinTypes& types;
+  Options options;
+  std::unique_ptr<CodeGenerator> generator;
+  std::unique_ptr<Interpreter> interpreter;
+  std::unique_ptr<Pipeline> pipeline;
+  std::shared_ptr<HandleTable> handles;
+  std::vector<std::unique_ptr<HostFunction>> host_functions;
+  std::vector<std::unique_ptr<double[]>> dead_memory;  // what arrays show that a script kept after their loan
+  std::size_t dead_length = 0;
+  std::exception_ptr host_exception;  // and the Slope exception it became, in the handle slot 0
+  std::string no_generator;           // why there is no machine code
+  int exit_code = -1;                 // of exit(code), while it unwinds
+  std::unique_ptr<Error> broken;      // the standard library did not load: every use says so
+
+  void enter();
+  double* dead(std::size_t length);
+
+ private:
+  void set_up_output();
+  void load_library();
+  const void* stack_low_ = nullptr;
+  const void* stack_high_ = nullptr;
+};
+
+// One use of the engine from outside.
+class Entry {
+ public:
+  explicit Entry(EngineState& engine) : ctx_(engine.ctx), world_(ctx_.world) {
+    engine.enter();
+    ctx_.world = engine.runtime.world();
+  }
+  ~Entry() { ctx_.world = world_; }
+  Entry(const Entry&) = delete;
+
+ private:
+  Context& ctx_;
+  World world_;
+};
+
+// An array over the host's memory for one call. A script that keeps it finds NaN in it afterwards, never freed memory.
+class Loan {
+ public:
+  explicit Loan(EngineState& engine) : engine_(engine) {}
+  ~Loan() {
+    if (array_) array_->data = reinterpret_cast<char*>(engine_.dead(static_cast<std::size_t>(array_->length)));
+  }
+  Loan(const Loan&) = delete;
+  bool lend(const double* data, std::size_t length, RawValue& v);  // false: out of memory, raised
+
+ private:
+  EngineState& engine_;
+  ArrayObject* array_ = nullptr;
+};
+
+void define_engine_natives(EngineState& engine);  // host.cpp: calls of host functions, exit
+std::shared_ptr<FunctionState> make_function(EngineState& engine, std::string name, std::span<const Kind> parameters,
+                                             Kind result, Error& error);
+Error engine_error(std::string message, ErrorKind kind = ErrorKind::engine);
+
+}  // namespace slope::api::detail

@@ -1,0 +1,328 @@
+// Values across the border: handles, and C++ values to Slope values and back.
+#include <cstring>
+
+#include "embed/engine_state.hpp"
+
+namespace slope::api::detail {
+
+// --- handles -------------------------------------------------------------------------------------------------------
+
+HandleTable::HandleTable(EngineState& engine)
+    : engine_(&engine), roots_(std::make_unique<Rooted>(engine.runtime.heap)) {}
+
+std::size_t HandleTable::add(RawValue v) {
+  if (free_.empty()) {
+    roots_->values.push_back(v);
+    counts_.push_back(1);
+    return counts_.size() - 1;
+  }
+  std::size_t slot = free_.back();
+  free_.pop_back();
+  roots_->values[slot] = v;
+  counts_[slot] = 1;
+  return slot;
+}
+
+void HandleTable::release(std::size_t slot) {
+  if (!engine_ || --counts_[slot] != 0) return;
+  roots_->values[slot] = RawValue();
+  free_.push_back(slot);
+}
+
+void HandleTable::close() {
+  engine_ = nullptr;
+  roots_.reset();
+}
+
+api::Value Access::make(EngineState& engine, RawValue v) {
+  api::Value handle;
+  if (!v.defined() || v.type == engine.types.nothing) return handle;
+  handle.table_ = engine.handles;
+  handle.slot_ = engine.handles->add(v);
+  return handle;
+}
+
+RawValue Access::raw(const api::Value& handle) {
+  return handle.table_ && handle.table_->engine() ? handle.table_->at(handle.slot_) : RawValue();
+}
+
+// --- conversions ---------------------------------------------------------------------------------------------------
+
+namespace {
+
+bool is_a(EngineState& engine, RawValue v, const Type* type) {
+  return is_subtype(engine.runtime.types, engine.runtime.types.dispatch_type(v), type);
+}
+
+// A primitive integer as 64 bits; the payload is zero-extended. False: it does not fit.
+bool integer_of(EngineState& engine, RawValue v, std::int64_t& n) {
+  const BuiltinTypes& types = engine.types;
+  const DataType* t = as_data(v.type);
+  if (t == types.boolean || is_a(engine, v, types.unsigned_)) {
+    n = v.bits;
+    return t->size < 8 || n >= 0;
+  }
+  unsigned shift = 64 - 8 * t->size;
+  n = static_cast<std::int64_t>(static_cast<std::uint64_t>(v.bits) << shift) >> shift;
+  return true;
+}
+
+bool is_primitive_integer(EngineState& engine, RawValue v) {
+  const DataType* t = as_data(v.type);
+  return t && t->name->is_primitive && is_a(engine, v, engine.types.integer);
+}
+
+const char* wanted(Kind kind) {
+  switch (kind) {
+    case Kind::boolean:
+      return "a Bool";
+    case Kind::integer:
+      return "an integer";
+    case Kind::number:
+      return "a real number";
+    case Kind::text:
+      return "a String";
+    case Kind::numbers:
+      return "a vector of real numbers";
+    case Kind::nothing:
+    case Kind::any:
+      break;
+  }
+  return "a value";
+}
+
+void view_numbers(RawValue v, Datum& datum) {
+  auto* array = static_cast<const ArrayObject*>(static_cast<const void*>(v.object));
+  datum = Datum::of_numbers(reinterpret_cast<const double*>(array->data), static_cast<std::size_t>(array->length));
+}
+
+}  // namespace
+
+const Type* EngineState::type_for(Kind kind) const {
+  switch (kind) {
+    case Kind::nothing:
+      return types.nothing;
+    case Kind::boolean:
+      return types.boolean;
+    case Kind::integer:
+      return types.int64;
+    case Kind::number:
+      return types.float64;
+    case Kind::text:
+      return types.string;
+    case Kind::numbers:
+      return const_cast<EngineState*>(this)->runtime.types.array_of(types.float64, 1);
+    case Kind::any:
+      break;
+  }
+  return nullptr;
+}
+
+std::string EngineState::describe(RawValue v) {
+  if (!v.defined() || v.type == types.nothing) return "nothing";
+  std::string name = to_string(v.type);
+  bool vowel = std::strchr("AEIOUaeiou", name[0]) != nullptr;
+  return (vowel ? "an " : "a ") + name;
+}
+
+bool EngineState::to_raw(const Datum& datum, RawValue& v) {
+  switch (datum.kind) {
+    case Kind::nothing:
+      v = runtime.nothing();
+      return true;
+    case Kind::boolean:
+      v = runtime.from_bool(datum.integer != 0);
+      return true;
+    case Kind::integer:
+      v = runtime.from_int(datum.integer);
+      return true;
+    case Kind::number:
+      v = runtime.from_float(datum.number);
+      return true;
+    case Kind::text: {
+      v = runtime.from_string(datum.text());
+      return v.defined() || ctx.out_of_memory();
+    }
+    case Kind::numbers: {
+      const DataType* vector = runtime.types.array_of(types.float64, 1);
+      const std::int64_t dims[] = {static_cast<std::int64_t>(datum.size)};
+      ArrayObject* array = runtime.heap.allocate_array(vector, dims);
+      if (!array) return ctx.out_of_memory();
+      if (datum.size != 0) std::memcpy(array->data, datum.data, datum.size * sizeof(double));
+      v = RawValue(vector, static_cast<const void*>(array));
+      return true;
+    }
+    case Kind::any: {
+      const auto& handle = *static_cast<const api::Value*>(datum.data);
+      const HandleTable* table = Access::table(handle);
+      if (table && table != handles.get())
+        return ctx.argument_error(table->engine() ? "a value of another engine" : "a value whose engine is gone");
+      v = table ? Access::raw(handle) : runtime.nothing();
+      return true;
+    }
+  }
+  return false;
+}
+
+bool EngineState::from_raw(RawValue v, Kind kind, Datum& datum, api::Value& holder, Error& error) {
+  datum = Datum();
+  datum.kind = kind;
+  if (!v.defined()) v = runtime.nothing();
+  auto mismatch = [&] {
+    error = engine_error(std::string("expected ") + wanted(kind) + ", found " + describe(v), ErrorKind::conversion);
+    return false;
+  };
+  switch (kind) {
+    case Kind::nothing:
+      return true;
+    case Kind::any:
+      holder = Access::make(*this, v);
+      datum.data = &holder;
+      return true;
+    case Kind::boolean:
+      datum.integer = v.bits;
+      return v.type == types.boolean || mismatch();
+    case Kind::integer:
+      return (is_primitive_integer(*this, v) && integer_of(*this, v, datum.integer)) || mismatch();
+    case Kind::number:
+      if (v.type == types.float64) {
+        datum.number = v.float64;
+        return true;
+      }
+      if (v.type == types.float32) {
+        datum.number = static_cast<double>(v.float32);
+        return true;
+      }
+      if (is_primitive_integer(*this, v)) {
+        std::int64_t n = 0;
+        bool fits = integer_of(*this, v, n);
+        datum.number = fits ? static_cast<double>(n) : static_cast<double>(static_cast<std::uint64_t>(v.bits));
+        return true;
+      }
+      if (is_a(*this, v, types.real)) {
+        RawValue arguments[] = {runtime.from_type(types.float64), v};
+        RawValue converted;
+        if (call_library("convert", arguments, 2, converted) && converted.type == types.float64) {
+          datum.number = converted.float64;
+          return true;
+        }
+        if (ctx.failed()) ctx.take_error();
+      }
+      return mismatch();
+    case Kind::text:
+      if (v.type == types.string) {
+        datum = Datum::of_text(static_cast<const StringObject*>(v.object)->view());
+      } else if (v.type == types.symbol) {
+        datum = Datum::of_text(v.symbol->name);
+      } else {
+        return mismatch();
+      }
+      holder = Access::make(*this, v);
+      return true;
+    case Kind::numbers: {
+      const Type* vector = type_for(kind);
+      if (v.type != vector && is_a(*this, v, types.abstract_array)) {
+        RawValue arguments[] = {runtime.from_type(vector), v};
+        RawValue converted;
+        if (call_library("convert", arguments, 2, converted)) v = converted;
+        if (ctx.failed()) ctx.take_error();
+      }
+      if (v.type != vector) return mismatch();
+      view_numbers(v, datum);
+      holder = Access::make(*this, v);
+      return true;
+    }
+  }
+  return mismatch();
+}
+
+bool convert_value(const api::Value& value, Kind kind, Datum& datum, api::Value& holder, Error& error) {
+  const HandleTable* table = Access::table(value);
+  if (!table) {
+    datum = Datum();
+    datum.kind = kind;
+    if (kind == Kind::any) {
+      holder = value;
+      datum.data = &holder;
+    } else if (kind != Kind::nothing) {
+      error = engine_error(std::string("expected ") + wanted(kind) + ", found nothing", ErrorKind::conversion);
+      return false;
+    }
+    return true;
+  }
+  if (!table->engine()) {
+    error = engine_error("a value whose engine is gone");
+    return false;
+  }
+  EngineState& engine = *table->engine();
+  Entry entry(engine);
+  return engine.from_raw(Access::raw(value), kind, datum, holder, error);
+}
+
+Error does_not_fit(const Datum& d, std::size_t bytes, bool is_signed) {
+  return engine_error("the integer " + std::to_string(d.integer) + " does not fit the C++ type of " +
+                          std::to_string(8 * bytes) + (is_signed ? " bits" : " bits without sign"),
+                      ErrorKind::conversion);
+}
+
+}  // namespace slope::api::detail
+
+namespace slope::api {
+
+using detail::Access;
+using detail::EngineState;
+using detail::RawValue;
+
+Value::Value(const Value& other) : table_(other.table_), slot_(other.slot_) {
+  if (table_) table_->retain(slot_);
+}
+Value::Value(Value&& other) noexcept : table_(std::move(other.table_)), slot_(other.slot_) { other.table_.reset(); }
+Value& Value::operator=(Value other) noexcept {
+  std::swap(table_, other.table_);
+  std::swap(slot_, other.slot_);
+  return *this;
+}
+Value::~Value() {
+  if (table_) table_->release(slot_);
+}
+
+bool Value::is_nothing() const { return !table_; }
+
+std::string Value::type_name() const {
+  if (!table_) return "Nothing";
+  RawValue v = Access::raw(*this);
+  return v.defined() ? to_string(v.type) : "#dead";
+}
+
+std::string Value::repr() const {
+  if (!table_) return "nothing";
+  if (!table_->engine()) return "#dead";
+  detail::Entry entry(*table_->engine());
+  return table_->engine()->runtime.show(table_->engine()->ctx, Access::raw(*this));
+}
+
+std::string Value::display() const {
+  if (!table_) return "nothing";
+  if (!table_->engine()) return "#dead";
+  EngineState& engine = *table_->engine();
+  detail::Entry entry(engine);
+  RawValue v = Access::raw(*this);
+  RawValue text;
+  if (engine.call_library("display_string", &v, 1, text) && text.type == engine.types.string)
+    return std::string(static_cast<const StringObject*>(text.object)->view());
+  if (engine.ctx.failed()) engine.ctx.take_error();
+  return engine.runtime.show(engine.ctx, v);
+}
+
+Result<Value> Value::field(std::string_view name) const {
+  RawValue v = Access::raw(*this);
+  if (!v.defined()) return detail::engine_error("a value without fields: " + type_name());
+  EngineState& engine = *table_->engine();
+  detail::Entry entry(engine);
+  RawValue result;
+  if (!engine.runtime.get_field(engine.ctx, v, engine.runtime.from_symbol(engine.runtime.symbol(name)), result))
+    return engine.failure();
+  return Access::make(engine, result);
+}
+
+}  // namespace slope::api

@@ -1,0 +1,179 @@
+// How C++ values cross to Slope and back.
+//
+//   C++                                        Slope
+//   double, float                              Float64 (from Slope: any real number)
+//   signed and unsigned integers               Int64   (from Slope: any integer in range)
+//   bool                                       Bool
+//   std::string, std::string_view, const char* String
+//   std::span<const double>, std::vector<double>   Vector{Float64}
+//   slope::Value                               anything
+//
+// Spans and string views that come from Slope are valid until the engine is used again. Everything goes through one
+// plain struct, Datum, so that the templates here hold no more than the conversion itself.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "slope/value.hpp"
+
+namespace slope::api::detail {
+
+enum class Kind : std::uint8_t { nothing, boolean, integer, number, text, numbers, any };
+
+struct Datum {
+  Kind kind = Kind::nothing;
+  union {
+    std::int64_t integer = 0;  // boolean too
+    double number;
+    const void* data;  // text: char; numbers: double; any: a Value*
+  };
+  std::size_t size = 0;  // of text and numbers
+
+  static Datum of_numbers(const double* data, std::size_t size) {
+    Datum d;
+    d.kind = Kind::numbers;
+    d.data = data;
+    d.size = size;
+    return d;
+  }
+  static Datum of_text(std::string_view text) {
+    Datum d;
+    d.kind = Kind::text;
+    d.data = text.data();
+    d.size = text.size();
+    return d;
+  }
+  std::string_view text() const { return {static_cast<const char*>(data), size}; }
+  std::span<const double> numbers() const { return {static_cast<const double*>(data), size}; }
+};
+
+// `give` makes a Datum that views `value`; `take` reads one of the right kind, false when it does not fit.
+template <class T, class = void>
+struct Crossing {
+  static_assert(sizeof(T) == 0,
+                "no conversion between this C++ type and Slope; slope/convert.hpp lists those there are");
+};
+
+template <>
+struct Crossing<void> {
+  static constexpr Kind kind = Kind::nothing;
+};
+
+template <>
+struct Crossing<bool> {
+  static constexpr Kind kind = Kind::boolean;
+  static Datum give(bool value) {
+    Datum d;
+    d.kind = kind;
+    d.integer = value;
+    return d;
+  }
+  static bool take(const Datum& d, bool& value) {
+    value = d.integer != 0;
+    return true;
+  }
+};
+
+template <class T>
+struct Crossing<T, std::enable_if_t<std::is_integral_v<T> && !std::is_same_v<T, bool>>> {
+  static constexpr Kind kind = Kind::integer;
+  static Datum give(T value) {
+    Datum d;
+    d.kind = kind;
+    d.integer = static_cast<std::int64_t>(value);
+    return d;
+  }
+  static bool take(const Datum& d, T& value) {
+    value = static_cast<T>(d.integer);
+    return static_cast<std::int64_t>(value) == d.integer && (value < T{}) == (d.integer < 0);
+  }
+};
+
+template <class T>
+struct Crossing<T, std::enable_if_t<std::is_floating_point_v<T>>> {
+  static constexpr Kind kind = Kind::number;
+  static Datum give(T value) {
+    Datum d;
+    d.kind = kind;
+    d.number = static_cast<double>(value);
+    return d;
+  }
+  static bool take(const Datum& d, T& value) {
+    value = static_cast<T>(d.number);
+    return true;
+  }
+};
+
+template <class T>
+struct TextCrossing {
+  static constexpr Kind kind = Kind::text;
+  static Datum give(const T& value) { return Datum::of_text(value); }
+  static bool take(const Datum& d, T& value) {
+    value = T(d.text());
+    return true;
+  }
+};
+template <>
+struct Crossing<std::string> : TextCrossing<std::string> {};
+template <>
+struct Crossing<std::string_view> : TextCrossing<std::string_view> {};
+template <>
+struct Crossing<const char*> {
+  static constexpr Kind kind = Kind::text;
+  static Datum give(const char* value) { return Datum::of_text(value); }
+};
+
+template <>
+struct Crossing<std::span<const double>> {
+  static constexpr Kind kind = Kind::numbers;
+  static Datum give(std::span<const double> value) { return Datum::of_numbers(value.data(), value.size()); }
+  static bool take(const Datum& d, std::span<const double>& value) {
+    value = d.numbers();
+    return true;
+  }
+};
+template <>
+struct Crossing<std::vector<double>> {
+  static constexpr Kind kind = Kind::numbers;
+  static Datum give(const std::vector<double>& value) { return Datum::of_numbers(value.data(), value.size()); }
+  static bool take(const Datum& d, std::vector<double>& value) {
+    value.assign(d.numbers().begin(), d.numbers().end());
+    return true;
+  }
+};
+
+template <>
+struct Crossing<Value> {
+  static constexpr Kind kind = Kind::any;
+  static Datum give(const Value& value) {
+    Datum d;
+    d.kind = kind;
+    d.data = &value;
+    return d;
+  }
+  static bool take(const Datum& d, Value& value) {
+    value = *static_cast<const Value*>(d.data);
+    return true;
+  }
+};
+
+template <class T>
+using CrossingOf = Crossing<std::remove_cv_t<std::remove_reference_t<T>>>;
+
+Error does_not_fit(const Datum& d, std::size_t bytes, bool is_signed);  // an integer outside the C++ type's range
+
+template <class T>
+Result<T> taken(const Datum& d) {
+  T value{};
+  if (Crossing<T>::take(d, value)) return value;
+  return does_not_fit(d, sizeof(T), std::is_signed_v<T>);
+}
+
+}  // namespace slope::api::detail
