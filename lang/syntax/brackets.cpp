@@ -35,7 +35,7 @@ NodeId parse_after_semicolon(State& state, Iterator& it, Iterator paren, std::si
     }
   }
   if (it->kind != TokenKind::right_paren)
-    state.fail_to_close(it, paren, is_block ? "`;` or `)" : "`,` or `)", "parenthesis");
+    state.fail_to_close(it, paren, is_block ? "`;` or `)`" : "`,` or `)`", "parenthesis");
   const Iterator close = it++;
   if (is_block) return state.reduce(Head::block, paren, it, mark);
   for (std::size_t i = named; i < state.operands.size(); ++i) {
@@ -68,7 +68,7 @@ void parse_list_rest(State& state, Iterator& it, Iterator open) {
   if (it->kind == TokenKind::semicolon) {
     state.refuse(it, "a list with commas has no rows", "separate the elements of a row with spaces: `[1 2; 3 4]`");
   }
-  close_bracket(state, it, open, "`,` or `]");
+  close_bracket(state, it, open, "`,` or `]`");
 }
 
 // After the first element, where neither comma, `for` nor `]` follows.
@@ -98,14 +98,14 @@ Head parse_rows(State& state, Iterator& it, Iterator open, std::size_t mark) {
       row_mark = state.operands.size();
       row_begin = it;
     } else if (state.adjacent(it)) {
-      state.fail_to_close(it, open, "a space, `;` or `]", "bracket");
+      state.fail_to_close(it, open, "a space, `;` or `]`", "bracket");
     }
     const NodeId element = parse_expression(state, it);
-    if (element == no_node) state.fail_to_close(it, open, "an element or `]", "bracket");
+    if (element == no_node) state.fail_to_close(it, open, "an element or `]`", "bracket");
     state.push(element);
   }
   if (several_rows && row_mark < state.operands.size()) end_row();
-  close_bracket(state, it, open, "`]");
+  close_bracket(state, it, open, "`]`");
   return several_rows ? Head::vcat : Head::hcat;
 }
 
@@ -130,7 +130,7 @@ Bracketed parse_brackets(State& state, Iterator& it, bool index) {
     state.mode.newline_is_space = true;
     const NodeId generator = parse_generator(state, it, first, state.pop());
     state.push(generator);
-    close_bracket(state, it, open, "`]");
+    close_bracket(state, it, open, "`]`");
     result.head = Head::comprehension;
   } else if (it->kind == TokenKind::right_bracket) {
     ++it;
@@ -168,7 +168,7 @@ NodeId parse_parenthesised(State& state, Iterator& it) {
   }
   if (at_generator(state, it)) {
     const NodeId generator = parse_generator(state, it, first, element);
-    if (it->kind != TokenKind::right_paren) state.fail_to_close(it, paren, ")", "parenthesis");
+    if (it->kind != TokenKind::right_paren) state.fail_to_close(it, paren, "`)`", "parenthesis");
     ++it;
     return generator;
   }
@@ -177,14 +177,14 @@ NodeId parse_parenthesised(State& state, Iterator& it) {
   if (it->kind == TokenKind::semicolon) {
     return parse_after_semicolon(state, it, paren, mark, state.ast.head(element) == Head::splat);
   }
-  if (it->kind != TokenKind::comma) state.fail_to_close(it, paren, "`,` or `)", "parenthesis");
+  if (it->kind != TokenKind::comma) state.fail_to_close(it, paren, "`,` or `)`", "parenthesis");
   while (it->kind == TokenKind::comma) {
     ++it;
     if (it->kind == TokenKind::right_paren || it->kind == TokenKind::semicolon) break;
     state.push(require(state, it, parse_expression(state, it), "an expression or `)`"));
   }
   if (it->kind == TokenKind::semicolon) return parse_after_semicolon(state, it, paren, mark, true);
-  if (it->kind != TokenKind::right_paren) state.fail_to_close(it, paren, "`,` or `)", "tuple");
+  if (it->kind != TokenKind::right_paren) state.fail_to_close(it, paren, "`,` or `)`", "tuple");
   ++it;
   return state.reduce(Head::tuple, paren, it, mark);
 }

@@ -70,7 +70,7 @@ void arrange_try(State& state, Iterator& it) {
   const bool has_catch = parts[2] != no_node;
   if (!has_catch && parts[4] == no_node) {
     if (it->kind != K::kw_end) return;  // the missing `end` is reported
-    state.fail(it, "`catch` or `finally`", "a `try` without either does nothing");
+    state.refuse(it, "expected `catch` or `finally` before the `end` of the `try`", "a `try` without either does nothing");
   }
   if (!has_catch && parts[3] != no_node) state.refuse(it, "the `else` of a `try` needs a `catch` before it");
   std::swap(parts[3], parts[4]);

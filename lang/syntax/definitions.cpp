@@ -73,7 +73,22 @@ bool declares_only(const State& state, Iterator it) {
   return it->kind == K::kw_end && is_name(state, state.operands.back());
 }
 
-NodeId parse_type_head(State& state, Iterator& it) { return parse_infix(state, it, Precedence::comparison); }
+bool names_type(const State& state, NodeId node) {
+  const Head head = state.ast.head(node);
+  return is_name(state, node) || (head == Head::curly && is_name(state, state.ast.child(node, 0)));
+}
+
+// A, A{T}, A{T} <: B
+NodeId parse_type_head(State& state, Iterator& it) {
+  const Iterator from = it;
+  const NodeId head = parse_infix(state, it, Precedence::comparison);
+  if (head == no_node) return no_node;
+  const bool bounded = state.ast.head(head) == Head::subtype && state.ast.child_count(head) == 2;
+  if (!names_type(state, bounded ? state.ast.child(head, 0) : head)) {
+    state.fail(from, "a type's name", "a type is defined as `struct A <: B` or `struct A{T}`");
+  }
+  return head;
+}
 
 void skip_words(State&, Iterator& it) { it += 2; }
 void skip_semicolons(State&, Iterator& it) {

@@ -189,6 +189,7 @@ NodeId parse_declared(State& state, Iterator& it, Iterator from, NodeId base) {
 NodeId parse_power(State& state, Iterator& it, Iterator from, NodeId base) {
   if (it->precedence != Precedence::power || !state.continues(it) || it->kind != TokenKind::op) return base;
   const Iterator op = it++;
+  const NestingGuard nesting(state, op);
   const NodeId exponent = parse_juxtaposed(state, it);
   if (exponent == no_node) state.fail(it, "an exponent after `" + state.operator_text(op) + "`");
   return operator_call(state, from, op, it, base, exponent);
@@ -318,29 +319,16 @@ NodeId parse_unary(State& state, Iterator& it) {
 bool juxtaposes(State& state, Iterator before, Iterator it) {
   if (it->space_before()) return false;
   const bool number = before->kind == TokenKind::literal && (before->flags & flag_number) != 0;
-  switch (it->kind) {
-    case TokenKind::identifier:
-      break;
-    case TokenKind::left_paren:
-      if (!number) return false;
-      break;
-    case TokenKind::string_begin:
-      state.refuse(it, "a string may not be juxtaposed with what is before it",
-                   "join strings with `*` or `string(a, b)`");
-    case TokenKind::literal:
-      if ((it->flags & flag_number) != 0) return false;
-      if (state.ast.head(it->payload) == Head::string) {
-        state.refuse(it, "a string may not be juxtaposed with what is before it",
-                     "join strings with `*` or `string(a, b)`");
-      }
-      return false;
-    default:
-      return false;
+  const auto is_string = [&](Iterator at) {
+    return at->kind == TokenKind::literal && state.ast.head(at->payload) == Head::string;
+  };
+  const bool after_string = before->kind == TokenKind::string_end || is_string(before);
+  const bool at_string = it->kind == TokenKind::string_begin || is_string(it);
+  if (at_string || (after_string && it->kind == TokenKind::identifier)) {
+    state.refuse(it, "a string may not be juxtaposed with what is beside it", "join strings with `*` or `string(a, b)`");
   }
-  if (before->kind == TokenKind::string_end || (before->kind == TokenKind::literal && !number) ||
-      before->kind == TokenKind::invalid) {
-    return false;
-  }
+  const bool factor = it->kind == TokenKind::identifier || (it->kind == TokenKind::left_paren && number);
+  if (!factor || (before->kind == TokenKind::literal && !number) || before->kind == TokenKind::invalid) return false;
   if ((before->flags & flag_ends_in_dot) != 0) {
     state.refuse(before, "a number that ends in `.` may not be juxtaposed", "write `2.0x` or `2 * x`");
   }

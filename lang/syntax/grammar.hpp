@@ -151,7 +151,7 @@ struct FormDirective : x3::unary_parser<Subject, FormDirective<head, flag, Subje
     const OpenerGuard opener(state, from);
     if (!this->subject.parse(it, last, context, x3::unused, x3::unused)) return false;
     if (it->kind != TokenKind::kw_end) {
-      state.fail_to_close(it, from, "end",
+      state.fail_to_close(it, from, "`end`",
                           "`" + std::string(state.text.substr(from->begin, from->end - from->begin)) + "`");
     }
     ++it;

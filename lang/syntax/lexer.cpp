@@ -541,9 +541,8 @@ void Lexer::run() {
     if (pos_ >= text_.size()) {
       if (open_strings_.empty()) break;
       // The text ends inside `$(`: the grammar reports the missing parenthesis.
-      open_strings_.pop_back();
-      if (open_strings_.empty()) break;
-      continue;
+      while (!open_strings_.empty()) finish_segments();
+      break;
     }
     lex_token();
   }

@@ -87,6 +87,7 @@ class Lexer {
   void lex_string_text();
   void lex_raw_string();
   void lex_character();
+  OpenString finish_segments();
   void close_string(std::uint32_t text_end);
   bool closes_string(std::size_t at, bool triple) const;
   std::string common_indent(std::size_t first_segment) const;

@@ -282,7 +282,8 @@ void Lexer::lex_string_text() {
   }
 }
 
-void Lexer::close_string(std::uint32_t text_end) {
+// Turns the segments of the innermost open string into text, now that all its lines are known.
+Lexer::OpenString Lexer::finish_segments() {
   const OpenString open = open_strings_.back();
   open_strings_.pop_back();
   const std::string indent = open.triple ? common_indent(open.first_segment) : std::string();
@@ -293,6 +294,11 @@ void Lexer::close_string(std::uint32_t text_end) {
     result_.tokens[segment.token].payload = ast_.string_leaf(std::move(text), span(segment.begin, segment.end));
   }
   segments_.resize(open.first_segment);
+  return open;
+}
+
+void Lexer::close_string(std::uint32_t text_end) {
+  const OpenString open = finish_segments();
   pos_ = std::min<std::size_t>(text_.size(), text_end + (open.triple ? 3u : 1u));
   push(TokenKind::string_end, text_end);
 }

@@ -101,7 +101,7 @@ void parse_call_arguments(State& state, Iterator& it, std::string_view what) {
     state.operands.insert(state.operands.begin() + static_cast<std::ptrdiff_t>(mark), parameters);
   }
   if (it->kind != TokenKind::right_paren) {
-    state.fail_to_close(it, paren, "`,` or `)", what);
+    state.fail_to_close(it, paren, "`,` or `)`", what);
   }
   ++it;
 }
@@ -115,7 +115,7 @@ void parse_braced_list(State& state, Iterator& it) {
     if (it->kind != TokenKind::comma) break;
     ++it;
   }
-  if (it->kind != TokenKind::right_brace) state.fail_to_close(it, brace, "`,` or `}", "type parameters");
+  if (it->kind != TokenKind::right_brace) state.fail_to_close(it, brace, "`,` or `}`", "type parameters");
   ++it;
 }
 

@@ -277,7 +277,7 @@ class SourcePrinter {
       out_ += ast_.name_of(child(id, 0));
       return write_arguments(children(id).subspan(1), indent);
     }
-    write(id, indent);
+    enclosed(head(id) == Head::splat, [&] { write(id, indent); });
   }
 
   void write_application(NodeId id, std::size_t indent, std::string_view dot) {
@@ -315,7 +315,9 @@ class SourcePrinter {
 
   void write_bracketed(NodeId id, std::size_t indent, std::string_view open, std::string_view close) {
     write_callee(child(id, 0), indent);
+    const bool outer = std::exchange(in_index_, open == "[" || in_index_);
     between(open, close, [&] { write_rest(id, indent); });
+    in_index_ = outer;
   }
 
   void write_rest(NodeId id, std::size_t indent) {
@@ -563,6 +565,9 @@ class SourcePrinter {
     };
     switch (kind) {
       case Head::block:
+        if (in_index_) {  // where `begin` and `end` are values
+          return between("(", children(id).size() > 1 ? ")" : ";)", [&] { list(children(id), "; ", indent); });
+        }
         out_ += "begin";
         write_body(id, indent);
         return close(indent);
@@ -653,6 +658,7 @@ class SourcePrinter {
 
   const Ast& ast_;
   std::string out_;
+  bool in_index_ = false;
   std::string pending_loops_;  // of the generator written last
 };
 

@@ -155,13 +155,13 @@ void State::too_deep(Iterator at) {
   throw SyntaxFailure{at, "this is nested too deeply", "split it into several statements or functions", true, false};
 }
 
-// `what` says what the closer would close: "call", "`function`".
+// `closer` is quoted, "`)`" or "`,` or `)`"; `what` says what the closer would close: "call", "`function`".
 void State::fail_to_close(Iterator at, Iterator opener, std::string closer, std::string_view what) {
   const std::string line = std::to_string(line_of(opener));
-  fail(at, "`" + closer + "` to close the " + std::string(what),
-       line_of(opener) == line_of(at)
-           ? ""
-           : "`" + closer + "` missing for the " + std::string(what) + " begun at line " + line);
+  const bool far = line_of(opener) != line_of(at);
+  const std::size_t last = closer.rfind(' ') == std::string::npos ? 0 : closer.rfind(' ') + 1;
+  fail(at, closer + " to close the " + std::string(what),
+       far ? closer.substr(last) + " missing for the " + std::string(what) + " begun at line " + line : "");
 }
 
 void State::report(const SyntaxFailure& failure) {

@@ -127,6 +127,7 @@ void parse_statement_and_end(State& state, Iterator& it, bool whole_text, bool d
   state.push(parse_statement(state, it, documented));
   if (it->newline_before() || it->kind == K::semicolon || closes_body(it) || (!whole_text && closes_bracket(it)))
     return;
+  if (closes_bracket(it) && it->kind != K::comma) state.refuse(it, state.describe(it) + " closes nothing");
   if (it->kind == K::kw_do) state.refuse(it, "a `do` block follows a call with parentheses");
   state.fail(it, "the end of the line or `;` after the statement");
 }
