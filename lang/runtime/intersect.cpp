@@ -30,6 +30,9 @@ class Intersector {
     const Type* binding;  // null: free within its bound
     const Type* upper;
     const Type* lower;
+    // In covariant position only: then it may be narrowed to what the other side allows there. A variable that is also
+    // an invariant parameter may be wider than the values that stand for it: (1, Any[]) is a Tuple{T,Vector{T}}.
+    bool narrowable;
   };
 
   const Type* bottom() const { return b_.bottom; }
@@ -42,7 +45,7 @@ class Intersector {
 
   const Type* open(const UnionAllType* u) {
     const TypeVar* fresh = types_.var(u->var->name, u->var->lower, u->var->upper);
-    variables_.push_back({fresh, nullptr, u->var->upper, u->var->lower});
+    variables_.push_back({fresh, nullptr, u->var->upper, u->var->lower, !occurs_invariantly(u->var, u->body)});
     const TypeVar* from[] = {u->var};
     const Type* to[] = {fresh};
     return types_.substitute(u->body, from, to);
@@ -62,28 +65,41 @@ class Intersector {
     return once == t ? t : resolve(once, depth + 1);
   }
 
-  // Puts the bindings in and binds the rest again, with their narrowed bounds.
+  // Puts the bindings in and binds the rest again, with their narrowed bounds. A variable that stands in the bound of
+  // another must be bound outside of it.
   const Type* close(const Type* t) {
     if (t->kind == TypeKind::bottom) return t;
     t = resolve(t);
-    for (std::size_t i = variables_.size(); i-- > 0;) {
-      const Variable& v = variables_[i];
-      if (v.binding || !occurs(v.var, t)) continue;
-      const Type* upper = resolve(v.upper);
+    for (std::size_t rounds = variables_.size() + 1; rounds > 0 && t->has_free_vars; --rounds) {
+      Variable* inner = nullptr;
+      Variable* any = nullptr;
+      for (std::size_t i = variables_.size(); i-- > 0;) {
+        Variable& v = variables_[i];
+        if (v.binding || !occurs(v.var, t)) continue;
+        if (!any) any = &v;
+        bool in_bound = std::any_of(variables_.begin(), variables_.end(), [&](const Variable& other) {
+          return &other != &v && !other.binding && occurs(other.var, t) &&
+                 (occurs(v.var, resolve(other.upper)) || occurs(v.var, resolve(other.lower)));
+        });
+        if (in_bound) continue;
+        inner = &v;
+        break;
+      }
+      if (!any) break;
+      if (!inner) {  // bounds in a circle: cut
+        inner = any;
+        inner->upper = b_.any;
+        inner->lower = bottom();
+      }
+      const Type* upper = resolve(inner->upper);
       if (upper->kind == TypeKind::bottom) return bottom();
-      const Type* lower = resolve(v.lower);
-      if (occurs(v.var, upper)) upper = b_.any;
-      const TypeVar* fresh = types_.var(v.var->name, lower, upper);
-      const TypeVar* from[] = {v.var};
+      const Type* lower = resolve(inner->lower);
+      if (occurs(inner->var, upper)) upper = b_.any;
+      if (occurs(inner->var, lower)) lower = bottom();
+      const TypeVar* fresh = types_.var(inner->var->name, lower, upper);
+      const TypeVar* from[] = {inner->var};
       const Type* to[] = {fresh};
       t = types_.union_all(fresh, types_.substitute(t, from, to));
-    }
-    // Bounds may mention variables that were bound in an order that leaves them free: forget those.
-    for (const Variable& v : variables_) {
-      if (!occurs(v.var, t)) continue;
-      const TypeVar* from[] = {v.var};
-      const Type* to[] = {v.upper->has_free_vars ? b_.any : v.upper};
-      t = types_.substitute(t, from, to);
     }
     return t;
   }
@@ -146,16 +162,16 @@ class Intersector {
                             ? upper
                             : Intersector(types_, nesting_ + 1).run(upper, other_upper);
       if (met->kind == TypeKind::bottom) return met;
-      if (v->lower->kind == TypeKind::bottom && o) {  // the common instances belong to both: keep the narrower variable
-        o->upper = met;
-        v->upper = met;
-      }
-      return var;
+      // The common instances belong to both variables; the result names one that can tell what is known.
+      if (o && o->narrowable && !v->narrowable) std::swap(o, v);
+      if (v->narrowable && v->lower->kind == TypeKind::bottom) v->upper = met;
+      if (o && o->narrowable && v->narrowable && o->lower->kind == TypeKind::bottom) o->upper = met;
+      return v->var;
     }
     const Type* met = covariant(upper, t);
     v = find(var);  // `variables_` may have grown
-    if (met->kind == TypeKind::bottom) return met;
-    if (v->lower->kind != TypeKind::bottom || occurs(var, met)) return t;
+    if (met->kind == TypeKind::bottom || met == upper) return met == upper ? var : met;
+    if (!v->narrowable || v->lower->kind != TypeKind::bottom || occurs(var, met)) return met;
     v->upper = met;
     return var;
   }
@@ -306,16 +322,25 @@ class Intersector {
     if ((!rest_x && fixed_x < fixed_y) || (!rest_y && fixed_y < fixed_x)) return bottom();
     std::size_t fixed = std::max(fixed_x, fixed_y);
     std::vector<const Type*> elements;
-    for (std::size_t i = 0; i < fixed; ++i) {
-      const Type* a = i < fixed_x ? x->params[i] : rest_x->element;
-      const Type* b = i < fixed_y ? y->params[i] : rest_y->element;
-      elements.push_back(covariant(a, b));
-      if (elements.back()->kind == TypeKind::bottom) return bottom();
+    // Twice when variables are about: what later elements bind them to holds for the earlier ones too.
+    for (int round = 0; round < 2; ++round) {
+      elements.clear();
+      std::size_t bound_before = bound_count();
+      for (std::size_t i = 0; i < fixed; ++i) {
+        const Type* a = i < fixed_x ? x->params[i] : rest_x->element;
+        const Type* b = i < fixed_y ? y->params[i] : rest_y->element;
+        elements.push_back(covariant(a, b));
+        if (elements.back()->kind == TypeKind::bottom) return bottom();
+      }
+      if (bound_count() == bound_before) break;
     }
     if (!rest_x && rest_y && rest_y->count && !count_is(rest_y->count, fixed_x - fixed_y)) return bottom();
     if (!rest_y && rest_x && rest_x->count && !count_is(rest_x->count, fixed_y - fixed_x)) return bottom();
     if (rest_x && rest_y) {
+      // There may be no such elements at all: nothing that they teach about variables is kept.
+      std::vector<Variable> before = variables_;
       const Type* element = covariant(rest_x->element, rest_y->element);
+      std::copy(before.begin(), before.end(), variables_.begin());
       if (element->kind != TypeKind::bottom) {
         const Type* count = nullptr;
         if (fixed_x == fixed_y) {
@@ -332,6 +357,11 @@ class Intersector {
     }
     for (const Type*& e : elements) e = resolve(e);
     return types_.tuple(elements);
+  }
+
+  std::size_t bound_count() const {
+    return static_cast<std::size_t>(
+        std::count_if(variables_.begin(), variables_.end(), [](const Variable& v) { return v.binding != nullptr; }));
   }
 
   bool count_is(const Type* count, std::size_t n) {

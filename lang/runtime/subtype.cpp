@@ -68,33 +68,6 @@ class Choices {
   std::size_t at_ = 0;
 };
 
-bool occurs_invariantly(const TypeVar* var, const Type* in, bool invariant) {
-  if (!in || !in->has_free_vars) return false;
-  switch (in->kind) {
-    case TypeKind::var:
-      return invariant && in == var;
-    case TypeKind::data: {
-      auto* d = as_data(in);
-      for (const Type* p : d->params)
-        if (occurs_invariantly(var, p, invariant || !d->is_tuple)) return true;
-      return false;
-    }
-    case TypeKind::union_:
-      for (const Type* m : as_union(in)->members)
-        if (occurs_invariantly(var, m, invariant)) return true;
-      return false;
-    case TypeKind::union_all: {
-      auto* u = as_union_all(in);
-      return u->var != var &&
-             (occurs_invariantly(var, u->body, invariant) || occurs(var, u->var->lower) || occurs(var, u->var->upper));
-    }
-    case TypeKind::vararg:
-      return occurs_invariantly(var, as_vararg(in)->element, invariant) || occurs(var, as_vararg(in)->count);
-    default:
-      return false;
-  }
-}
-
 constexpr int max_replays = 20000;
 constexpr int max_depth = 400;
 

@@ -64,6 +64,8 @@ class HashedSet {
 };
 
 bool occurs(const TypeVar* var, const Type* in);  // free in it
+// Does it stand in a place where only its very value fits: a parameter of something else than a tuple, a bound?
+bool occurs_invariantly(const TypeVar* var, const Type* in, bool invariant = false);
 
 struct TypeTable::Impl {
   Impl(TypeTable& owner, SymbolTable& symbol_table) : table(owner), symbols(symbol_table) {}
