@@ -3,9 +3,8 @@
 // A strict subtype always is. Of signatures that merely overlap the rules are Julia's, argument by argument:
 //   - none of a's arguments may be less specific than b's, at least one must be more specific, and pairs that are
 //     neither equal nor ordered decide for nobody;
-//   - a variable counts as its upper bound; where that makes two arguments equal, a bound variable that must fit
-//   another
-//     argument (diagonal) is more specific;
+//   - a variable counts as its upper bound; where that makes two arguments equal, a variable that occurs again in the
+//     signature is more specific than its bound;
 //   - of a parametric type the one with more definite parameters is more specific;
 //   - a fixed number of arguments is more specific than any number.
 #include <algorithm>
@@ -37,7 +36,7 @@ class Specificity {
     }
     if (auto* var = as_var(a)) {
       if (b->kind == TypeKind::value) return false;
-      if (!invariant && is_diagonal(var) && below(var->upper, b)) return true;
+      if (!invariant && is_repeated(var) && below(var->upper, b)) return true;
       if (!invariant) return more(var->upper, b, false, depth + 1);
       return var->upper != b_.any && !type_equal(types_, erase(var->upper), erase(b)) &&
              strictly_below(erase(var->upper), erase(b));
@@ -86,9 +85,9 @@ class Specificity {
     }
   }
 
-  // Notes the variables that occur more than once in covariant position: they stand for concrete types, so that
-  // (x::T, y::T) has more to say than (x, y).
-  void note_diagonal(const DataType* tuple) {
+  // Notes the variables that occur more than once: they tie arguments together, so that (x::T, y::T) has more to say
+  // than (x, y), argument by argument.
+  void note_repeated(const Type* tuple) {
     std::vector<const TypeVar*> once;
     note_occurrences(tuple, once);
   }
@@ -99,19 +98,22 @@ class Specificity {
     if (auto* var = as_var(t)) {
       if (std::find(once.begin(), once.end(), var) == once.end()) {
         once.push_back(var);
-      } else if (!is_diagonal(var)) {
-        diagonal_.push_back(var);
+      } else if (!is_repeated(var)) {
+        repeated_.push_back(var);
       }
     } else if (auto* d = as_data(t)) {
-      if (d->is_tuple)
-        for (const Type* p : d->params) note_occurrences(p, once);
+      for (const Type* p : d->params) note_occurrences(p, once);
+    } else if (auto* u = as_union(t)) {
+      for (const Type* m : u->members) note_occurrences(m, once);
+    } else if (auto* all = as_union_all(t)) {
+      note_occurrences(all->body, once);
     } else if (auto* v = as_vararg(t)) {
       note_occurrences(v->element, once);
     }
   }
 
-  bool is_diagonal(const TypeVar* var) const {
-    return std::find(diagonal_.begin(), diagonal_.end(), var) != diagonal_.end();
+  bool is_repeated(const TypeVar* var) const {
+    return std::find(repeated_.begin(), repeated_.end(), var) != repeated_.end();
   }
 
   const Type* erase(const Type* t) {
@@ -219,7 +221,7 @@ class Specificity {
 
   TypeTable& types_;
   const BuiltinTypes& b_;
-  std::vector<const TypeVar*> diagonal_;
+  std::vector<const TypeVar*> repeated_;
 };
 
 // Uses of the variables of a signature in its arguments beyond the first of each: how much it ties arguments together.
@@ -251,8 +253,8 @@ bool more_specific(TypeTable& types, const Type* a, const Type* b) {
   while (auto* u = as_union_all(x)) x = u->body;
   while (auto* u = as_union_all(y)) y = u->body;
   Specificity order(types);
-  if (as_data(x)) order.note_diagonal(as_data(x));
-  if (as_data(y)) order.note_diagonal(as_data(y));
+  order.note_repeated(x);
+  order.note_repeated(y);
   bool forwards = order.more(x, y, false), backwards = order.more(y, x, false);
   // A signature that ties its arguments together has something to say that its arguments one by one have not.
   int ties_a = ties(a), ties_b = ties(b);
