@@ -1,0 +1,113 @@
+// What the command line asks for, in its order: snippets or a file or standard input, then perhaps the prompt.
+//
+// Everything runs on a thread with a large stack, of which the system gives only what is touched: recursion may go deep
+// before it is a StackOverflowError. The main thread waits.
+#include "repl/command.hpp"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <iostream>
+#include <iterator>
+
+#include "repl/interrupts.hpp"
+#include "repl/options.hpp"
+#include "repl/output.hpp"
+#include "repl/prompt.hpp"
+
+namespace slope::repl {
+
+namespace {
+
+constexpr std::size_t stack_bytes = std::size_t{512} << 20;
+
+class Command {
+ public:
+  explicit Command(CommandLine line) : line_(std::move(line)), engine_(engine_options()) {}
+
+  int run() {
+    int status = 0;
+    bool ran = false;
+    {
+      InterruptGuard guard(engine_);
+      for (const Snippet& snippet : line_.snippets) {
+        ran = true;
+        Result<Value> result = engine_.run(snippet.code, "-e");
+        if (result.ok() && snippet.prints) output_.out(result.value().repr() + "\n");
+        if (!finished(result, status)) return status;
+      }
+      bool from_stdin =
+          line_.file == "-" || (!ran && line_.file.empty() && !line_.interactive && !isatty(STDIN_FILENO));
+      if (from_stdin) {
+        ran = true;
+        std::string text((std::istreambuf_iterator<char>(std::cin)), std::istreambuf_iterator<char>());
+        if (!finished(engine_.run(text, "<stdin>"), status)) return status;
+      } else if (!line_.file.empty()) {
+        ran = true;
+        if (!finished(engine_.run_file(line_.file), status)) return status;
+      }
+    }
+    if (!ran || line_.interactive) return run_prompt(engine_, output_);
+    return status;
+  }
+
+ private:
+  Options engine_options() {
+    Options options;
+    options.tier = line_.tier;
+    options.arguments = line_.arguments;
+    options.output = [this](std::string_view text) { output_.out(text); };
+    options.error_output = [this](std::string_view text) { output_.err(text); };
+    return options;
+  }
+
+  // False: the command ends with `status`. With -i a failed script still leads to the prompt.
+  bool finished(const Result<Value>& result, int& status) {
+    if (result.ok()) return true;
+    const Error& error = result.error();
+    status = error.kind == ErrorKind::exit ? error.exit_code : 1;
+    if (error.kind == ErrorKind::exit) return false;
+    output_.err((error.kind == ErrorKind::engine ? "slope: " : "") + error.message + "\n");
+    return line_.interactive;
+  }
+
+  CommandLine line_;
+  Output output_;
+  Engine engine_;
+};
+
+struct Task {
+  CommandLine line;
+  int status = 0;
+};
+
+void* run_task(void* given) {
+  auto& task = *static_cast<Task*>(given);
+  Command command(std::move(task.line));
+  task.status = command.run();
+  return nullptr;
+}
+
+}  // namespace
+
+int run_command(int count, char** arguments) {
+  Task task;
+  std::optional<CommandLine> line = read_command_line(count, arguments, task.status);
+  if (!line) return task.status;
+  task.line = std::move(*line);
+
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, stack_bytes);
+  pthread_t thread;
+  bool started = pthread_create(&thread, &attributes, run_task, &task) == 0;
+  pthread_attr_destroy(&attributes);
+  if (started) {
+    pthread_join(thread, nullptr);
+  } else {
+    run_task(&task);  // too little address space: the stack there is must do
+  }
+  return task.status;
+}
+
+}  // namespace slope::repl

@@ -1,0 +1,26 @@
+// Standard output and standard error of the command: output is buffered (each print is a call from the script), and
+// written before anything goes to standard error, when the prompt waits, and at the end.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace slope::repl {
+
+class Output {
+ public:
+  Output();
+  ~Output() { flush(); }
+  Output(const Output&) = delete;
+
+  void out(std::string_view text);
+  void err(std::string_view text);
+  void flush();
+
+ private:
+  static void write_all(int descriptor, std::string_view text);
+  std::string buffer_;
+  bool immediate_;  // a terminal
+};
+
+}  // namespace slope::repl
