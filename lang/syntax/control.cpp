@@ -70,7 +70,8 @@ void arrange_try(State& state, Iterator& it) {
   const bool has_catch = parts[2] != no_node;
   if (!has_catch && parts[4] == no_node) {
     if (it->kind != K::kw_end) return;  // the missing `end` is reported
-    state.refuse(it, "expected `catch` or `finally` before the `end` of the `try`", "a `try` without either does nothing");
+    state.refuse(it, "expected `catch` or `finally` before the `end` of the `try`",
+                 "a `try` without either does nothing");
   }
   if (!has_catch && parts[3] != no_node) state.refuse(it, "the `else` of a `try` needs a `catch` before it");
   std::swap(parts[3], parts[4]);
@@ -86,7 +87,7 @@ const auto condition = native<&parse_expression>("a condition");
 
 const auto else_branch_def =
     (token(K::kw_else) > body) |
-    node<Head::if_, 1>[token(K::kw_elseif) > node<Head::block>[condition] > body > -else_branch];
+    node<Head::if_, 1>[token(K::kw_elseif) > node<Head::block>[condition] > body > -nested[else_branch]];
 
 BOOST_SPIRIT_DEFINE(else_branch)
 

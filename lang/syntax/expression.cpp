@@ -325,7 +325,8 @@ bool juxtaposes(State& state, Iterator before, Iterator it) {
   const bool after_string = before->kind == TokenKind::string_end || is_string(before);
   const bool at_string = it->kind == TokenKind::string_begin || is_string(it);
   if (at_string || (after_string && it->kind == TokenKind::identifier)) {
-    state.refuse(it, "a string may not be juxtaposed with what is beside it", "join strings with `*` or `string(a, b)`");
+    state.refuse(it, "a string may not be juxtaposed with what is beside it",
+                 "join strings with `*` or `string(a, b)`");
   }
   const bool factor = it->kind == TokenKind::identifier || (it->kind == TokenKind::left_paren && number);
   if (!factor || (before->kind == TokenKind::literal && !number) || before->kind == TokenKind::invalid) return false;

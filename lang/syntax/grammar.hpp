@@ -8,6 +8,7 @@
 //   native<&f>("a name")  a hand-written parser of expression.hpp; the name is what an error says was expected
 //   node<Head>[p]         makes a node of what p leaves on the stack
 //   form<Head>[p]         likewise for `keyword … end`: p stands between, the node's span covers all
+//   nested[p]             p, counted as one more level of nesting
 //   absent                leaves no_node, where an optional part is missing
 #pragma once
 
@@ -159,6 +160,30 @@ struct FormDirective : x3::unary_parser<Subject, FormDirective<head, flag, Subje
     return true;
   }
 };
+
+// p, counted as one more level of nesting: for rules that call themselves.
+template <typename Subject>
+struct NestedDirective : x3::unary_parser<Subject, NestedDirective<Subject>> {
+  using Base = x3::unary_parser<Subject, NestedDirective<Subject>>;
+  using attribute_type = x3::unused_type;
+  static constexpr bool has_attribute = false;
+  constexpr explicit NestedDirective(const Subject& subject) : Base(subject) {}
+
+  template <typename ContextType, typename Attribute>
+  bool parse(Iterator& it, const Iterator& last, const ContextType& context, x3::unused_type, Attribute&) const {
+    const NestingGuard nesting(state_of(context), it);
+    return this->subject.parse(it, last, context, x3::unused, x3::unused);
+  }
+};
+
+struct NestedMaker {
+  template <typename Subject>
+  constexpr auto operator[](const Subject& subject) const {
+    return NestedDirective<Subject>(subject);
+  }
+};
+
+inline constexpr NestedMaker nested{};
 
 template <template <Head, std::uint8_t, typename> class Directive, Head head, std::uint8_t flag>
 struct DirectiveMaker {

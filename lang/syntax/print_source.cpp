@@ -17,6 +17,7 @@ constexpr std::size_t indent_width = 4;
 
 // How tightly what surrounds an expression binds: above every infix operator stand the unary ones, then postfix forms.
 constexpr int loose = 0;
+constexpr int tight = 1;         // not an assignment, and macro calls with parentheses
 constexpr int unary_level = 14;  // below power, above the other infix operators
 constexpr int postfix_level = 20;
 
@@ -84,9 +85,7 @@ class SourcePrinter {
         return write_where(id, indent, around);
       case Head::arrow:
         return enclosed(around > loose, [&] {
-          const bool macro = head(child(id, 0)) == Head::macrocall;
-          enclosed(head(child(id, 0)) == Head::splat,
-                   [&] { write(child(id, 0), indent + indent_width, macro ? 1 : loose); });
+          enclosed(head(child(id, 0)) == Head::splat, [&] { write(child(id, 0), indent + indent_width, tight); });
           out_ += "->";
           write(child(id, 1), indent + indent_width);
         });
@@ -172,7 +171,7 @@ class SourcePrinter {
       if (i > 0) out_ += separator;
       const bool macro = head(items[i]) == Head::macrocall;  // with parentheses, or it would take what follows
       enclosed(around == loose && head(items[i]) == Head::arrow,
-               [&] { write(items[i], indent + indent_width, macro ? std::max(around, 1) : around); });
+               [&] { write(items[i], indent + indent_width, macro ? std::max(around, tight) : around); });
     }
   }
 
@@ -607,7 +606,7 @@ class SourcePrinter {
         return close(indent);
       case Head::do_: {
         const NodeId function = child(id, 1);
-        write(child(id, 0), indent);
+        write(child(id, 0), indent, tight);
         out_ += " do";
         if (!children(child(function, 0)).empty()) out_ += ' ';
         list(children(child(function, 0)), ", ", indent);
