@@ -48,6 +48,7 @@ bool may_fit(const BuiltinTypes& b, const Type* argument, const Type* parameter)
     return x->name == y->name || y->is_type_of_type;
   }
   if (x == y) return true;
+  if (x == b.any) return true;
   bool abstract_argument = x->is_abstract;
   for (const DataType* t = x;; t = t->super) {
     if (t->name == y->name) return t->is_tuple || !(t != y && t->is_plain && y->is_plain);  // tuples are covariant

@@ -129,6 +129,7 @@ Module* Runtime::new_module(const Symbol* name, Module* parent) {
     if (base) module->usings.push_back(base);
     if (core) module->usings.push_back(core);
     auto module_value = [&](Module* m) { return Value(types.builtin().module, static_cast<const void*>(m)); };
+    set_constant(parent, name->name, module_value(module));
     set_constant(module, name->name, module_value(module));
     for (Module* named : {core, base, main})
       if (named) set_constant(module, named->name->name, module_value(named));
