@@ -403,8 +403,12 @@ class SourcePrinter {
 
   void write_interpolated(NodeId id, std::size_t indent) {
     out_ += '"';
-    for (const NodeId part : children(id)) {
-      if (head(part) == Head::string) {
+    const std::span<const NodeId> parts = children(id);
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const NodeId part = parts[i];
+      // A string that was interpolated: written as text it would melt into what is around it.
+      const bool inserted = parts.size() == 1 || (i > 0 && head(parts[i - 1]) == Head::string);
+      if (head(part) == Head::string && !inserted) {
         write_escaped(out_, ast_.text_of(part), '"');
       } else {
         between("$(", ")", [&] { write(part, indent); });
