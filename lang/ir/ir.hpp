@@ -18,7 +18,8 @@
 // assigned inside a region and read outside it on the exceptional path live in slots (slot_get/slot_set).
 //
 // A constant may be the undefined Value (printed `undef`): the content of a variable that was not assigned on this path.
-// It appears only as an edge argument (its type is Union{}); a check_defined stands before every use of the parameter.
+// Its type is Union{}. It comes as an edge argument; a check_defined stands before every use of the parameter, so that no
+// running code looks at it.
 #pragma once
 
 #include <cstdint>
@@ -108,6 +109,7 @@ enum InstFlags : std::uint16_t {
   inst_fast = 4,          // @fastmath: reassociation and contraction allowed
   inst_reassociate = 8,   // @simd reductions
   inst_effect_free = 16,  // proved: returns, does not raise, writes nothing that anyone sees: may go when unused
+  inst_boundscheck = 32,  // inside @boundscheck: not wanted when inlined into a call that is marked inbounds
 };
 
 // What executing the instruction may do: the op's effects (of the target, for a native) less what the flags rule out.

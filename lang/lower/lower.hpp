@@ -1,8 +1,8 @@
 // From syntax to untyped SSA IR: scope analysis, macro expansion, desugaring, closure conversion, SSA construction.
 //
 // A text is lowered statement by statement: each top-level statement becomes a Function without parameters that is run
-// before the next is lowered (so that macros, types and imports it defines are there). A method definition evaluates its
-// signature and then registers a Method whose body is syntax (MethodBody) until its first call.
+// before the next is lowered (so that macros, types and imports it defines are there). A method definition evaluates
+// its signature and then registers a Method whose body is syntax (MethodBody) until its first call.
 #pragma once
 
 #include <memory>
@@ -20,7 +20,7 @@ struct MethodBody {
   std::shared_ptr<syntax::Ast> ast;
   syntax::NodeId definition = syntax::no_node;  // the function / arrow / assign node
   syntax::NodeId body = syntax::no_node;
-  std::shared_ptr<const void> scope;            // lowering's own: captured variables, enclosing method
+  std::shared_ptr<const void> scope;  // lowering's own: captured variables, enclosing method
 };
 
 }  // namespace slope
@@ -28,8 +28,9 @@ struct MethodBody {
 namespace slope::lower {
 
 // Lowers one top-level statement in `module`. Null: `diagnostics` has errors.
-std::unique_ptr<ir::Function> lower_statement(Runtime& runtime, Context& ctx, Module* module, std::shared_ptr<syntax::Ast> ast,
-                                              syntax::NodeId statement, std::vector<Diagnostic>& diagnostics);
+std::unique_ptr<ir::Function> lower_statement(Runtime& runtime, Context& ctx, Module* module,
+                                              std::shared_ptr<syntax::Ast> ast, syntax::NodeId statement,
+                                              std::vector<Diagnostic>& diagnostics);
 
 // Lowers a method's body to method.ir. False: error raised in ctx (a syntax error found only now).
 bool lower_method(Runtime& runtime, Context& ctx, Method& method);

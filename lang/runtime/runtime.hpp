@@ -49,6 +49,9 @@ class Runtime {
   std::function<bool(Context&, Module*, FileId, Value&)> run_file;
 
   std::shared_ptr<void> derivative_state;  // lang/diff's: the tangent types of this runtime's types
+  std::shared_ptr<void> lowering_state;    // lang/lower's: definitions by number, literals
+  // Reads a source file for `include`; null: the file system. False: `text` says why not.
+  std::function<bool(const std::string& path, std::string& text)> read_source;
 
   // --- modules and globals ---
   Module* core = nullptr;  // intrinsics, builtin types and natives

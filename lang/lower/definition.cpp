@@ -1,0 +1,314 @@
+#include "lang/lower/definition.hpp"
+
+#include <utility>
+
+#include "lang/ir/execute.hpp"
+#include "lang/lower/desugar.hpp"
+#include "lang/lower/emit.hpp"
+#include "lang/lower/type_expression.hpp"
+
+namespace slope::lower {
+
+bool is_library(const Runtime& runtime, const Module* module) {
+  for (; module != nullptr; module = module->parent)
+    if (module == runtime.base || module == runtime.core) return true;
+  return false;
+}
+
+bool raise_diagnostics(Runtime& runtime, Context& ctx, const std::vector<Diagnostic>& diagnostics) {
+  if (ctx.failed()) return false;
+  std::string text = "syntax: ";
+  for (std::size_t i = 0; i < diagnostics.size(); ++i) {
+    if (i > 0) text += "\n";
+    text += diagnostics[i].message + " (" + runtime.sources.describe(diagnostics[i].span) + ")";
+    if (!diagnostics[i].help.empty()) text += "; " + diagnostics[i].help;
+  }
+  return ctx.raise_error(text);
+}
+
+bool raise_at(Context& ctx, Span span, std::string message) {
+  return ctx.raise_error(std::move(message) + " (" + ctx.runtime->sources.describe(span) + ")");
+}
+
+std::shared_ptr<PreparedFunction> prepare_function(Runtime& runtime, Context& ctx, Module* module,
+                                                   std::shared_ptr<Ast> ast, NodeId node,
+                                                   std::vector<Diagnostic>& diagnostics) {
+  const std::size_t errors = diagnostics.size();
+  auto prepared = std::make_shared<PreparedFunction>();
+  prepared->signature = parse_signature(ast, node, diagnostics);
+  if (prepared->signature == nullptr) return nullptr;
+  prepared->arena = std::make_shared<FormArena>();
+  if (prepared->signature->body == no_node) return prepared;
+  for (const Variant variant : variants_of(*prepared->signature)) {
+    Desugar desugar(runtime, ctx, module, ast, *prepared->arena, diagnostics);
+    prepared->lambdas.push_back(desugar.method(prepared->signature, variant, nullptr));
+    if (diagnostics.size() != errors) return nullptr;
+  }
+  return prepared;
+}
+
+namespace {
+
+// What the callee of a definition means: the first element of the methods' signatures.
+struct Callee {
+  Value value;                 // the function or type; undefined for a callable object
+  const Type* type = nullptr;  // its type in the signature
+  const Symbol* name = nullptr;
+};
+
+class Methods {
+ public:
+  Methods(Runtime& runtime, Context& ctx, Module* module, std::shared_ptr<const SignatureSyntax> signature)
+      : runtime_(runtime),
+        ctx_(ctx),
+        module_(module),
+        signature_(std::move(signature)),
+        ast_(*signature_->ast),
+        types_(runtime, ctx, module, signature_->ast) {}
+
+  bool define(const DefinitionHints& hints, const TypeName* constructed, const PreparedFunction* prepared,
+              Value& result) {
+    if (hints.is_generated) return raise_at(ctx_, signature_->span, "`@generated` functions are not part of Slope yet");
+    std::vector<const TypeVar*> vars;
+    for (const NodeId entry : signature_->where_variables) {
+      vars.push_back(nullptr);
+      if (!types_.declare(entry, vars.back())) return false;
+    }
+    Callee callee;
+    if (!find_callee(callee)) return false;
+    result = callee.value.defined() ? callee.value : runtime_.nothing();
+    if (signature_->body == no_node) return true;  // function f end
+    const auto& builtin = runtime_.types.builtin();
+    std::vector<const Type*> parameters;
+    for (const auto& parameter : signature_->parameters) {
+      const Type* type = builtin.any;
+      if (parameter.type != no_node && !types_.type(parameter.type, type)) return false;
+      if (as_vararg(type) != nullptr && !parameter.is_vararg && &parameter != &signature_->parameters.back())
+        return raise_at(ctx_, parameter.span, "Vararg on a parameter that is not the last");
+      if (parameter.is_vararg && as_vararg(type) == nullptr) type = runtime_.types.vararg(type, nullptr);
+      parameters.push_back(type);
+    }
+    const auto variants = variants_of(*signature_);
+    for (std::size_t i = 0; i < variants.size(); ++i)
+      if (!add(callee, vars, parameters, variants[i], hints, constructed, prepared, i)) return false;
+    return true;
+  }
+
+ private:
+  bool find_callee(Callee& out) {
+    const auto& builtin = runtime_.types.builtin();
+    if (signature_->is_object) {
+      if (!types_.type(signature_->object_type, out.type)) return false;
+      out.name = runtime_.symbol(signature_->object_name == no_node ? "" : ast_.name_of(signature_->object_name));
+      return true;
+    }
+    const NodeId callee = signature_->callee;
+    switch (ast_.head(callee)) {
+      case Head::identifier:
+        out.name = runtime_.symbol(ast_.name_of(callee));
+        if (!own_function(callee, out)) return false;
+        break;
+      case Head::dot: {
+        const auto parts = ast_.children(callee);
+        if (parts.size() != 2 || ast_.head(parts[1]) != Head::quote_symbol)
+          return raise_at(ctx_, signature_->span, "invalid function name in a definition");
+        out.name = runtime_.symbol(ast_.name_of(parts[1]));
+        Value owner;
+        if (!types_.evaluate(parts[0], owner)) return false;
+        if (owner.type != builtin.module)
+          return raise_at(ctx_, signature_->span, "invalid function name in a definition: not a module");
+        Binding* binding =
+            owner.module == module_ ? runtime_.binding(module_, out.name) : runtime_.resolve(owner.module, out.name);
+        if (binding == nullptr ||
+            (!binding->value.defined() && owner.module != module_ && !is_library(runtime_, module_)))
+          return ctx_.undef_var(out.name);
+        out.value = binding->value.defined() ? binding->value : runtime_.generic_function(owner.module, out.name);
+        break;
+      }
+      case Head::curly:
+      case Head::value: {
+        out.name = runtime_.symbol(ast_.head(callee) == Head::curly && ast_.child_count(callee) > 0
+                                       ? identifier_text(ast_, ast_.child(callee, 0))
+                                       : "");
+        if (!types_.evaluate(callee, out.value)) return false;
+        break;
+      }
+      default:
+        return raise_at(ctx_, signature_->span, "invalid function name in a definition");
+    }
+    if (out.value.type->is_kind || out.value.type == builtin.type_var) {
+      out.type = runtime_.types.type_type(out.value.as_type);
+      return true;
+    }
+    if (out.value.type == builtin.builtin_function)
+      return raise_at(ctx_, signature_->span, "cannot add methods to the builtin function " + out.name->name);
+    const DataType* type = as_data(out.value.type);
+    if (type == nullptr || !type->name->is_function)
+      return raise_at(ctx_, signature_->span, "cannot define function " + out.name->name + "; it already has a value");
+    out.type = type;
+    return true;
+  }
+
+  // A plain name: the module's own function, an imported one, or a new one.
+  bool own_function(NodeId callee, Callee& out) {
+    const auto own = module_->bindings.find(out.name);
+    if (own != module_->bindings.end() && own->second->value.defined()) {
+      out.value = own->second->value;
+      return true;
+    }
+    const bool bound_elsewhere = own != module_->bindings.end() && own->second->module != module_;
+    Binding* visible = runtime_.resolve(module_, out.name);
+    if (visible != nullptr && visible->value.defined() && visible->module != module_) {
+      const auto& builtin = runtime_.types.builtin();
+      if (is_library(runtime_, module_)) {
+        // The library has one namespace with Core: constructors of builtin types are defined by their names.
+        if (visible->value.type->is_kind) {
+          out.value = visible->value;
+          return true;
+        }
+        if (visible->value.type == builtin.builtin_function && ir::as_builtin_op(builtin, visible->value))
+          return raise_at(ctx_, ast_.node(callee).span, "cannot add methods to the builtin function " + out.name->name);
+      } else if (visible->value.type->is_kind || state_of(runtime_).foreign_uses.count(out.name) != 0) {
+        const bool type = visible->value.type->is_kind;
+        return raise_at(ctx_, ast_.node(callee).span,
+                        "error in method definition: " + std::string(type ? "type " : "function ") +
+                            visible->module->name->name + "." + out.name->name +
+                            " must be explicitly imported to be extended");
+      }
+    }
+    out.value = runtime_.generic_function(bound_elsewhere ? own->second->module : module_, out.name);
+    if (!out.value.defined())
+      return raise_at(ctx_, ast_.node(callee).span,
+                      "cannot define function " + out.name->name + "; it already has a value");
+    return true;
+  }
+
+  bool add(const Callee& callee, std::span<const TypeVar* const> vars, const std::vector<const Type*>& parameters,
+           Variant variant, const DefinitionHints& hints, const TypeName* constructed, const PreparedFunction* prepared,
+           std::size_t variant_index) {
+    const auto& builtin = runtime_.types.builtin();
+    std::vector<const Type*> elements;
+    auto method = std::make_unique<Method>();
+    if (variant.keyword_method) {
+      const Value kwcall = runtime_.generic_function(runtime_.base, runtime_.symbol("kwcall"));
+      if (!kwcall.defined()) return ctx_.raise_error("Base.kwcall is not a function");
+      elements.push_back(kwcall.type);
+      elements.push_back(builtin.named_tuple);
+      method->arg_names.push_back(runtime_.symbol("#kwcall#"));
+      method->arg_names.push_back(runtime_.symbol("#keywords#"));
+    }
+    elements.push_back(callee.type);
+    method->arg_names.push_back(signature_->object_name != no_node ? callee.name : runtime_.symbol("#self#"));
+    const std::size_t positional = signature_->positional_count();
+    const std::size_t given = positional - variant.omitted;
+    bool vararg = false;
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      if (i >= given && (i < positional || variant.omitted > 0)) continue;
+      elements.push_back(parameters[i]);
+      vararg |= as_vararg(parameters[i]) != nullptr;
+      const NodeId pattern = signature_->parameters[i].pattern;
+      const auto text = pattern == no_node ? std::string_view{} : identifier_text(ast_, pattern);
+      method->arg_names.push_back(runtime_.symbol(text));
+    }
+    std::vector<std::uint32_t> indices;
+    method->signature = close_signature(runtime_, runtime_.types.tuple(elements), vars, indices);
+    for (const Type* t = method->signature; as_union_all(t) != nullptr; t = as_union_all(t)->body)
+      method->static_params.push_back(as_union_all(t)->var);
+    method->name = callee.name;
+    method->module = module_;
+    method->span = signature_->span;
+    method->is_vararg = vararg;
+    method->arg_count = static_cast<std::uint32_t>(elements.size() - (vararg ? 1 : 0));
+    method->inline_hint = hints.inline_hint;
+    method->documentation = hints.documentation;
+    auto source = std::make_shared<MethodSource>();
+    source->signature = signature_;
+    source->variant = variant;
+    source->constructed = constructed;
+    source->static_indices = std::move(indices);
+    if (prepared != nullptr && variant_index < prepared->lambdas.size()) {
+      source->arena = prepared->arena;
+      source->lambda = prepared->lambdas[variant_index];
+    }
+    method->body = std::make_shared<MethodBody>();
+    method->body->ast = signature_->ast;
+    method->body->definition = signature_->definition;
+    method->body->body = signature_->body;
+    method->body->scope = std::move(source);
+    runtime_.add_method(std::move(method));
+    return true;
+  }
+
+  Runtime& runtime_;
+  Context& ctx_;
+  Module* module_;
+  std::shared_ptr<const SignatureSyntax> signature_;
+  const Ast& ast_;
+  TypeExpression types_;
+};
+
+}  // namespace
+
+bool define_methods(Runtime& runtime, Context& ctx, Module* module, std::shared_ptr<const SignatureSyntax> signature,
+                    const DefinitionHints& hints, const TypeName* constructed, const PreparedFunction* prepared,
+                    Value& result) {
+  return Methods(runtime, ctx, module, std::move(signature)).define(hints, constructed, prepared, result);
+}
+
+bool define_function(Runtime& runtime, Context& ctx, Definition& definition, Value& result) {
+  if (definition.prepared != nullptr)
+    return define_methods(runtime, ctx, definition.module, definition.prepared->signature, definition.hints, nullptr,
+                          definition.prepared.get(), result);
+  std::vector<Diagnostic> diagnostics;
+  auto signature = parse_signature(definition.ast, definition.node, diagnostics);
+  if (signature == nullptr) return raise_diagnostics(runtime, ctx, diagnostics);
+  return define_methods(runtime, ctx, definition.module, std::move(signature), definition.hints, nullptr, nullptr,
+                        result);
+}
+
+bool define_constant(Runtime& runtime, Context& ctx, Module* module, const Symbol* name, Value v) {
+  Binding* binding = runtime.binding(module, name);
+  if (binding->module != module)
+    return ctx.raise_error("cannot declare " + name->name + " constant; it was imported from " +
+                           binding->module->name->name);
+  if (binding->value.defined()) {
+    if (!binding->is_constant)
+      return ctx.raise_error("cannot declare " + name->name + " constant; it already has a value");
+    if (egal(binding->value, v)) return true;
+    // A constant may get another value of the same type (code that used the old one is compiled again); types may not.
+    if (binding->value.type != v.type || v.type->is_kind)
+      return ctx.raise_error("invalid redefinition of constant " + name->name);
+  }
+  const bool changed = binding->value.defined();
+  binding->value = v;
+  binding->is_constant = true;
+  if (changed) runtime.binding_changed(binding);
+  return true;
+}
+
+bool run_definition(Runtime& runtime, Context& ctx, Definition& definition, Value& result) {
+  result = runtime.nothing();
+  switch (definition.ast->head(definition.node)) {
+    case Head::function:
+    case Head::assign:
+      return define_function(runtime, ctx, definition, result);
+    case Head::macro_:
+      return define_macro(runtime, ctx, definition, result);
+    case Head::struct_:
+      return define_struct(runtime, ctx, definition, result);
+    case Head::abstract_:
+      return define_abstract(runtime, ctx, definition, result);
+    case Head::primitive_:
+      return define_primitive(runtime, ctx, definition, result);
+    case Head::module_:
+      return define_module(runtime, ctx, definition, result);
+    case Head::using_:
+    case Head::import_:
+    case Head::export_:
+      return define_imports(runtime, ctx, definition, result);
+    default:
+      return ctx.raise_error("internal: no definition");
+  }
+}
+
+}  // namespace slope::lower

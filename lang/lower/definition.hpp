@@ -1,0 +1,39 @@
+// Definitions as they run: methods, structs and other types, modules, imports. `define` (a native) runs a Definition by
+// its number; each part raises in the context when it fails.
+#pragma once
+
+#include "lang/lower/form.hpp"
+#include "lang/lower/state.hpp"
+
+namespace slope::lower {
+
+bool run_definition(Runtime& runtime, Context& ctx, Definition& definition, Value& result);
+
+bool define_function(Runtime& runtime, Context& ctx, Definition& definition, Value& result);
+bool define_macro(Runtime& runtime, Context& ctx, Definition& definition, Value& result);
+bool define_struct(Runtime& runtime, Context& ctx, Definition& definition, Value& result);
+bool define_abstract(Runtime& runtime, Context& ctx, Definition& definition, Value& result);
+bool define_primitive(Runtime& runtime, Context& ctx, Definition& definition, Value& result);
+bool define_module(Runtime& runtime, Context& ctx, Definition& definition, Value& result);
+bool define_imports(Runtime& runtime, Context& ctx, Definition& definition, Value& result);
+bool define_constant(Runtime& runtime, Context& ctx, Module* module, const Symbol* name, Value v);
+
+// One function definition whose signature is parsed: all its methods. `constructed`: an inner constructor's struct.
+bool define_methods(Runtime& runtime, Context& ctx, Module* module, std::shared_ptr<const SignatureSyntax> signature,
+                    const DefinitionHints& hints, const TypeName* constructed, const PreparedFunction* prepared,
+                    Value& result);
+
+// Desugars all variants of a definition now (user code: errors come early). Null: `diagnostics` has errors.
+std::shared_ptr<PreparedFunction> prepare_function(Runtime& runtime, Context& ctx, Module* module,
+                                                   std::shared_ptr<syntax::Ast> ast, syntax::NodeId node,
+                                                   std::vector<Diagnostic>& diagnostics);
+
+// Runs statements one after the other, each in the newest world. False: an error is raised.
+bool run_statements(Runtime& runtime, Context& ctx, Module* module, std::shared_ptr<syntax::Ast> ast,
+                    std::span<const syntax::NodeId> statements, Value& result);
+
+bool is_library(const Runtime& runtime, const Module* module);  // Base, Core and modules in them
+bool raise_diagnostics(Runtime& runtime, Context& ctx, const std::vector<Diagnostic>& diagnostics);
+bool raise_at(Context& ctx, Span span, std::string message);
+
+}  // namespace slope::lower

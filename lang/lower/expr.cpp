@@ -1,0 +1,545 @@
+#include "lang/lower/expr.hpp"
+
+#include <array>
+#include <utility>
+
+#include "lang/ir/execute.hpp"
+#include "lang/lower/definition.hpp"
+#include "lang/lower/signature.hpp"
+#include "lang/lower/state.hpp"
+
+namespace slope::lower {
+
+using syntax::Ast;
+using syntax::Head;
+using syntax::no_node;
+using syntax::NodeId;
+
+namespace {
+
+Value line_number(Runtime& runtime, Context& ctx, Span span) {
+  const auto& builtin = runtime.types.builtin();
+  const auto& file = runtime.sources.file(span.file).name();
+  const Value fields[] = {runtime.from_int(runtime.sources.line_of(span)), runtime.from_symbol(runtime.symbol(file))};
+  Value made;
+  if (!runtime.new_object(ctx, builtin.line_number_node, fields, 2, made)) {
+    ctx.take_error();
+    return runtime.nothing();
+  }
+  return keep(runtime, made);
+}
+
+Value quote_node(Runtime& runtime, Context& ctx, Value inner) {
+  Value made;
+  if (!runtime.new_object(ctx, runtime.types.builtin().quote_node, &inner, 1, made)) {
+    ctx.take_error();
+    return runtime.nothing();
+  }
+  return keep(runtime, made);
+}
+
+}  // namespace
+
+ExprShape shape_of(Runtime& runtime, Context& ctx, const Ast& ast, NodeId node) {
+  const auto& builtin = runtime.types.builtin();
+  const auto& n = ast.node(node);
+  ExprShape shape;
+  const auto symbol = [&](std::string_view text) { return runtime.from_symbol(runtime.symbol(text)); };
+  const auto constant = [&](Value v) { shape.parts.push_back({no_node, v}); };
+  const auto rest = [&](std::size_t from) {
+    const auto children = ast.children(node);
+    for (std::size_t i = from; i < children.size(); ++i) shape.parts.push_back({children[i], {}});
+  };
+  const auto truth = [&](bool b) { return runtime.from_bool(b); };
+  switch (n.head) {
+    case Head::none:
+    case Head::nothing:
+      shape.leaf = runtime.nothing();
+      return shape;
+    case Head::identifier:
+      shape.leaf = symbol(ast.name_of(node));
+      return shape;
+    case Head::integer: {
+      const DataType* type = builtin.int64;
+      if (n.flag == 8) type = builtin.uint8;
+      if (n.flag == 16) type = builtin.uint16;
+      if (n.flag == 32) type = builtin.uint32;
+      if (n.flag == 64) type = builtin.uint64;
+      shape.leaf = Value(type, n.integer);
+      return shape;
+    }
+    case Head::floating:
+      shape.leaf = runtime.from_float(n.floating);
+      return shape;
+    case Head::float32:
+      shape.leaf = Value(builtin.float32, std::int64_t{0});
+      shape.leaf.float32 = static_cast<float>(n.floating);
+      return shape;
+    case Head::character:
+      shape.leaf = Value(builtin.character, static_cast<std::int64_t>(n.code_point));
+      return shape;
+    case Head::string:
+      shape.leaf = string_constant(runtime, ast.text_of(node));
+      return shape;
+    case Head::boolean:
+      shape.leaf = truth(n.integer != 0);
+      return shape;
+    case Head::quote_symbol:
+      shape.leaf = quote_node(runtime, ctx, symbol(ast.name_of(node)));
+      return shape;
+    case Head::value: {
+      const auto& values = state_of(runtime).spliced.values;
+      shape.leaf = n.value < values.size() ? values[n.value] : runtime.nothing();
+      return shape;
+    }
+    default:
+      break;
+  }
+  const auto children = ast.children(node);
+  shape.head = syntax::head_name(n.head);
+  const auto operator_text = [&] {
+    return children.empty() ? std::string() : std::string(identifier_text(ast, children[0]));
+  };
+  switch (n.head) {
+    case Head::dot_call:
+      if (n.flag == 1 && !operator_text().empty()) {
+        shape.head = "call";
+        constant(symbol("." + operator_text()));
+        rest(1);
+      } else {
+        shape.head = ".";
+        if (!children.empty()) shape.parts.push_back({children[0], {}});
+        shape.parts.push_back({node, {}});  // the arguments as a tuple: see to_value
+      }
+      break;
+    case Head::op_assign:
+    case Head::dot_op_assign:
+      shape.head = (n.head == Head::dot_op_assign ? "." : "") + operator_text() + "=";
+      rest(1);
+      break;
+    case Head::if_:
+      if (n.flag == 1) shape.head = "elseif";
+      rest(0);
+      break;
+    case Head::macrocall:
+      if (!children.empty()) shape.parts.push_back({children[0], {}});
+      constant(line_number(runtime, ctx, n.span));
+      rest(1);
+      break;
+    case Head::try_:
+      for (std::size_t i = 0; i < children.size(); ++i) {
+        if (i > 0 && children[i] == no_node) {
+          constant(truth(false));
+        } else {
+          shape.parts.push_back({children[i], {}});
+        }
+      }
+      break;
+    case Head::struct_:
+      constant(truth(n.flag == 1));
+      rest(0);
+      break;
+    case Head::module_:
+      constant(truth(n.flag != 1));
+      rest(0);
+      break;
+    case Head::block:
+    case Head::toplevel:
+      for (const NodeId child : children) {
+        constant(line_number(runtime, ctx, ast.node(child).span));
+        shape.parts.push_back({child, {}});
+      }
+      break;
+    default:
+      rest(0);
+  }
+  return shape;
+}
+
+bool to_value(Runtime& runtime, Context& ctx, const Ast& ast, NodeId node, Value& out) {
+  const ExprShape shape = shape_of(runtime, ctx, ast, node);
+  if (shape.leaf.defined()) {
+    out = shape.leaf;
+    return true;
+  }
+  Rooted parts(runtime.heap);
+  parts.values.push_back(runtime.from_symbol(runtime.symbol(shape.head)));
+  for (const ExprPart& part : shape.parts) {
+    Value v = part.value;
+    if (!v.defined()) {
+      if (part.node == node) {  // the arguments of f.(…)
+        Rooted arguments(runtime.heap);
+        arguments.values.push_back(runtime.from_symbol(runtime.symbol("tuple")));
+        const std::vector<NodeId> children(ast.children(node).begin(), ast.children(node).end());
+        for (std::size_t i = 1; i < children.size(); ++i) {
+          Value argument;
+          if (!to_value(runtime, ctx, ast, children[i], argument)) return false;
+          arguments.values.push_back(argument);
+        }
+        if (!ir::execute(ctx, ir::Op::expr, arguments.values.data(), arguments.values.size(), 0, v)) return false;
+      } else if (!to_value(runtime, ctx, ast, part.node, v)) {
+        return false;
+      }
+    }
+    parts.values.push_back(v);
+  }
+  return ir::execute(ctx, ir::Op::expr, parts.values.data(), parts.values.size(), 0, out);
+}
+
+namespace {
+
+struct Heads {
+  std::unordered_map<std::string_view, Head> by_name;
+  Heads() {
+    for (int i = static_cast<int>(Head::call); i <= static_cast<int>(Head::error); ++i) {
+      const auto head = static_cast<Head>(i);
+      by_name.emplace(syntax::head_name(head), head);
+    }
+    by_name["string"] = Head::interpolated;
+    by_name["quote"] = Head::quote;
+    by_name["call"] = Head::call;
+    by_name["ref"] = Head::ref;
+    by_name["."] = Head::dot;
+  }
+};
+
+class Reader {
+ public:
+  Reader(Runtime& runtime, Context& ctx, Ast& ast, Span span, Hygiene* hygiene, std::string& error)
+      : runtime_(runtime), ctx_(ctx), ast_(ast), span_(span), hygiene_(hygiene), error_(error) {}
+
+  NodeId read(Value v) {
+    const auto& builtin = runtime_.types.builtin();
+    if (++depth_ > 2000) return fail("an expression is nested too deeply");
+    const NodeId made = v.type == builtin.expr ? expr(v) : leaf(v);
+    --depth_;
+    return made;
+  }
+
+  static bool parts_of(Runtime& runtime, Context& ctx, Value v, const Symbol*& head, std::vector<Value>& args) {
+    Value part;
+    if (!runtime.get_field(ctx, v, runtime.from_int(1), part) || part.type != runtime.types.builtin().symbol)
+      return false;
+    head = part.symbol;
+    if (!runtime.get_field(ctx, v, runtime.from_int(2), part) || part.object == nullptr) return false;
+    const auto* array = static_cast<const ArrayObject*>(part.object);
+    const Type* element = array_element_type(array);
+    for (std::int64_t i = 0; i < array->length; ++i)
+      args.push_back(load_stored(runtime.heap, array->data + i * stored_size(element), element));
+    return true;
+  }
+
+ private:
+  NodeId fail(std::string message) {
+    if (error_.empty()) error_ = std::move(message);
+    return no_node;
+  }
+
+  NodeId spliced(Value v) {
+    auto& values = state_of(runtime_).spliced.values;
+    values.push_back(v);
+    const NodeId made = ast_.leaf(Head::value, span_);
+    ast_.node(made).value = static_cast<std::uint32_t>(values.size() - 1);
+    return made;
+  }
+
+  NodeId identifier(const Symbol* symbol, bool variable) {
+    if (hygiene_ == nullptr || !variable || symbol->name.empty()) return ast_.identifier(symbol->name, span_);
+    const auto renamed = hygiene_->renamed.find(symbol);
+    if (renamed != hygiene_->renamed.end()) return ast_.identifier(renamed->second, span_);
+    if (symbol->name[0] == '@' || symbol->name[0] == '.' || symbol->name == "end" || symbol->name == "begin" ||
+        symbol->name == "new" || symbol->name == "_" || symbol->name == ":")
+      return ast_.identifier(symbol->name, span_);
+    const Value fields[] = {Value(runtime_.types.builtin().module, static_cast<const void*>(hygiene_->module)),
+                            runtime_.from_symbol(symbol)};
+    Value made;
+    if (!runtime_.new_object(ctx_, runtime_.types.builtin().global_ref, fields, 2, made)) {
+      ctx_.take_error();
+      return ast_.identifier(symbol->name, span_);
+    }
+    return spliced(made);
+  }
+
+  NodeId leaf(Value v) {
+    const auto& builtin = runtime_.types.builtin();
+    if (!v.defined()) return fail("an expression has an undefined part");
+    if (v.type == builtin.symbol) return identifier(v.symbol, true);
+    if (v.type == builtin.int64) {
+      const NodeId made = ast_.leaf(Head::integer, span_);
+      ast_.node(made).integer = v.bits;
+      return made;
+    }
+    if (v.type == builtin.float64) {
+      const NodeId made = ast_.leaf(Head::floating, span_);
+      ast_.node(made).floating = v.float64;
+      return made;
+    }
+    if (v.type == builtin.boolean) {
+      const NodeId made = ast_.leaf(Head::boolean, span_);
+      ast_.node(made).integer = v.bits;
+      return made;
+    }
+    if (v.type == builtin.string)
+      return ast_.string_leaf(std::string(static_cast<StringObject*>(v.object)->view()), span_);
+    if (v.type == builtin.nothing || v.type == builtin.line_number_node) return ast_.leaf(Head::nothing, span_);
+    if (v.type == builtin.quote_node) {
+      Value inner;
+      if (!runtime_.get_field(ctx_, v, runtime_.from_int(1), inner)) return fail("malformed QuoteNode");
+      if (inner.type != builtin.symbol) return spliced(inner);
+      const NodeId made = ast_.leaf(Head::quote_symbol, span_);
+      ast_.node(made).name = ast_.intern(inner.symbol->name);
+      return made;
+    }
+    return spliced(v);
+  }
+
+  bool all(const std::vector<Value>& args, std::size_t from, std::vector<NodeId>& out) {
+    for (std::size_t i = from; i < args.size(); ++i) {
+      const NodeId made = read(args[i]);
+      if (made == no_node && !error_.empty()) return false;
+      out.push_back(made);
+    }
+    return true;
+  }
+
+  NodeId plain(Head head, const std::vector<Value>& args, std::size_t from, std::uint8_t flag = 0) {
+    std::vector<NodeId> children;
+    if (!all(args, from, children)) return no_node;
+    return ast_.make(head, span_, children, flag);
+  }
+
+  // A name that is no variable reference: a keyword, a field, a macro.
+  NodeId label(Value v) {
+    if (v.type == runtime_.types.builtin().symbol) return ast_.identifier(v.symbol->name, span_);
+    return read(v);
+  }
+
+  NodeId expr(Value v) {
+    const auto& builtin = runtime_.types.builtin();
+    const Symbol* head = nullptr;
+    std::vector<Value> args;
+    if (!parts_of(runtime_, ctx_, v, head, args)) return fail("malformed Expr");
+    const std::string& name = head->name;
+    if (name == "escape") {
+      if (args.size() != 1) return fail("malformed esc");
+      Hygiene* outer = std::exchange(hygiene_, nullptr);
+      const NodeId made = read(args[0]);
+      hygiene_ = outer;
+      return made;
+    }
+    if (name == "block" || name == "toplevel") {
+      std::vector<NodeId> children;
+      for (const Value& arg : args) {
+        if (arg.defined() && arg.type == builtin.line_number_node) continue;
+        const NodeId made = read(arg);
+        if (made == no_node) return no_node;
+        children.push_back(made);
+      }
+      return ast_.make(name == "block" ? Head::block : Head::toplevel, span_, children);
+    }
+    if (name == "kw" || (name == "=" && in_parameters_ > 0)) {
+      if (args.size() != 2) return fail("malformed keyword argument");
+      const NodeId children[] = {args[0].type == builtin.expr ? read(args[0]) : label(args[0]), read(args[1])};
+      return ast_.make(name == "kw" ? Head::kw : Head::assign, span_, children);
+    }
+    if (name == ".") {
+      if (args.size() == 1) return plain(Head::dot, args, 0);
+      if (args.size() != 2) return fail("malformed Expr(:.)");
+      if (args[1].type == builtin.expr) {
+        const Symbol* inner = nullptr;
+        std::vector<Value> arguments;
+        if (!parts_of(runtime_, ctx_, args[1], inner, arguments)) return fail("malformed Expr(:.)");
+        if (inner->name == "tuple") {
+          std::vector<NodeId> children{read(args[0])};
+          if (!all(arguments, 0, children)) return no_node;
+          return ast_.make(Head::dot_call, span_, children);
+        }
+      }
+      const NodeId children[] = {read(args[0]), args[1].type == builtin.symbol ? quote(args[1].symbol) : read(args[1])};
+      return ast_.make(Head::dot, span_, children);
+    }
+    if (name == "call" && !args.empty() && args[0].type == builtin.symbol && args[0].symbol->name.size() > 1 &&
+        args[0].symbol->name[0] == '.' && args[0].symbol->name != "...") {
+      std::vector<NodeId> children{identifier(runtime_.symbol(std::string_view(args[0].symbol->name).substr(1)), true)};
+      if (!all(args, 1, children)) return no_node;
+      return ast_.make(Head::dot_call, span_, children, 1);
+    }
+    if (name == "macrocall") {
+      if (args.size() < 2) return fail("malformed macro call");
+      std::vector<NodeId> children{label(args[0])};
+      if (!all(args, 2, children)) return no_node;
+      return ast_.make(Head::macrocall, span_, children);
+    }
+    if (name == "elseif") return plain(Head::if_, args, 0, 1);
+    if (name == "struct" || name == "module") {
+      if (args.size() != 3) return fail("malformed " + name);
+      const bool flag = args[0].type == builtin.boolean && (args[0].bits != 0) == (name == "struct");
+      return plain(name == "struct" ? Head::struct_ : Head::module_, args, 1, flag ? 1 : 0);
+    }
+    if (name == "try") {
+      if (args.size() < 3) return fail("malformed try");
+      std::vector<NodeId> children;
+      for (std::size_t i = 0; i < args.size(); ++i) {
+        const bool absent = i > 0 && args[i].type == builtin.boolean && args[i].bits == 0;
+        children.push_back(absent ? no_node : read(args[i]));
+      }
+      return ast_.make(Head::try_, span_, children);
+    }
+    if (name == "quote") {
+      // Names inside a quote are data.
+      Hygiene* outer = std::exchange(hygiene_, nullptr);
+      const NodeId made = plain(Head::quote, args, 0);
+      hygiene_ = outer;
+      return made;
+    }
+    if (name == "$") return plain(Head::interpolate, args, 0);
+    if (name == "return" && args.empty()) return plain(Head::return_, args, 0);
+    if (name == "comparison") return plain(Head::comparison, args, 0);
+    if (name == "using" || name == "import" || name == "export") {
+      Hygiene* outer = std::exchange(hygiene_, nullptr);
+      std::vector<NodeId> children;
+      for (const Value& arg : args) children.push_back(name == "export" ? label(arg) : path(arg));
+      hygiene_ = outer;
+      return ast_.make(name == "using"    ? Head::using_
+                       : name == "import" ? Head::import_
+                                          : Head::export_,
+                       span_, children);
+    }
+    if (name.size() > 1 && name.back() == '=' && name != "==" && name != "!=" && name != "<=" && name != ">=" &&
+        name != "===" && name != "!==") {
+      const bool dotted = name[0] == '.';
+      const std::string op = name.substr(dotted ? 1 : 0, name.size() - 1 - (dotted ? 1 : 0));
+      if (args.size() != 2) return fail("malformed " + name);
+      if (op.empty()) return plain(Head::dot_assign, args, 0);
+      const NodeId children[] = {identifier(runtime_.symbol(op), true), read(args[0]), read(args[1])};
+      return ast_.make(dotted ? Head::dot_op_assign : Head::op_assign, span_, children);
+    }
+    const Heads heads;
+    const auto found = heads.by_name.find(name);
+    if (found == heads.by_name.end()) return fail("Expr with head :" + name + " is not part of Slope");
+    const bool parameters = found->second == Head::parameters || found->second == Head::tuple;
+    in_parameters_ += parameters ? 1 : 0;
+    const NodeId made = plain(found->second, args, 0);
+    in_parameters_ -= parameters ? 1 : 0;
+    return made;
+  }
+
+  NodeId quote(const Symbol* symbol) {
+    const NodeId made = ast_.leaf(Head::quote_symbol, span_);
+    ast_.node(made).name = ast_.intern(symbol->name);
+    return made;
+  }
+
+  NodeId path(Value v) {
+    if (v.type != runtime_.types.builtin().expr) return label(v);
+    const Symbol* head = nullptr;
+    std::vector<Value> args;
+    if (!parts_of(runtime_, ctx_, v, head, args)) return fail("malformed import");
+    std::vector<NodeId> children;
+    for (const Value& arg : args) children.push_back(path(arg));
+    return ast_.make(head->name == "." ? Head::dot_path : Head::import_list, span_, children);
+  }
+
+  Runtime& runtime_;
+  Context& ctx_;
+  Ast& ast_;
+  Span span_;
+  Hygiene* hygiene_;
+  std::string& error_;
+  int depth_ = 0;
+  int in_parameters_ = 0;
+};
+
+class Collector {
+ public:
+  Collector(Runtime& runtime, Context& ctx, Hygiene& hygiene) : runtime_(runtime), ctx_(ctx), hygiene_(hygiene) {}
+
+  void walk(Value v, int depth = 0) {
+    if (!v.defined() || v.type != runtime_.types.builtin().expr || depth > 2000) return;
+    const Symbol* head = nullptr;
+    std::vector<Value> args;
+    if (!Reader::parts_of(runtime_, ctx_, v, head, args)) return;
+    const std::string& name = head->name;
+    if (name == "escape" || name == "quote" || name == "inert") return;
+    if ((name == "=" || name == "kw") && args.size() == 2) {
+      introduce(args[0]);
+    } else if (name == "local") {
+      for (const Value& arg : args) introduce(arg);
+    } else if (name == "->" && args.size() == 2) {
+      parameters(args[0]);
+    } else if (name == "function" && !args.empty()) {
+      introduce(args[0]);
+    } else if (name == "try" && args.size() > 1) {
+      introduce(args[1]);
+    } else if (name == "let" && !args.empty()) {
+      introduce(args[0]);
+    } else if (name == "global") {
+      return;
+    }
+    for (const Value& arg : args) walk(arg, depth + 1);
+  }
+
+ private:
+  void add(const Symbol* symbol) {
+    if (symbol->name.empty() || hygiene_.renamed.count(symbol) != 0) return;
+    hygiene_.renamed[symbol] = symbol->name + "#" + std::to_string(++state_of(runtime_).hygienic);
+  }
+
+  // A target of assignment, a parameter list or a signature.
+  void introduce(Value v) {
+    const auto& builtin = runtime_.types.builtin();
+    if (!v.defined()) return;
+    if (v.type == builtin.symbol) return add(v.symbol);
+    if (v.type != builtin.expr) return;
+    const Symbol* head = nullptr;
+    std::vector<Value> args;
+    if (!Reader::parts_of(runtime_, ctx_, v, head, args) || args.empty()) return;
+    const std::string& name = head->name;
+    if (name == "tuple" || name == "parameters" || name == "block" || name == "local") {
+      for (const Value& arg : args) introduce(arg);
+    } else if (name == "::" || name == "=" || name == "kw" || name == "..." || name == "where" || name == "<:") {
+      if (name == "::" && args.size() == 1) return;
+      introduce(args[0]);
+      if (name == "where")
+        for (std::size_t i = 1; i < args.size(); ++i) introduce(args[i]);
+    } else if (name == "call") {
+      introduce(args[0]);
+      for (std::size_t i = 1; i < args.size(); ++i) introduce(args[i]);
+    }
+  }
+  void parameters(Value v) { introduce(v); }
+
+  Runtime& runtime_;
+  Context& ctx_;
+  Hygiene& hygiene_;
+};
+
+}  // namespace
+
+NodeId from_value(Runtime& runtime, Context& ctx, Ast& ast, Span span, Value v, Hygiene* hygiene, std::string& error) {
+  return Reader(runtime, ctx, ast, span, hygiene, error).read(v);
+}
+
+void collect_introduced(Runtime& runtime, Context& ctx, Value v, Hygiene& hygiene) {
+  Collector(runtime, ctx, hygiene).walk(v);
+}
+
+bool eval(Runtime& runtime, Context& ctx, Module* module, Value expression, Value& result) {
+  const auto& builtin = runtime.types.builtin();
+  auto ast = std::make_shared<Ast>();
+  std::string error;
+  Span span;
+  if (!ctx.trace.empty()) span = ctx.trace.front().span;
+  if (expression.type == builtin.symbol || expression.type == builtin.expr) {
+    const NodeId node = from_value(runtime, ctx, *ast, span, expression, nullptr, error);
+    if (node == no_node) return ctx.failed() ? false : ctx.raise_error("eval: " + error);
+    std::vector<NodeId> statements{node};
+    if (ast->head(node) == Head::toplevel) statements.assign(ast->children(node).begin(), ast->children(node).end());
+    return run_statements(runtime, ctx, module, ast, statements, result);
+  }
+  if (expression.type == builtin.quote_node) return runtime.get_field(ctx, expression, runtime.from_int(1), result);
+  result = expression;
+  return true;
+}
+
+}  // namespace slope::lower

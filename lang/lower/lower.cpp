@@ -1,0 +1,98 @@
+#include "lang/lower/lower.hpp"
+
+#include <utility>
+
+#include "lang/ir/passes.hpp"
+#include "lang/lower/definition.hpp"
+#include "lang/lower/desugar.hpp"
+#include "lang/lower/emit.hpp"
+#include "lang/lower/scope.hpp"
+#include "lang/lower/state.hpp"
+#include "lang/lower/type_expression.hpp"
+
+namespace slope::lower {
+
+namespace {
+
+bool has_errors(const std::vector<Diagnostic>& diagnostics, std::size_t from) {
+  for (std::size_t i = from; i < diagnostics.size(); ++i)
+    if (diagnostics[i].severity == Severity::error) return true;
+  return false;
+}
+
+std::unique_ptr<ir::Function> finish(Runtime& runtime, Context& ctx, FormArena& arena, Lambda& lambda,
+                                     const Method* method, std::vector<Diagnostic>& diagnostics, std::size_t errors) {
+  if (has_errors(diagnostics, errors)) return nullptr;
+  resolve(runtime, ctx, arena, lambda, diagnostics);
+  if (has_errors(diagnostics, errors)) return nullptr;
+  auto function = Emitter(runtime, ctx, lambda, method, diagnostics).run();
+  if (has_errors(diagnostics, errors)) return nullptr;
+  return function;
+}
+
+}  // namespace
+
+std::unique_ptr<ir::Function> lower_statement(Runtime& runtime, Context& ctx, Module* module, std::shared_ptr<Ast> ast,
+                                              NodeId statement, std::vector<Diagnostic>& diagnostics) {
+  const std::size_t errors = diagnostics.size();
+  // The library's definitions run at once, without IR in between: there are many, and they are run at each start.
+  if (is_library(runtime, module)) {
+    const Head head = ast->head(statement);
+    if (head == Head::function || (head == Head::assign && is_short_definition(*ast, statement))) {
+      auto signature = parse_signature(ast, statement, diagnostics);
+      if (signature == nullptr) return nullptr;
+      if (signature->callee != no_node || signature->is_object) {
+        Value ignored;
+        define_methods(runtime, ctx, module, std::move(signature), {}, nullptr, nullptr, ignored);
+        return nullptr;
+      }
+    }
+  }
+  FormArena arena;
+  Lambda* lambda = Desugar(runtime, ctx, module, ast, arena, diagnostics).top_level(statement);
+  return finish(runtime, ctx, arena, *lambda, nullptr, diagnostics, errors);
+}
+
+std::unique_ptr<ir::Function> lower_expression(Runtime& runtime, Context& ctx, Module* module, std::shared_ptr<Ast> ast,
+                                               NodeId node, std::span<const std::pair<const Symbol*, Value>> names,
+                                               std::vector<Diagnostic>& diagnostics) {
+  FormArena arena;
+  const std::size_t errors = diagnostics.size();
+  Desugar desugar(runtime, ctx, module, std::move(ast), arena, diagnostics);
+  Lambda* lambda = desugar.top_level_with(node, names);
+  return finish(runtime, ctx, arena, *lambda, nullptr, diagnostics, errors);
+}
+
+bool lower_method(Runtime& runtime, Context& ctx, Method& method) {
+  if (method.ir != nullptr) return true;
+  if (method.body == nullptr || method.body->scope == nullptr)
+    return ctx.raise_error("the method " + (method.name == nullptr ? std::string("?") : method.name->name) +
+                           " has no body");
+  const auto& source = *static_cast<const MethodSource*>(method.body->scope.get());
+  std::vector<Diagnostic> diagnostics;
+  std::shared_ptr<FormArena> arena = source.arena;
+  Lambda* lambda = source.lambda;
+  if (lambda == nullptr) {
+    arena = std::make_shared<FormArena>();
+    Desugar desugar(runtime, ctx, method.module, method.body->ast, *arena, diagnostics);
+    lambda = desugar.method(source.signature, source.variant, source.constructed);
+  }
+  if (lambda->span.end == 0) lambda->span = method.span;
+  for (std::size_t i = 0; i < lambda->static_parameters.size(); ++i) {
+    Variable* variable = lambda->static_parameters[i];
+    variable->index = i < source.static_indices.size() ? source.static_indices[i] : ~0u;
+    variable->type_var =
+        variable->index < method.static_params.size() ? method.static_params[variable->index] : nullptr;
+  }
+  lambda->is_vararg = method.is_vararg;
+  auto function = finish(runtime, ctx, *arena, *lambda, &method, diagnostics, 0);
+  // Resolving changes forms: they serve once.
+  auto& used = *const_cast<MethodSource*>(&source);
+  used.lambda = nullptr;
+  used.arena = nullptr;
+  if (function == nullptr) return raise_diagnostics(runtime, ctx, diagnostics);
+  method.ir = std::move(function);
+  return true;
+}
+
+}  // namespace slope::lower

@@ -1,0 +1,273 @@
+// Macro calls: the table of macros that are built in, and those that annotate, locate or select.
+#include <array>
+#include <cctype>
+#include <utility>
+
+#include "lang/lower/definition.hpp"
+#include "lang/lower/desugar.hpp"
+#include "lang/syntax/print.hpp"
+
+namespace slope::lower {
+
+struct Desugar::BuiltinMacro {
+  std::string_view name;
+  MacroHandler handler;
+  std::size_t least;  // arguments
+  std::size_t most;
+};
+
+const Desugar::BuiltinMacro* Desugar::find_macro(std::string_view name) {
+  constexpr std::size_t any = 1000;
+  static constexpr BuiltinMacro table[] = {
+      {"@inbounds", &Desugar::macro_inbounds, 1, 1},
+      {"@simd", &Desugar::macro_simd, 1, 2},
+      {"@fastmath", &Desugar::macro_fastmath, 1, 1},
+      {"@boundscheck", &Desugar::macro_boundscheck, 1, 1},
+      {"@inline", &Desugar::macro_inline, 1, 1},
+      {"@noinline", &Desugar::macro_noinline, 1, 1},
+      {"@propagate_inbounds", &Desugar::macro_inline, 1, 1},
+      {"@generated", &Desugar::macro_generated, 1, 2},
+      {"@doc", &Desugar::macro_doc, 1, 2},
+      {"@assert", &Desugar::macro_assert, 1, 2},
+      {"@show", &Desugar::macro_show, 0, any},
+      {"@time", &Desugar::macro_time, 1, 2},
+      {"@timed", &Desugar::macro_timed, 1, 1},
+      {"@elapsed", &Desugar::macro_elapsed, 1, 1},
+      {"@allocated", &Desugar::macro_allocated, 1, 1},
+      {"@btime", &Desugar::macro_btime, 1, 1},
+      {"@view", &Desugar::macro_view, 1, 1},
+      {"@views", &Desugar::macro_views, 1, 1},
+      {"@__dot__", &Desugar::macro_dot, 1, 1},
+      {"@.", &Desugar::macro_dot, 1, 1},
+      {"@printf", &Desugar::macro_printf, 1, any},
+      {"@sprintf", &Desugar::macro_sprintf, 1, any},
+      {"@test", &Desugar::macro_test, 1, any},
+      {"@test_throws", &Desugar::macro_test_throws, 2, 2},
+      {"@testset", &Desugar::macro_testset, 1, 3},
+      {"@scalar_rule", &Desugar::macro_scalar_rule, 2, any},
+      {"@non_differentiable", &Desugar::macro_non_differentiable, 1, 1},
+      {"@thunk", &Desugar::macro_thunk, 1, 1},
+      {"@which", &Desugar::macro_reflection, 1, 1},
+      {"@code_lowered", &Desugar::macro_reflection, 1, 1},
+      {"@code_typed", &Desugar::macro_reflection, 1, 1},
+      {"@code_warntype", &Desugar::macro_reflection, 1, 1},
+      {"@code_grad", &Desugar::macro_reflection, 1, 1},
+      {"@code_llvm", &Desugar::macro_reflection, 1, 1},
+      {"@code_native", &Desugar::macro_reflection, 1, 1},
+      {"@less", &Desugar::macro_reflection, 1, 1},
+      {"@edit", &Desugar::macro_reflection, 1, 1},
+      {"@why", &Desugar::macro_reflection, 1, 1},
+      {"@isdefined", &Desugar::macro_isdefined, 1, 1},
+      {"@eval", &Desugar::macro_eval, 1, 2},
+      {"@raw_str", &Desugar::macro_raw_string, 1, 1},
+      {"@__MODULE__", &Desugar::macro_module, 0, 0},
+      {"@__FILE__", &Desugar::macro_location, 0, 0},
+      {"@__LINE__", &Desugar::macro_location, 0, 0},
+      {"@__DIR__", &Desugar::macro_location, 0, 0},
+      {"@nospecialize", &Desugar::macro_plain, 0, any},
+      {"@specialize", &Desugar::macro_plain, 0, any},
+  };
+  for (const BuiltinMacro& entry : table)
+    if (entry.name == name) return &entry;
+  return nullptr;
+}
+
+Form* Desugar::macro_call(NodeId node) {
+  const auto nodes = children(node);
+  if (nodes.empty()) return error(node, "malformed macro call");
+  // M.@m is (dot M @m); Core.@doc and Base.@m too.
+  NodeId callee = nodes[0];
+  Module* owner = module_;
+  bool qualified = false;
+  if (ast_->head(callee) == Head::dot && ast_->child_count(callee) == 2) {
+    qualified = true;
+    std::vector<const Symbol*> path;
+    NodeId at = ast_->child(callee, 0);
+    while (ast_->head(at) == Head::dot && ast_->child_count(at) == 2) {
+      path.push_back(intern(identifier_text(*ast_, ast_->child(at, 1))));
+      at = ast_->child(at, 0);
+    }
+    path.push_back(intern(identifier_text(*ast_, at)));
+    callee = ast_->child(callee, 1);
+    for (std::size_t i = path.size(); i-- > 0;) {
+      const Binding* binding = runtime_.resolve(owner, path[i]);
+      if (binding == nullptr || binding->value.type != runtime_.types.builtin().module)
+        return error(node, "module " + path[i]->name + " not found");
+      owner = binding->value.module;
+    }
+  }
+  const auto text = identifier_text(*ast_, callee);
+  if (text.empty() && ast_->head(callee) == Head::value) return error(node, "a macro is called by name");
+  const std::span<const NodeId> arguments = std::span(nodes).subspan(1);
+  const Binding* binding = runtime_.resolve(owner, intern(text));
+  if (binding != nullptr && binding->value.defined() &&
+      !(qualified && is_library(runtime_, owner) && find_macro(text) != nullptr))
+    return user_macro(node, binding->value, binding->module);
+  const BuiltinMacro* macro = find_macro(text);
+  if (macro == nullptr) return error(node, "macro `" + std::string(text) + "` is not defined");
+  if (arguments.size() < macro->least || arguments.size() > macro->most)
+    return error(node, "wrong number of arguments for `" + std::string(text) + "`");
+  return (this->*macro->handler)(node, arguments);
+}
+
+// --- annotations ---
+
+Form* Desugar::macro_flag(NodeId node, std::span<const NodeId> arguments, std::uint8_t flag) {
+  Form* made = form(FormKind::flagged, span(node), {expression(arguments.back())});
+  made->flag = flag;
+  return made;
+}
+
+Form* Desugar::macro_inbounds(NodeId node, std::span<const NodeId> arguments) {
+  return macro_flag(node, arguments, ir::inst_inbounds);
+}
+
+Form* Desugar::macro_simd(NodeId node, std::span<const NodeId> arguments) {
+  if (ast_->head(arguments.back()) != Head::for_) return error(node, "`@simd` stands before a `for` loop");
+  return macro_flag(node, arguments, ir::inst_reassociate);
+}
+
+Form* Desugar::macro_fastmath(NodeId node, std::span<const NodeId> arguments) {
+  return macro_flag(node, arguments, ir::inst_fast);
+}
+
+Form* Desugar::macro_boundscheck(NodeId node, std::span<const NodeId> arguments) {
+  return macro_flag(node, arguments, ir::inst_boundscheck);
+}
+
+Form* Desugar::macro_inline(NodeId node, std::span<const NodeId> arguments) {
+  const Head head = ast_->head(arguments[0]);
+  DefinitionHints hints;
+  hints.inline_hint = is_identifier(ast_->child(node, 0), "@noinline") ? -1 : 1;
+  if (head == Head::function || is_short_definition(*ast_, arguments[0]))
+    return function_definition(arguments[0], hints);
+  return expression(arguments[0]);  // of a call or a closure: no meaning of its own
+}
+
+Form* Desugar::macro_noinline(NodeId node, std::span<const NodeId> arguments) { return macro_inline(node, arguments); }
+
+Form* Desugar::macro_generated(NodeId node, std::span<const NodeId>) {
+  return error(node, "`@generated` functions are not part of Slope yet");
+}
+
+Form* Desugar::macro_plain(NodeId node, std::span<const NodeId> arguments) {
+  return arguments.size() == 1 ? expression(arguments[0]) : nothing(span(node));
+}
+
+// "text" definition
+Form* Desugar::macro_doc(NodeId node, std::span<const NodeId> arguments) {
+  if (arguments.size() == 1) return base_call(span(node), "documentation_of", {expression(arguments[0])});
+  NodeId target = arguments[1];
+  DefinitionHints hints;
+  if (ast_->head(arguments[0]) == Head::string) hints.documentation = std::string(ast_->text_of(arguments[0]));
+  if (ast_->head(target) == Head::macrocall && ast_->child_count(target) == 2) {
+    const auto text = identifier_text(*ast_, ast_->child(target, 0));
+    if (text == "@inline") hints.inline_hint = 1;
+    if (text == "@noinline") hints.inline_hint = -1;
+    if (hints.inline_hint != 0) target = ast_->child(target, 1);
+  }
+  if (ast_->head(target) == Head::function || is_short_definition(*ast_, target))
+    return function_definition(target, hints);
+  return expression(target);
+}
+
+// --- places ---
+
+Form* Desugar::macro_module(NodeId node, std::span<const NodeId>) {
+  return constant(span(node), Value(runtime_.types.builtin().module, static_cast<const void*>(module_)));
+}
+
+Form* Desugar::macro_location(NodeId node, std::span<const NodeId>) {
+  const auto text = identifier_text(*ast_, ast_->child(node, 0));
+  if (text == "@__LINE__") return integer(span(node), runtime_.sources.line_of(span(node)));
+  std::string file = runtime_.sources.file(span(node).file).name();
+  if (text == "@__DIR__") {
+    const auto slash = file.rfind('/');
+    file = slash == std::string::npos ? "." : file.substr(0, slash);
+  }
+  return string(span(node), file);
+}
+
+Form* Desugar::macro_raw_string(NodeId node, std::span<const NodeId> arguments) {
+  if (ast_->head(arguments[0]) != Head::string) return error(node, "expected a string");
+  return literal(arguments[0]);
+}
+
+Form* Desugar::macro_isdefined(NodeId node, std::span<const NodeId> arguments) {
+  const Symbol* sym = identifier(arguments[0]);
+  if (sym == nullptr) return error(node, "`@isdefined` takes a variable");
+  Form* made = arena_.form(FormKind::defined, span(node));
+  made->name = sym;
+  return made;
+}
+
+Form* Desugar::macro_eval(NodeId node, std::span<const NodeId> arguments) {
+  Form* module = arguments.size() == 2
+                     ? expression(arguments[0])
+                     : constant(span(node), Value(runtime_.types.builtin().module, static_cast<const void*>(module_)));
+  return native(span(node), "eval_expression", {module, quoted(arguments.back(), 0)});
+}
+
+// --- views ---
+
+Form* Desugar::macro_view(NodeId node, std::span<const NodeId> arguments) {
+  if (ast_->head(arguments[0]) != Head::ref) return error(node, "`@view` takes an indexing expression, such as a[1:3]");
+  return index_expression(arguments[0], "view");
+}
+
+Form* Desugar::macro_views(NodeId, std::span<const NodeId> arguments) {
+  const bool outer = std::exchange(views_, true);
+  Form* made = expression(arguments[0]);
+  views_ = outer;
+  return made;
+}
+
+// --- @. ---
+
+// Dots for every call, operator and assignment, except inside $(…).
+NodeId Desugar::dotted(NodeId node) {
+  const Head head = ast_->head(node);
+  const Span at = span(node);
+  const auto nodes = children(node);
+  if (head == Head::interpolate) return nodes.size() == 1 ? nodes[0] : node;
+  if (nodes.empty() || head == Head::quote || head == Head::dot || head == Head::macrocall || head == Head::arrow ||
+      head == Head::function || head == Head::curly || head == Head::type_assert)
+    return node;
+  std::vector<NodeId> made;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const bool callee = i == 0 && (head == Head::call || head == Head::dot_call);
+    const bool op = (head == Head::op_assign || head == Head::dot_op_assign) && i == 0;
+    const bool link = head == Head::comparison && i % 2 == 1;
+    if (link) {
+      const auto text = identifier_text(*ast_, nodes[i]);
+      made.push_back(text.empty() || text[0] == '.' ? nodes[i]
+                                                    : ast_->identifier("." + std::string(text), span(nodes[i])));
+    } else {
+      made.push_back(callee || op ? nodes[i] : dotted(nodes[i]));
+    }
+  }
+  switch (head) {
+    case Head::call: {
+      const auto text = identifier_text(*ast_, nodes[0]);
+      const char first = text.empty() ? 'a' : text[0];
+      const bool is_operator = !(std::isalpha(static_cast<unsigned char>(first)) != 0 || first == '_' || first < 0);
+      if (text == ":") return ast_->make(Head::call, at, made);  // a range stays one
+      return ast_->make(Head::dot_call, at, made, is_operator ? 1 : 0);
+    }
+    case Head::and_and:
+    case Head::or_or: {
+      made.insert(made.begin(), ast_->identifier(head == Head::and_and ? "&&" : "||", at));
+      return ast_->make(Head::dot_call, at, made, 1);
+    }
+    case Head::assign:
+      return ast_->make(Head::dot_assign, at, made);
+    case Head::op_assign:
+      return ast_->make(Head::dot_op_assign, at, made);
+    default:
+      return ast_->make(head, at, made, ast_->node(node).flag);
+  }
+}
+
+Form* Desugar::macro_dot(NodeId, std::span<const NodeId> arguments) { return expression(dotted(arguments[0])); }
+
+}  // namespace slope::lower

@@ -1,0 +1,228 @@
+// Modules: bodies, `using`, `import`, `export`.
+#include <array>
+#include <utility>
+
+#include "lang/lower/definition.hpp"
+
+namespace slope::lower {
+
+using syntax::Ast;
+using syntax::Head;
+using syntax::no_node;
+using syntax::NodeId;
+
+bool run_statements(Runtime& runtime, Context& ctx, Module* module, std::shared_ptr<Ast> ast,
+                    std::span<const NodeId> statements, Value& result) {
+  const World outer = ctx.world;
+  bool ok = true;
+  for (const NodeId statement : statements) {
+    ctx.world = runtime.world();
+    std::vector<Diagnostic> diagnostics;
+    auto body = lower_statement(runtime, ctx, module, ast, statement, diagnostics);
+    if (body == nullptr) {
+      ok = !ctx.failed() && (diagnostics.empty() || raise_diagnostics(runtime, ctx, diagnostics));
+      if (ok) continue;
+      break;
+    }
+    ctx.world = runtime.world();
+    ok = runtime.interpreter != nullptr ? runtime.interpreter->run_toplevel(ctx, *body, result)
+                                        : ctx.raise_error("no interpreter to run the statement");
+    if (!ok) break;
+  }
+  ctx.world = outer;
+  return ok;
+}
+
+bool define_module(Runtime& runtime, Context& ctx, Definition& definition, Value& result) {
+  const Ast& ast = *definition.ast;
+  const std::vector<NodeId> children(ast.children(definition.node).begin(), ast.children(definition.node).end());
+  if (children.size() != 2 || ast.head(children[0]) != Head::identifier || ast.head(children[1]) != Head::block)
+    return raise_at(ctx, ast.node(definition.node).span, "malformed module");
+  const Symbol* name = runtime.symbol(ast.name_of(children[0]));
+  const auto own = definition.module->bindings.find(name);
+  if (own != definition.module->bindings.end() && own->second->value.defined() &&
+      own->second->value.type != runtime.types.builtin().module)
+    return raise_at(ctx, ast.node(children[0]).span, "invalid redefinition of constant " + name->name);
+  Module* module = runtime.new_module(name, definition.module);
+  if (ast.node(definition.node).flag == 1) module->usings.clear();  // baremodule
+  const Value value(runtime.types.builtin().module, static_cast<const void*>(module));
+  Binding* binding = runtime.binding(definition.module, name);
+  const bool replaced = binding->value.defined();
+  binding->value = value;
+  binding->is_constant = true;
+  if (replaced) runtime.binding_changed(binding);
+  const std::vector<NodeId> statements(ast.children(children[1]).begin(), ast.children(children[1]).end());
+  Value ignored;
+  if (!run_statements(runtime, ctx, module, definition.ast, statements, ignored)) return false;
+  result = value;
+  return true;
+}
+
+namespace {
+
+// Julia's standard packages whose functions Base has here: `using LinearAlgebra` is welcome and does nothing.
+bool is_part_of_base(std::string_view name) {
+  constexpr std::array packages = {"LinearAlgebra", "Random", "Statistics", "Printf", "Test", "InteractiveUtils"};
+  for (const std::string_view package : packages)
+    if (name == package) return true;
+  return false;
+}
+
+class Imports {
+ public:
+  Imports(Runtime& runtime, Context& ctx, Definition& definition)
+      : runtime_(runtime), ctx_(ctx), module_(definition.module), ast_(*definition.ast), node_(definition.node) {}
+
+  bool run() {
+    const Head head = ast_.head(node_);
+    const std::vector<NodeId> children(ast_.children(node_).begin(), ast_.children(node_).end());
+    for (const NodeId child : children) {
+      if (head == Head::export_                   ? !export_name(child)
+          : ast_.head(child) == Head::import_list ? !import_list(child)
+                                                  : (head == Head::using_ ? !use_module(child) : !import_path(child)))
+        return false;
+    }
+    return true;
+  }
+
+ private:
+  bool fail(NodeId node, std::string message) { return raise_at(ctx_, ast_.node(node).span, std::move(message)); }
+
+  bool export_name(NodeId node) {
+    const auto text = identifier_text(ast_, node);
+    if (text.empty()) return fail(node, "expected a name after `export`");
+    const Symbol* name = runtime_.symbol(text);
+    module_->exported_names.insert(name);
+    const auto own = module_->bindings.find(name);
+    if (own != module_->bindings.end() && own->second->module == module_) own->second->exported = true;
+    return true;
+  }
+
+  // Walks A.B.c to the module that holds the last name; `last` is that name, or null when the path is dots alone.
+  bool walk(NodeId path, Module*& at, const Symbol*& last) {
+    if (ast_.head(path) != Head::dot_path) return fail(path, "malformed import");
+    const std::vector<NodeId> parts(ast_.children(path).begin(), ast_.children(path).end());
+    std::size_t i = 0;
+    at = nullptr;
+    for (; i < parts.size() && identifier_text(ast_, parts[i]) == "."; ++i)
+      at = at == nullptr ? module_ : (at->parent != nullptr ? at->parent : at);
+    last = nullptr;
+    for (; i < parts.size(); ++i) {
+      const auto text = identifier_text(ast_, parts[i]);
+      if (text.empty()) return fail(parts[i], "malformed import");
+      if (last != nullptr && !enter(path, at, last)) return false;
+      last = runtime_.symbol(text);
+    }
+    return true;
+  }
+
+  // at = the module called `name` in `at` (null: visible from here).
+  bool enter(NodeId path, Module*& at, const Symbol* name) {
+    const Binding* binding = runtime_.resolve(at == nullptr ? module_ : at, name);
+    if (binding != nullptr && binding->value.type == runtime_.types.builtin().module && binding->value.defined()) {
+      at = binding->value.module;
+      return true;
+    }
+    if (at == nullptr && is_part_of_base(name->name)) {
+      at = runtime_.base;
+      return true;
+    }
+    return fail(path, "module " + name->name + " not found",
+                "Slope has no packages: include(\"file.slope\") it, then `using ." + name->name + "`");
+  }
+  bool fail(NodeId node, std::string message, const std::string& help) { return fail(node, message + "; " + help); }
+
+  bool bind(NodeId node, Module* from, const Symbol* name, const Symbol* as) {
+    Binding* source = runtime_.resolve(from, name);
+    if (source == nullptr || (!source->value.defined() && !from->exports(name))) {
+      if (source == nullptr || source->module != from) source = runtime_.binding(from, name);
+      if (!source->value.defined())
+        return fail(node, "UndefVarError: `" + name->name + "` not defined in " + from->name->name);
+    }
+    Binding*& slot = module_->bindings[as];
+    if (slot != nullptr && slot != source && slot->module == module_ && slot->value.defined() &&
+        !slot->value.identical(source->value))
+      return fail(node, "importing " + from->name->name + "." + name->name + " into " + module_->name->name +
+                            " conflicts with an existing identifier");
+    if (slot != nullptr && slot != source && slot->module == module_) {
+      // Code lowered before refers to our own binding: it follows.
+      slot->value = source->value;
+      slot->is_constant = source->is_constant;
+      runtime_.binding_changed(slot);
+    }
+    slot = source;
+    return true;
+  }
+
+  bool bind_module(NodeId node, Module* module, const Symbol* name) {
+    const Value value(runtime_.types.builtin().module, static_cast<const void*>(module));
+    Binding* own = runtime_.binding(module_, name);
+    if (own->value.defined()) return true;
+    own->value = value;
+    own->is_constant = true;
+    (void)node;
+    return true;
+  }
+
+  bool use_module(NodeId path) {
+    Module* at = nullptr;
+    const Symbol* last = nullptr;
+    if (!walk(path, at, last)) return false;
+    const bool relative = at != nullptr;
+    if (last != nullptr && !enter(path, at, last)) return false;
+    if (at == nullptr) return fail(path, "malformed import");
+    if (at != module_) {
+      bool known = false;
+      for (const Module* used : module_->usings) known |= used == at;
+      if (!known) module_->usings.push_back(at);
+    }
+    if (!relative && last != nullptr) return bind_module(path, at, last);
+    return true;
+  }
+
+  bool import_path(NodeId path) {
+    Module* at = nullptr;
+    const Symbol* last = nullptr;
+    if (!walk(path, at, last)) return false;
+    if (last == nullptr) return fail(path, "malformed import");
+    if (at == nullptr) {
+      if (!enter(path, at, last)) return false;
+      return bind_module(path, at, last);
+    }
+    return bind(path, at, last, last);
+  }
+
+  bool import_list(NodeId list) {
+    const std::vector<NodeId> parts(ast_.children(list).begin(), ast_.children(list).end());
+    if (parts.empty()) return fail(list, "malformed import");
+    Module* from = nullptr;
+    const Symbol* last = nullptr;
+    if (!walk(parts[0], from, last)) return false;
+    if (last != nullptr && !enter(parts[0], from, last)) return false;
+    if (from == nullptr) return fail(list, "malformed import");
+    for (std::size_t i = 1; i < parts.size(); ++i) {
+      Module* at = from;
+      const std::vector<NodeId> names(ast_.children(parts[i]).begin(), ast_.children(parts[i]).end());
+      if (ast_.head(parts[i]) != Head::dot_path || names.empty()) return fail(parts[i], "malformed import");
+      for (std::size_t k = 0; k + 1 < names.size(); ++k)
+        if (!enter(parts[i], at, runtime_.symbol(identifier_text(ast_, names[k])))) return false;
+      const Symbol* name = runtime_.symbol(identifier_text(ast_, names.back()));
+      if (!bind(parts[i], at, name, name)) return false;
+    }
+    return true;
+  }
+
+  Runtime& runtime_;
+  Context& ctx_;
+  Module* module_;
+  const Ast& ast_;
+  NodeId node_;
+};
+
+}  // namespace
+
+bool define_imports(Runtime& runtime, Context& ctx, Definition& definition, Value&) {
+  return Imports(runtime, ctx, definition).run();
+}
+
+}  // namespace slope::lower

@@ -1,0 +1,155 @@
+// The state of lowering in a Runtime, and the natives that lowered code calls.
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include "lang/lower/definition.hpp"
+#include "lang/lower/expr.hpp"
+#include "lang/lower/state.hpp"
+
+namespace slope::lower {
+
+LoweringState& state_of(Runtime& runtime) {
+  if (runtime.lowering_state == nullptr) runtime.lowering_state = std::make_shared<LoweringState>(runtime.heap);
+  return *static_cast<LoweringState*>(runtime.lowering_state.get());
+}
+
+Value keep(Runtime& runtime, Value v) {
+  state_of(runtime).constants.values.push_back(v);
+  return v;
+}
+
+Value string_constant(Runtime& runtime, std::string_view text) {
+  auto& strings = state_of(runtime).strings;
+  const auto found = strings.find(std::string(text));
+  if (found != strings.end()) return found->second;
+  const Value made = runtime.from_string(text);
+  if (!made.defined()) return runtime.nothing();
+  strings.emplace(std::string(text), keep(runtime, made));
+  return made;
+}
+
+Value symbol_tuple(Runtime& runtime, Context& ctx, std::span<const Symbol* const> names) {
+  std::vector<Value> elements;
+  for (const Symbol* name : names) elements.push_back(runtime.from_symbol(name));
+  Value made;
+  if (!runtime.new_tuple(ctx, elements.data(), elements.size(), made)) return runtime.nothing();
+  // As a type parameter the tuple is immortal, and equal ones are one.
+  const Type* immortal = runtime.types.value(made);
+  const ValueType* value = as_value(immortal);
+  return value == nullptr ? keep(runtime, made) : value->value;
+}
+
+namespace {
+
+bool define(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Runtime& runtime = *ctx.runtime;
+  auto& definitions = state_of(runtime).definitions;
+  if (count != 1 || args[0].type != runtime.types.builtin().int64 || args[0].bits < 0 ||
+      static_cast<std::size_t>(args[0].bits) >= definitions.size())
+    return ctx.argument_error("define: no such definition");
+  return run_definition(runtime, ctx, definitions[static_cast<std::size_t>(args[0].bits)], result);
+}
+
+bool is_module_and_name(Context& ctx, const Value* args, std::size_t count, std::size_t wanted) {
+  const auto& builtin = ctx.runtime->types.builtin();
+  return count == wanted && args[0].type == builtin.module && args[1].type == builtin.symbol;
+}
+
+bool define_constant_native(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (!is_module_and_name(ctx, args, count, 3)) return ctx.argument_error("define_constant(module, name, value)");
+  result = args[2];
+  return define_constant(*ctx.runtime, ctx, args[0].module, args[1].symbol, args[2]);
+}
+
+bool declare_global(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Runtime& runtime = *ctx.runtime;
+  if (!is_module_and_name(ctx, args, count, 3) || !runtime.is_type_value(args[2]))
+    return ctx.argument_error("declare_global(module, name, type)");
+  result = runtime.nothing();
+  Binding* binding = runtime.binding(args[0].module, args[1].symbol);
+  const Type* type = args[2].as_type;
+  if (binding->is_constant) return ctx.raise_error("cannot set type for constant " + binding->name->name);
+  if (binding->declared == type) return true;
+  if (binding->value.defined() && !is_instance(runtime.types, binding->value, type))
+    return ctx.raise_error("cannot set type for global " + binding->name->name +
+                           ". It already has a value of another type");
+  if (binding->declared != nullptr)
+    return ctx.raise_error("cannot set type for global " + binding->name->name +
+                           ". It already has a value or is already set to a different type");
+  binding->declared = type;
+  runtime.binding_changed(binding);
+  return true;
+}
+
+bool include_file(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Runtime& runtime = *ctx.runtime;
+  const auto& builtin = runtime.types.builtin();
+  if (count != 3 || args[0].type != builtin.module || args[1].type != builtin.string || args[2].type != builtin.string)
+    return ctx.argument_error("include: expected the path of a file");
+  const std::filesystem::path from(std::string(static_cast<StringObject*>(args[1].object)->view()));
+  const std::filesystem::path wanted(std::string(static_cast<StringObject*>(args[2].object)->view()));
+  const std::string path = (wanted.is_absolute() ? wanted : from.parent_path() / wanted).lexically_normal().string();
+  std::string text;
+  if (runtime.read_source) {
+    if (!runtime.read_source(path, text))
+      return ctx.raise_message(builtin.system_error, "opening file \"" + path + "\": " + text);
+  } else {
+    std::ifstream in(path, std::ios::binary);
+    std::ostringstream content;
+    if (!in || !(content << in.rdbuf()))
+      return ctx.raise_message(builtin.system_error, "opening file \"" + path + "\": No such file or directory");
+    text = content.str();
+  }
+  if (!runtime.run_file) return ctx.raise_error("include: nothing runs files here");
+  return runtime.run_file(ctx, args[0].module, runtime.sources.add(path, std::move(text)), result);
+}
+
+bool eval_expression(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Runtime& runtime = *ctx.runtime;
+  if (count != 2 || args[0].type != runtime.types.builtin().module)
+    return ctx.argument_error("eval: expected a module and an expression");
+  return eval(runtime, ctx, args[0].module, args[1], result);
+}
+
+// The exception of the innermost catch block goes on, with the trace it had.
+bool rethrow_caught(Context& ctx, const Value*, std::size_t, Value&) {
+  if (ctx.caught.empty()) return ctx.raise_error("rethrow() not allowed outside a catch block");
+  const Value exception = ctx.caught.back();
+  std::vector<TraceEntry> trace = ctx.last_trace;
+  ctx.raise(exception);
+  ctx.trace = std::move(trace);
+  return false;
+}
+
+bool rethrow(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count == 0) return rethrow_caught(ctx, args, count, result);
+  if (ctx.caught.empty()) return ctx.raise_error("rethrow(exc) not allowed outside a catch block");
+  std::vector<TraceEntry> trace = ctx.last_trace;
+  ctx.raise(args[0]);
+  ctx.trace = std::move(trace);
+  return false;
+}
+
+const Type* never(TypeTable& types, std::span<const Type* const>) { return types.builtin().bottom; }
+
+constexpr NativeInfo natives[] = {
+    {"define", define, effect_all, nullptr},
+    {"define_constant", define_constant_native, effect_all, nullptr},
+    {"declare_global", declare_global, effect_all, nullptr},
+    {"include_file", include_file, effect_all, nullptr},
+    {"eval_expression", eval_expression, effect_all, nullptr},
+    {"rethrow_caught", rethrow_caught, effect_throws | effect_reads, never},
+    {"rethrow", rethrow, effect_throws | effect_reads, never},
+};
+
+}  // namespace
+
+void define_lowering_natives(Runtime& runtime) {
+  state_of(runtime);
+  for (const NativeInfo& native : natives) runtime.define_native(runtime.core, &native);
+  runtime.core->exported_names.insert(runtime.symbol("rethrow"));
+}
+
+}  // namespace slope::lower

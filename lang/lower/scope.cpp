@@ -1,0 +1,673 @@
+// Scope resolution and capture analysis, one walk over the forms in evaluation order.
+//
+// Scopes follow Julia: a variable assigned in a scope belongs to the nearest enclosing function-level or block scope
+// that has it, else it is new there; at top level, assignments in `for`, `while` and `try` (soft scopes) go to a global
+// that exists already, as at Julia's prompt.
+//
+// A closure captures a variable by value when the variable cannot change after any closure that holds it is made: all
+// assignments come before all such closures in evaluation order, no loop inside the variable's scope repeats both, no
+// closure assigns it, and it is surely assigned when the closure is made. Otherwise the variable lives in a cell that
+// all share. Closures that are consumed by the expression that makes them (comprehensions) only need the last two.
+//
+// `definite` is the set of surely assigned variables at the point of the walk. Branches are merged by intersection; a
+// branch that leaves (return, break, continue) does not count.
+#include "lang/lower/scope.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
+#include "lang/lower/state.hpp"
+#include "lang/lower/type_expression.hpp"
+
+namespace slope::lower {
+
+Binding* global_binding(Runtime& runtime, Module* module, const Symbol* name) {
+  Binding* binding = runtime.resolve(module, name);
+  if (binding == nullptr) return runtime.binding(module, name);
+  if (binding->module != module && module == runtime.main) state_of(runtime).foreign_uses.insert(name);
+  return binding;
+}
+
+namespace {
+
+struct Scope {
+  Scope* parent = nullptr;
+  Lambda* lambda = nullptr;
+  bool hard = false;
+  bool top = false;  // the root of a top-level statement: assigned names are globals
+  std::vector<Variable*> variables;
+  std::vector<const Symbol*> globals;
+  std::vector<std::pair<const Symbol*, ClosureGroup*>> groups;
+};
+
+struct Declarations {
+  std::vector<const Symbol*> locals;
+  std::vector<const Symbol*> globals;
+  std::vector<const Symbol*> assigned;
+  std::vector<Form*> typed;
+  std::vector<Form*> functions;
+};
+
+template <class T>
+bool contains(const std::vector<T>& items, T item) {
+  return std::find(items.begin(), items.end(), item) != items.end();
+}
+
+class Resolver {
+ public:
+  Resolver(Runtime& runtime, Context& ctx, FormArena& arena, std::vector<Diagnostic>& diagnostics)
+      : runtime_(runtime), ctx_(ctx), arena_(arena), diagnostics_(diagnostics) {}
+
+  void root(Lambda& lambda) {
+    if (lambda.signature == nullptr && lambda.parameters.empty()) {
+      Scope scope;
+      scope.lambda = &lambda;
+      scope.top = true;
+      enter(lambda.body, scope, nullptr);
+      walk(lambda.body, scope);
+    } else {
+      function(lambda, nullptr);
+    }
+    decide();
+  }
+
+ private:
+  void report_at(Span at, std::string message, std::string help = {}) {
+    report(diagnostics_, at, std::move(message), std::move(help));
+  }
+
+  // --- declarations of one scope ---
+
+  void collect(Form* f, Declarations& out) {
+    if (f == nullptr) return;
+    switch (f->kind) {
+      case FormKind::scope:
+      case FormKind::closure:
+        return;
+      case FormKind::assign:
+        if (f->children[0]->kind == FormKind::name) out.assigned.push_back(f->children[0]->name);
+        collect(f->children[1], out);
+        return;
+      case FormKind::local:
+        if (f->flag == 1) {
+          out.typed.push_back(f);
+          out.assigned.push_back(f->name);
+        } else {
+          out.locals.push_back(f->name);
+        }
+        return;
+      case FormKind::global_name:
+        out.globals.push_back(f->name);
+        return;
+      case FormKind::local_function:
+        if (f->name != nullptr) {
+          out.assigned.push_back(f->name);
+          out.functions.push_back(f);
+        }
+        return;
+      default:
+        for (Form* child : f->children) collect(child, out);
+    }
+  }
+
+  Variable* find_local(const Symbol* name, const Scope* scope, bool& is_global) {
+    is_global = false;
+    for (; scope != nullptr; scope = scope->parent) {
+      for (std::size_t i = scope->variables.size(); i-- > 0;)
+        if (scope->variables[i]->name == name) return scope->variables[i];
+      if (contains(scope->globals, name)) {
+        is_global = true;
+        return nullptr;
+      }
+    }
+    return nullptr;
+  }
+
+  bool global_exists(Module* module, const Symbol* name) {
+    const auto own = module->bindings.find(name);
+    return own != module->bindings.end() && own->second->module == module && own->second->value.defined();
+  }
+
+  void enter(Form* body, Scope& scope, Form* scope_form) {
+    Declarations found;
+    collect(body, found);
+    const Span at = body == nullptr ? Span{} : body->span;
+    const auto declare = [&](const Symbol* name) {
+      for (const Variable* variable : scope.variables)
+        if (variable->name == name) return;
+      Variable* made = arena_.variable(name, scope.lambda, at);
+      made->declared_in = loop_;
+      scope.variables.push_back(made);
+      scope.lambda->variables.push_back(made);
+      made->in_block = scope_form != nullptr;
+      if (scope_form != nullptr) scope_form->variables.push_back(made);
+    };
+    for (const Symbol* name : found.globals) {
+      for (const Variable* variable : scope.variables)
+        if (variable->name == name && variable->is_argument)
+          report_at(at, "variable \"" + name->name + "\" is both an argument and declared `global`");
+      if (contains(found.locals, name))
+        report_at(at, "variable \"" + name->name + "\" is declared both `local` and `global`");
+      scope.globals.push_back(name);
+    }
+    for (const Symbol* name : found.locals) {
+      for (const Variable* variable : scope.variables)
+        if (variable->name == name && variable->is_argument && scope_form == nullptr && !scope.top)
+          report_at(at, "local variable name \"" + name->name + "\" conflicts with an argument");
+      declare(name);
+    }
+    for (const Symbol* name : found.assigned) {
+      bool is_global = false;
+      if (find_local(name, &scope, is_global) != nullptr || is_global || scope.top) continue;
+      // A soft scope at top level assigns a global that exists.
+      bool soft = true;
+      const Scope* outer = &scope;
+      for (; outer != nullptr && !outer->top; outer = outer->parent) soft &= !outer->hard;
+      if (soft && outer != nullptr && (global_exists(scope.lambda->module, name) || contains(top_assigned_, name))) {
+        scope.globals.push_back(name);
+        continue;
+      }
+      declare(name);
+    }
+    if (scope.top) top_assigned_ = found.assigned;
+    for (Form* typed : found.typed) {
+      bool is_global = false;
+      Variable* variable = find_local(typed->name, &scope, is_global);
+      if (variable == nullptr) continue;
+      if (variable->declared_type != nullptr)
+        report_at(typed->span, "multiple type declarations for \"" + typed->name->name + "\"");
+      variable->declared_type = typed->children[0];
+    }
+    for (Form* definition : found.functions) {
+      bool is_global = false;
+      Variable* variable = find_local(definition->name, &scope, is_global);
+      if (variable == nullptr) continue;
+      ClosureGroup* group = nullptr;
+      for (auto& [name, known] : scope.groups)
+        if (name == definition->name) group = known;
+      if (group == nullptr) {
+        group = arena_.group();
+        group->name = definition->name;
+        group->variable = variable;
+        group->parent = scope.lambda;
+        scope.groups.emplace_back(definition->name, group);
+        if (variable->group != nullptr)
+          report_at(definition->span,
+                    "methods of the local function \"" + definition->name->name + "\" are defined in different scopes",
+                    "define all its methods in one block");
+        variable->group = group;
+      }
+      definition->group = group;
+      group->methods.insert(group->methods.end(), definition->lambdas.begin(), definition->lambdas.end());
+    }
+  }
+
+  // --- the walk ---
+
+  void mark(Variable* variable) {
+    if (variable->definite) return;
+    variable->definite = true;
+    log_.push_back(variable);
+  }
+
+  std::vector<Variable*> roll_back(std::size_t checkpoint) {
+    std::vector<Variable*> undone(log_.begin() + static_cast<std::ptrdiff_t>(checkpoint), log_.end());
+    for (Variable* variable : undone) variable->definite = false;
+    log_.resize(checkpoint);
+    return undone;
+  }
+
+  void merge(bool first_live, const std::vector<Variable*>& first, bool second_live,
+             const std::vector<Variable*>& second) {
+    live_ = first_live || second_live;
+    if (!second_live) {
+      for (Variable* variable : first) mark(variable);
+    } else if (!first_live) {
+      for (Variable* variable : second) mark(variable);
+    } else {
+      for (Variable* variable : first)
+        if (contains(second, variable)) mark(variable);
+    }
+  }
+
+  void walk_all(Form* f, Scope& scope) {
+    for (Form* child : f->children)
+      if (child != nullptr) walk(child, scope);
+  }
+
+  void walk(Form* f, Scope& scope) {
+    switch (f->kind) {
+      case FormKind::constant:
+      case FormKind::global:
+      case FormKind::use:
+      case FormKind::self:
+      case FormKind::caught:
+      case FormKind::global_name:
+        return;
+      case FormKind::break_:
+      case FormKind::continue_:
+        live_ = false;
+        return;
+      case FormKind::name:
+        reference(f, scope);
+        return;
+      case FormKind::defined:
+        reference(f, scope);
+        return;
+      case FormKind::local:
+        if (f->flag == 1) typed_global(f, scope);
+        return;
+      case FormKind::assign:
+        assign(f, scope);
+        return;
+      case FormKind::define_constant:
+        walk_all(f, scope);
+        f->module = scope.lambda->module;
+        return;
+      case FormKind::return_:
+        walk_all(f, scope);
+        live_ = false;
+        return;
+      case FormKind::if_: {
+        walk(f->children[0], scope);
+        const std::size_t checkpoint = log_.size();
+        const bool before = live_;
+        walk(f->children[1], scope);
+        const bool then_live = live_;
+        const auto then = roll_back(checkpoint);
+        live_ = before;
+        if (f->children.size() > 2) walk(f->children[2], scope);
+        const bool else_live = live_;
+        const auto otherwise = roll_back(checkpoint);
+        merge(then_live, then, else_live, otherwise);
+        return;
+      }
+      case FormKind::loop: {
+        const LoopNode* outer = loop_;
+        loop_ = arena_.loop(outer);
+        if (f->children[0] != nullptr) walk(f->children[0], scope);
+        const std::size_t checkpoint = log_.size();
+        const bool before = live_;
+        for (std::size_t i = 1; i < f->children.size(); ++i) walk(f->children[i], scope);
+        roll_back(checkpoint);
+        live_ = before;
+        loop_ = outer;
+        return;
+      }
+      case FormKind::try_:
+        try_form(f, scope);
+        return;
+      case FormKind::scope: {
+        Scope inner;
+        inner.parent = &scope;
+        inner.lambda = scope.lambda;
+        inner.hard = (f->flag & scope_hard) != 0;
+        enter(f->children[0], inner, f);
+        walk(f->children[0], inner);
+        return;
+      }
+      case FormKind::closure: {
+        ClosureGroup* group = arena_.group();
+        group->name = f->lambdas.empty() ? runtime_.symbol("#anonymous") : f->lambdas[0]->name;
+        group->methods = f->lambdas;
+        group->parent = scope.lambda;
+        f->group = group;
+        resolve_group(*group, scope);
+        capture_event(*group, scope);
+        return;
+      }
+      case FormKind::local_function:
+        local_function(f, scope);
+        return;
+      default:
+        walk_all(f, scope);
+    }
+  }
+
+  void try_form(Form* f, Scope& scope) {
+    const std::size_t checkpoint = log_.size();
+    const bool before = live_;
+    walk(f->children[0], scope);
+    if (f->children[3] != nullptr) walk(f->children[3], scope);
+    const bool body_live = live_;
+    const auto body = roll_back(checkpoint);
+    live_ = before;
+    if (f->children[1] != nullptr) {
+      walk(f->children[1], scope);
+      const bool catch_live = live_;
+      const auto handler = roll_back(checkpoint);
+      if (f->children[2] != nullptr) {
+        live_ = before;
+        walk(f->children[2], scope);
+      }
+      merge(body_live, body, catch_live, handler);
+    } else {
+      live_ = before;
+      if (f->children[2] != nullptr) walk(f->children[2], scope);
+      live_ = body_live;
+      for (Variable* variable : body) mark(variable);
+    }
+  }
+
+  void resolve_global(Form* f, Scope& scope) {
+    Module* module = f->module != nullptr ? f->module : scope.lambda->module;
+    f->binding = global_binding(runtime_, module, f->name);
+  }
+
+  void reference(Form* f, Scope& scope) {
+    bool is_global = false;
+    Variable* variable = f->module != nullptr ? nullptr : find_local(f->name, &scope, is_global);
+    if (variable == nullptr) {
+      resolve_global(f, scope);
+      return;
+    }
+    f->variable = variable;
+    use_variable(variable, scope.lambda);
+  }
+
+  // Makes `variable` reachable from `user`: a capture in every function between them.
+  void use_variable(Variable* variable, Lambda* user) {
+    bool escapes = false;
+    bool by_self = false;
+    for (Lambda* inner = user; inner != nullptr && inner != variable->owner; inner = inner->parent)
+      by_self |= variable->group != nullptr && inner->group == variable->group;
+    for (Lambda* inner = user; inner != nullptr && inner != variable->owner; inner = inner->parent) {
+      escapes |= !inner->transient;
+      auto found = std::find_if(inner->captures.begin(), inner->captures.end(),
+                                [&](const Capture& c) { return c.variable == variable; });
+      if (found == inner->captures.end()) {
+        inner->captures.push_back({});
+        found = inner->captures.end() - 1;
+        found->variable = variable;
+      }
+      found->escapes |= escapes;
+      found->by_value = by_self;
+      if (variable->group != nullptr && inner->group == variable->group) {
+        found->self = true;
+        variable->captures_itself = true;
+        return;  // the callee is the variable's value: nothing further out is needed
+      }
+    }
+  }
+
+  void assigned(Variable* variable, Scope& scope, bool by_definition) {
+    if (!by_definition) ++variable->plain_assignments;
+    if (variable->owner != scope.lambda) {
+      variable->assigned_by_closure = true;
+      if (variable->group != nullptr && variable->captures_itself) variable->needs_cell = true;
+      use_variable(variable, scope.lambda);
+      return;
+    }
+    variable->assigned.push_back({++time_, loop_});
+    mark(variable);
+  }
+
+  void assign(Form* f, Scope& scope) {
+    Form* target = f->children[0];
+    walk(f->children[1], scope);
+    if (target->kind != FormKind::name) return;
+    bool is_global = false;
+    Variable* variable = target->module != nullptr ? nullptr : find_local(target->name, &scope, is_global);
+    if (variable == nullptr) {
+      Module* module = target->module != nullptr ? target->module : scope.lambda->module;
+      // An assignment never goes to another module's binding that is merely visible here.
+      const auto own = module->bindings.find(target->name);
+      target->binding = own != module->bindings.end() ? own->second : runtime_.binding(module, target->name);
+      return;
+    }
+    if (variable->is_static_parameter) {
+      report_at(target->span, "cannot assign a value to the type parameter \"" + variable->name->name + "\"");
+      return;
+    }
+    target->variable = variable;
+    if (variable->declared_type != nullptr) {
+      // x = v for x::T is x = convert(T, v)::T
+      Form* value = arena_.form(FormKind::temporary, f->span);
+      value->children.push_back(f->children[1]);
+      Form* type = arena_.form(FormKind::temporary, f->span);
+      std::unordered_map<const Form*, Form*> copies;
+      type->children.push_back(copy(variable->declared_type, copies));
+      walk(type->children[0], scope);
+      const auto use = [&](Form* temporary) {
+        Form* made = arena_.form(FormKind::use, f->span);
+        made->target = temporary;
+        return made;
+      };
+      Form* function = arena_.form(FormKind::global, f->span);
+      function->name = runtime_.symbol("convert");
+      function->binding = global_binding(runtime_, runtime_.base, function->name);
+      Form* converted = arena_.form(FormKind::call, f->span);
+      converted->children = {function, use(type), use(value)};
+      Form* checked = arena_.form(FormKind::operation, f->span);
+      checked->op = ir::Op::type_assert;
+      checked->children = {converted, use(type)};
+      Form* assignment = arena_.form(FormKind::assign, f->span);
+      assignment->children = {target, checked};
+      f->kind = FormKind::block;
+      f->children = {value, type, assignment, use(value)};
+    }
+    assigned(variable, scope, false);
+  }
+
+  Form* copy(const Form* f, std::unordered_map<const Form*, Form*>& copies) {
+    Form* made = arena_.form(f->kind, f->span);
+    *made = *f;
+    copies[f] = made;
+    for (Form*& child : made->children)
+      if (child != nullptr) child = copy(child, copies);
+    if (made->target != nullptr) {
+      const auto found = copies.find(made->target);
+      if (found != copies.end()) made->target = found->second;
+    }
+    if (!made->lambdas.empty()) report_at(f->span, "a function inside the type of a variable is not part of Slope");
+    return made;
+  }
+
+  // `x::T = v` and `global x::T` at top level.
+  void typed_global(Form* f, Scope& scope) {
+    bool is_global = false;
+    if (find_local(f->name, &scope, is_global) != nullptr) return;
+    walk_all(f, scope);
+    const auto& builtin = runtime_.types.builtin();
+    Form* function = arena_.form(FormKind::global, f->span);
+    function->binding = runtime_.binding(runtime_.core, runtime_.symbol("declare_global"));
+    Form* module = arena_.form(FormKind::constant, f->span);
+    module->value = Value(builtin.module, scope.lambda->module);
+    Form* name = arena_.form(FormKind::constant, f->span);
+    name->value = runtime_.from_symbol(f->name);
+    f->kind = FormKind::call;
+    f->children = {function, module, name, f->children[0]};
+  }
+
+  // --- closures ---
+
+  void function(Lambda& lambda, Scope* outer) {
+    Scope scope;
+    scope.parent = outer;
+    scope.lambda = &lambda;
+    scope.hard = true;
+    const auto saved_log = std::exchange(log_, {});
+    const auto* saved_loop = std::exchange(loop_, nullptr);
+    const bool saved_live = std::exchange(live_, true);
+    for (Variable* variable : lambda.static_parameters) {
+      variable->definite = true;
+      scope.variables.push_back(variable);
+    }
+    for (Variable* variable : lambda.parameters) {
+      variable->definite = true;
+      variable->assigned.push_back({++time_, nullptr});
+      scope.variables.push_back(variable);
+      lambda.variables.push_back(variable);
+    }
+    if (outer != nullptr) parameter_types(lambda, scope);
+    enter(lambda.body, scope, nullptr);
+    if (lambda.return_type != nullptr) walk(lambda.return_type, scope);
+    walk(lambda.body, scope);
+    log_ = saved_log;
+    loop_ = saved_loop;
+    live_ = saved_live;
+  }
+
+  // Types in a closure's signature are evaluated now: they may name globals and static parameters, not variables.
+  void parameter_types(Lambda& lambda, Scope& scope) {
+    const SignatureSyntax& signature = *lambda.signature;
+    TypeExpression types(runtime_, ctx_, lambda.module, signature.ast);
+    types.outer = [&](const Symbol* name, Span at, Value& out, bool& found) {
+      bool is_global = false;
+      Variable* variable = find_local(name, &scope, is_global);
+      found = variable != nullptr;
+      if (!found) return true;
+      if (!variable->is_static_parameter || variable->type_var == nullptr) {
+        types.error_span = at;
+        return ctx_.raise_error("local variable " + name->name + " cannot be used in a closure declaration");
+      }
+      use_variable(variable, &lambda);
+      out = runtime_.from_type(variable->type_var);
+      return true;
+    };
+    const auto failed = [&] {
+      const Value error = ctx_.take_error();
+      report_at(types.error_span.end != 0 ? types.error_span : signature.span, runtime_.show(ctx_, error));
+    };
+    for (std::size_t i = 0; i < lambda.static_parameters.size() && i < signature.where_variables.size(); ++i) {
+      if (!types.declare(signature.where_variables[i], lambda.static_parameters[i]->type_var)) return failed();
+    }
+    const std::size_t positional = signature.positional_count();
+    for (std::size_t i = 0; i < signature.parameters.size(); ++i) {
+      const auto& parameter = signature.parameters[i];
+      if (i >= positional - std::min<std::size_t>(lambda.variant.omitted, positional) && i < positional) continue;
+      if (parameter.is_vararg && lambda.variant.omitted > 0) continue;
+      const Type* type = runtime_.types.builtin().any;
+      if (parameter.type != syntax::no_node && !types.type(parameter.type, type)) return failed();
+      if (parameter.is_vararg && as_vararg(type) == nullptr) type = runtime_.types.vararg(type, nullptr);
+      lambda.parameter_types.push_back(type);
+    }
+  }
+
+  void resolve_group(ClosureGroup& group, Scope& scope) {
+    if (group.resolved) return;
+    group.resolved = true;
+    for (Lambda* lambda : group.methods) {
+      lambda->parent = scope.lambda;
+      lambda->group = &group;
+    }
+    for (Lambda* lambda : group.methods) function(*lambda, &scope);
+    for (Lambda* lambda : group.methods) {
+      for (const Capture& capture : lambda->captures) {
+        auto found = std::find_if(group.captures.begin(), group.captures.end(),
+                                  [&](const Capture& c) { return c.variable == capture.variable; });
+        if (found == group.captures.end()) {
+          group.captures.push_back(capture);
+        } else {
+          found->escapes |= capture.escapes;
+        }
+      }
+    }
+    groups_.push_back(&group);
+  }
+
+  // A closure value is made here.
+  void capture_event(ClosureGroup& group, Scope& scope) {
+    ++time_;
+    for (const Capture& capture : group.captures) {
+      Variable* variable = capture.variable;
+      if (capture.self || variable->is_static_parameter || variable->owner != scope.lambda) continue;
+      if (!variable->definite) variable->needs_cell = true;
+      if (capture.escapes) variable->captured.push_back({time_, loop_});
+    }
+  }
+
+  void local_function(Form* f, Scope& scope) {
+    bool is_global = false;
+    Variable* variable = f->name == nullptr ? nullptr : find_local(f->name, &scope, is_global);
+    if (variable == nullptr) {
+      // A global definition inside a block: it may not use the block's variables.
+      ClosureGroup* group = arena_.group();
+      group->name = f->name;
+      group->methods = f->lambdas;
+      group->parent = scope.lambda;
+      const std::size_t errors = diagnostics_.size();
+      resolve_group(*group, scope);
+      groups_.pop_back();
+      if (diagnostics_.size() == errors && !group->captures.empty())
+        report_at(f->span,
+                  "a global method that uses the local variable \"" + group->captures[0].variable->name->name +
+                      "\" is not part of Slope",
+                  "make the variable global, or the function local");
+      if (f->children.empty()) {
+        report_at(f->span, "global method definition needs to be placed at the top level");
+        f->kind = FormKind::constant;
+        f->value = runtime_.nothing();
+        return;
+      }
+      Form* definition = f->children[0];
+      *f = *definition;
+      walk(f, scope);
+      return;
+    }
+    f->variable = variable;
+    ClosureGroup* group = f->group;
+    if (group == nullptr) return;
+    resolve_group(*group, scope);
+    capture_event(*group, scope);
+    assigned(variable, scope, true);
+  }
+
+  // --- decisions ---
+
+  static bool repeats(const LoopNode* a, const LoopNode* b, const LoopNode* declared) {
+    // Is there a loop inside the variable's scope around both?
+    while (a != b) {
+      if (a == nullptr || b == nullptr) return false;
+      if (a->depth >= b->depth) {
+        a = a->parent;
+      } else {
+        b = b->parent;
+      }
+    }
+    const std::uint32_t depth = a == nullptr ? 0 : a->depth;
+    return depth > (declared == nullptr ? 0 : declared->depth);
+  }
+
+  void decide() {
+    for (ClosureGroup* group : groups_) {
+      for (Capture& capture : group->captures) {
+        Variable* v = capture.variable;
+        if (v->is_static_parameter) continue;
+        if (v->assigned_by_closure) v->needs_cell = true;
+        if (v->captures_itself && v->plain_assignments > 0) v->needs_cell = true;
+        for (const auto& made : v->captured)
+          for (const auto& set : v->assigned)
+            if (set.time > made.time || repeats(set.loop, made.loop, v->declared_in)) v->needs_cell = true;
+      }
+    }
+    for (ClosureGroup* group : groups_)
+      for (Capture& capture : group->captures)
+        if (capture.self && capture.variable->plain_assignments > 0) {
+          report_at(
+              capture.variable->span,
+              "the local function \"" + capture.variable->name->name + "\" is also assigned and uses its own name",
+              "give the function and the variable different names");
+        }
+  }
+
+  Runtime& runtime_;
+  Context& ctx_;
+  FormArena& arena_;
+  std::vector<Diagnostic>& diagnostics_;
+  std::vector<Variable*> log_;
+  std::vector<ClosureGroup*> groups_;
+  std::vector<const Symbol*> top_assigned_;
+  const LoopNode* loop_ = nullptr;
+  std::uint32_t time_ = 0;
+  bool live_ = true;
+};
+
+}  // namespace
+
+void resolve(Runtime& runtime, Context& ctx, FormArena& arena, Lambda& root, std::vector<Diagnostic>& diagnostics) {
+  Resolver(runtime, ctx, arena, diagnostics).root(root);
+}
+
+}  // namespace slope::lower

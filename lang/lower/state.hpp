@@ -1,0 +1,73 @@
+// What lowering keeps for the life of a Runtime: definitions that lowered code refers to by number, constants that only
+// instructions hold (they must stay visible to the collector), values spliced into syntax.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "lang/lower/lower.hpp"
+#include "lang/lower/signature.hpp"
+#include "lang/runtime/runtime.hpp"
+
+namespace slope::lower {
+
+class FormArena;
+struct Lambda;
+
+// How a definition is to be made; what macros around it said.
+struct DefinitionHints {
+  int inline_hint = 0;
+  bool is_generated = false;
+  std::string documentation;
+};
+
+// A function definition that was desugared where it stands.
+struct PreparedFunction {
+  std::shared_ptr<const SignatureSyntax> signature;
+  std::shared_ptr<FormArena> arena;
+  std::vector<Lambda*> lambdas;  // by variant
+};
+
+// A definition (function, struct, module, import …) that runs when control reaches it: native `define` with its number.
+struct Definition {
+  std::shared_ptr<syntax::Ast> ast;
+  syntax::NodeId node = syntax::no_node;
+  Module* module = nullptr;
+  DefinitionHints hints;
+  std::shared_ptr<PreparedFunction> prepared;
+};
+
+// MethodBody::scope of methods that lowering made.
+struct MethodSource {
+  std::shared_ptr<const SignatureSyntax> signature;
+  Variant variant;
+  const TypeName* constructed = nullptr;      // what `new` makes in an inner constructor
+  std::vector<std::uint32_t> static_indices;  // by `where` variable: number of the static parameter, or ~0
+  // Desugared when the method was defined (user code: macros see the world they were written in, errors come early).
+  std::shared_ptr<FormArena> arena;
+  Lambda* lambda = nullptr;
+};
+
+struct LoweringState {
+  explicit LoweringState(Heap& heap) : constants(heap), spliced(heap) {}
+  Rooted constants;                                // literals that instructions hold
+  std::unordered_map<std::string, Value> strings;  // interned string literals, in `constants`
+  Rooted spliced;                                  // what Head::value nodes index
+  std::deque<Definition> definitions;
+  std::unordered_set<const Symbol*> foreign_uses;  // names that Main resolved to another module's binding
+  std::size_t gensyms = 0;
+  std::size_t closures = 0;
+  std::size_t hygienic = 0;
+};
+
+LoweringState& state_of(Runtime& runtime);
+Value string_constant(Runtime& runtime, std::string_view text);
+Value keep(Runtime& runtime, Value v);  // keeps a constant alive; returns it
+// A tuple of symbols, as the names of a NamedTuple.
+Value symbol_tuple(Runtime& runtime, Context& ctx, std::span<const Symbol* const> names);
+
+}  // namespace slope::lower
