@@ -122,12 +122,6 @@ std::string bits_text(const DataType* type, Value v) {
   return to_string(type) + "(" + hexadecimal(static_cast<std::uint64_t>(v.bits)) + ")";
 }
 
-bool is_type_value_of(const DataType* type) {
-  const std::string& name = type->name->name->name;
-  return type->object_kind == DataType::ObjectKind::immortal &&
-         (name == "DataType" || name == "UnionAll" || name == "Union" || name == "TypeofBottom");
-}
-
 class Printer {
  public:
   Printer(const Function& function, const SourceMap* sources, bool compact)
@@ -219,11 +213,9 @@ class Printer {
 
   std::string head(const Inst& inst) const {
     std::string out(op_name(inst.op));
-    static constexpr std::pair<InstFlags, const char*> flags[] = {{inst_nothrow, ".nothrow"},
-                                                                  {inst_inbounds, ".inbounds"},
-                                                                  {inst_fast, ".fast"},
-                                                                  {inst_reassociate, ".reassociate"},
-                                                                  {inst_effect_free, ".pure"}};
+    static constexpr std::pair<InstFlags, const char*> flags[] = {
+        {inst_nothrow, ".nothrow"},         {inst_inbounds, ".inbounds"}, {inst_fast, ".fast"},
+        {inst_reassociate, ".reassociate"}, {inst_effect_free, ".pure"},  {inst_boundscheck, ".boundscheck"}};
     for (auto [flag, name] : flags)
       if (inst.flags & flag) out += name;
     if (std::string aux = aux_text(inst); !aux.empty()) out += "<" + aux + ">";
@@ -303,7 +295,7 @@ std::string constant_text(Value v) {
     default:
       break;
   }
-  if (is_type_value_of(type)) return "Type{" + to_string(v.as_type) + "}";
+  if (type->is_kind) return "Type{" + to_string(v.as_type) + "}";
   if (!v.pointer) return "undef";
   switch (type->object_kind) {
     case DataType::ObjectKind::string:

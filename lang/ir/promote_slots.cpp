@@ -38,6 +38,7 @@ class Promotion {
     choose();
     place_parameters();
     rename();
+    remove_unreachable_blocks(function_);
     renumber_slots();
   }
 
@@ -282,15 +283,21 @@ class Promotion {
       switch (inst.op) {
         case Op::slot_get: {
           Operand value = current(slot);
-          if ((state_at_[id] & may_be_unassigned) && !undefined_of_) {
-            Operand flag = state_at_[id] & may_be_assigned ? current(flag_of(slot)) : boolean(false);
+          bool checked = (state_at_[id] & may_be_unassigned) && !undefined_of_;
+          Operand flag;
+          if (checked) flag = state_at_[id] & may_be_assigned ? current(flag_of(slot)) : boolean(false);
+          if (checked && flag != boolean(true)) {
             Inst& read = function_.insts[id];  // becomes the check
             read.op = Op::check_defined;
             read.operands = {flag};
             read.aux = reinterpret_cast<std::uintptr_t>(function_.slots[slot]);
             read.type = function_.typed ? builtin_->nothing : nullptr;
             kept.push_back(id);
-            if (state_at_[id] & may_be_assigned) assign(flag_of(slot), boolean(true));
+            if (flag == boolean(false)) {
+              end_here(b, std::move(kept));
+              return;
+            }
+            assign(flag_of(slot), boolean(true));
           }
           replacement_[id] = value;
           break;
@@ -317,6 +324,16 @@ class Promotion {
     for (std::size_t e = 0; e < function_.blocks[b].edges.size(); ++e)
       for (auto [variable, id] : parameters_of_[function_.blocks[b].edges[e].target])
         function_.blocks[b].edges[e].arguments.push_back(current(variable));
+  }
+
+  // The last of `kept` always raises: nothing comes after it.
+  void end_here(BlockId b, std::vector<std::uint32_t> kept) {
+    Block& block = function_.blocks[b];
+    block.insts = std::move(kept);
+    block.edges.clear();
+    Inst& end = function_.insts[block.terminator];
+    end.op = Op::unreachable;
+    end.operands.clear();
   }
 
   void renumber_slots() {

@@ -1,5 +1,6 @@
 // Control-flow clean-up, to a fixed point of four rewrites:
 //   branches on constants, or with equal edges           → jump
+//   check_defined of false                               → the end of its block; of true: gone
 //   edges into a block that only jumps on                → edges to where it jumps
 //   a jump to a block that nothing else enters           → one block
 //   parameters that get the same value from everywhere   → that value; unused ones go
@@ -50,9 +51,33 @@ class Simplifier {
     block.edges.push_back(std::move(edge));
   }
 
+  bool cut_after_failing_check(Block& block) {
+    for (std::size_t i = 0; i < block.insts.size(); ++i) {
+      const Inst& inst = function_.insts[block.insts[i]];
+      if (inst.op != Op::check_defined || !inst.operands[0].is_constant()) continue;
+      Value flag = function_.constant_value(inst.operands[0]);
+      if (!is_bool(flag)) continue;
+      if (flag.bits) {
+        function_.insts[block.insts[i]].block = no_block;
+        block.insts.erase(block.insts.begin() + static_cast<std::ptrdiff_t>(i--));
+        continue;
+      }
+      Inst& end = function_.insts[block.terminator];
+      if (i + 1 == block.insts.size() && end.op == Op::unreachable) return false;
+      for (std::size_t k = i + 1; k < block.insts.size(); ++k) function_.insts[block.insts[k]].block = no_block;
+      block.insts.resize(i + 1);
+      end.op = Op::unreachable;
+      end.operands.clear();
+      block.edges.clear();
+      return true;
+    }
+    return false;
+  }
+
   bool fold_branches() {
     bool changed = false;
     for (Block& block : function_.blocks) {
+      changed |= cut_after_failing_check(block);
       if (block.terminator == ~0u || block.edges.empty()) continue;
       const Inst& inst = function_.insts[block.terminator];
       if (inst.op == Op::branch && inst.operands[0].is_constant()) {

@@ -87,11 +87,7 @@ class Verifier {
     int count = static_cast<int>(inst.operands.size());
     if (count < info.min_operands || (info.max_operands >= 0 && count > info.max_operands))
       fail(b, id, "has " + std::to_string(count) + " operands");
-    for (Operand o : inst.operands) {
-      check_operand(b, id, o);
-      if (o.is_constant() && o.index() < function_.constants.size() && !function_.constants[o.index()].defined())
-        fail(b, id, "uses the undefined value");
-    }
+    for (Operand o : inst.operands) check_operand(b, id, o);
     switch (aux_kind(inst.op)) {
       case AuxKind::none:
         break;
