@@ -6,30 +6,44 @@
 
 namespace slope::repl {
 
+namespace {
+
+constexpr const char* help_text = R"(usage: slope [OPTIONS] [FILE [ARGUMENTS...]]
+
+Runs FILE (- is standard input) with ARGUMENTS in ARGS. Without a FILE and without CODE: opens the prompt on a terminal,
+else runs standard input.
+
+  -e, --eval CODE      run CODE
+  -E, --print CODE     run CODE and print the value of its last statement
+  -i, --interactive    then open the prompt
+      --tier TIER      interpret: no machine code; compile: compile every function before its first call;
+                       auto (the default): compile what is called or loops often
+      --version        print the version
+  -h, --help           print this
+
+Exit status: 0; 1 when a script fails; 2 for wrong usage; the script's own with exit(n).
+)";
+
+}  // namespace
+
 std::optional<CommandLine> read_command_line(int count, char** arguments, int& status) {
   CommandLine line;
-  CLI::App app("Runs Slope scripts; without FILE and -e, opens a prompt or runs standard input.", "slope");
+  bool help = false;
+  bool show_version = false;
+  CLI::App app;
   app.prefix_command();  // the script's arguments are its own, whatever they look like
-  app.set_version_flag("--version", "slope " + std::string(version()));
-  auto add_snippet = [&](bool prints) {
+  app.set_help_flag();
+  app.add_flag("-h,--help", help);
+  app.add_flag("--version", show_version);
+  app.add_flag("-i,--interactive", line.interactive);
+  auto snippet = [&](bool prints) {
     return [&line, prints](const std::string& code) { line.snippets.push_back({code, prints}); };
   };
-  app.add_option_function<std::string>("-e,--eval", add_snippet(false), "run CODE")
-      ->type_name("CODE")
-      ->trigger_on_parse()
-      ->take_all();
-  app.add_option_function<std::string>("-E,--print", add_snippet(true),
-                                       "run CODE and print the value of its last statement")
-      ->type_name("CODE")
-      ->trigger_on_parse()
-      ->take_all();
-  app.add_flag("-i,--interactive", line.interactive, "open the prompt after FILE or CODE");
+  app.add_option_function<std::string>("-e,--eval", snippet(false))->trigger_on_parse()->take_all();
+  app.add_option_function<std::string>("-E,--print", snippet(true))->trigger_on_parse()->take_all();
   const std::map<std::string, Tier> tiers = {
       {"interpret", Tier::interpret}, {"compile", Tier::compile}, {"auto", Tier::automatic}};
-  app.add_option_function<std::string>(
-         "--tier", [&](const std::string& name) { line.tier = tiers.at(name); },
-         "interpret everything, compile everything, or compile what is hot")
-      ->type_name("interpret|compile|auto")
+  app.add_option_function<std::string>("--tier", [&](const std::string& name) { line.tier = tiers.at(name); })
       ->check(CLI::IsMember({"interpret", "compile", "auto"}));
 
   auto wrong_usage = [&](const std::string& problem) {
@@ -40,11 +54,17 @@ std::optional<CommandLine> read_command_line(int count, char** arguments, int& s
   };
   try {
     app.parse(count, arguments);
-  } catch (const CLI::Success& asked) {  // --help, --version
-    status = app.exit(asked);
-    return std::nullopt;
   } catch (const CLI::ParseError& problem) {
     return wrong_usage(problem.what());
+  }
+  if (help || show_version) {
+    if (help) {
+      std::cout << help_text;
+    } else {
+      std::cout << "slope " << version() << '\n';
+    }
+    status = 0;
+    return std::nullopt;
   }
 
   line.arguments = app.remaining();

@@ -52,7 +52,7 @@ class Engine {
   // Assigns a global of Main.
   template <class T>
   Result<void> set(std::string_view name, const T& value) {
-    return set_datum(name, detail::Crossing<std::decay_t<T>>::give(value));
+    return set_datum(name, detail::Crossing<std::decay_t<const T>>::give(value));
   }
   template <class T>
   Result<T> get(std::string_view name) {

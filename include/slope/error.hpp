@@ -24,11 +24,11 @@ enum class ErrorKind : unsigned char {
 
 struct Error {
   ErrorKind kind = ErrorKind::engine;
-  std::string message;       // for people: everything, with position or trace; may have several lines, none at its end
-  std::string summary;       // its first line: "BoundsError: attempt to access …"
-  std::string type;          // of the Slope exception, "BoundsError"; empty for other kinds
+  std::string message = {};  // for people: everything, with position or trace; may have several lines, none at its end
+  std::string summary = {};  // its first line: "BoundsError: attempt to access …"
+  std::string type = {};     // of the Slope exception, "BoundsError"; empty for other kinds
   int exit_code = 1;         // of kind `exit`: what the script said
-  std::exception_ptr cause;  // the C++ exception of a host function that became this error
+  std::exception_ptr cause = {};  // the C++ exception of a host function that became this error
 };
 
 #if defined(__cpp_exceptions)

@@ -19,6 +19,12 @@ run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR} -B ${work}/host -G Ninja -DCMA
 run(${CMAKE_COMMAND} --build ${work}/host)
 run(${work}/host/host)
 
+# The example of a host is a project like theirs.
+run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/../../examples/embed_host -B ${work}/calibrate -G Ninja
+  -DCMAKE_PREFIX_PATH=${work}/prefix -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS=${FLAGS}")
+run(${CMAKE_COMMAND} --build ${work}/calibrate)
+run(${work}/calibrate/calibrate)
+
 run(${work}/prefix/bin/slope --tier=${TIER} -E "1 + 1")
 if(NOT output STREQUAL "2\n")
   message(FATAL_ERROR "slope -E '1 + 1' printed: ${output}")
