@@ -52,7 +52,7 @@ TEST_CASE("Each tier runs") {
 TEST_CASE("Wrong usage ends with status 2 and says what is wrong") {
   for (const std::vector<std::string>& arguments :
        std::vector<std::vector<std::string>>{{"--bogus"}, {"--tier=fast"}, {"--tier"}, {"-e"}, {"-x", "file.slope"}}) {
-    auto run = slope(arguments);
+    auto run = run_slope(arguments);
     CHECK(run.status == 2);
     CHECK(run.out.empty());
     CHECK(run.err.find("usage: slope") != std::string::npos);
