@@ -10,7 +10,6 @@ using K = TokenKind;
 // `global a, b` declares both: the names stand in the node itself, not in a tuple.
 void parse_declared_names(State& state, Iterator& it) {
   const Iterator from = it;
-  if (!state.continues(it)) state.fail(it, "a name or an assignment");
   const NodeId names = require(state, it, parse_statement_expression(state, it), "a name or an assignment");
   if (state.ast.head(names) == Head::tuple && from->kind != K::left_paren) {
     for (std::size_t i = 0; i < state.ast.child_count(names); ++i) state.push(state.ast.child(names, i));
@@ -97,7 +96,6 @@ NodeId parse_dot_path(State& state, Iterator& it) {
 }
 
 void parse_paths(State& state, Iterator& it) {
-  if (!state.continues(it)) state.fail(it, "a module's name");
   const Iterator from = it;
   const std::size_t mark = state.operands.size();
   state.push(require(state, it, parse_dot_path(state, it), "a module's name"));
@@ -122,7 +120,6 @@ void parse_paths(State& state, Iterator& it) {
 }
 
 void parse_exports(State& state, Iterator& it) {
-  if (!state.continues(it)) state.fail(it, "a name to export");
   while (true) {
     state.push(require(state, it, parse_path_name(state, it), "a name to export"));
     if (it->kind != K::comma || !state.continues(it)) break;
