@@ -152,6 +152,22 @@ void EngineState::load_library() {
     broken = std::make_unique<Error>(engine_error("the standard library does not load:\n" + why.message));
   }
   ctx.world = runtime.world();
+  set_arguments();
+}
+
+// ARGS, a Vector{String}.
+void EngineState::set_arguments() {
+  const DataType* strings = runtime.types.array_of(types.string, 1);
+  const std::int64_t dims[] = {static_cast<std::int64_t>(options.arguments.size())};
+  ArrayObject* array = runtime.heap.allocate_array(strings, dims);
+  if (!array) return;
+  RawValue arguments(strings, static_cast<const void*>(array));
+  runtime.set_constant(runtime.base, "ARGS", arguments);
+  runtime.base->exported_names.insert(runtime.symbol("ARGS"));
+  for (std::size_t i = 0; i < options.arguments.size(); ++i) {
+    RawValue text = runtime.from_string(options.arguments[i]);
+    if (text.defined()) store_value(array->data + i * array->element_size, types.string, text);
+  }
 }
 
 // The stack of the calling thread. Asking the system costs a file read on the main thread, so it is asked only when the
@@ -238,8 +254,13 @@ Result<api::Value> EngineState::call(RawValue callee, const RawValue* arguments,
 }
 
 bool EngineState::call_library(const char* name, const RawValue* arguments, std::size_t count, RawValue& result) {
+  RawValue found = library(name);
+  return found.defined() && runtime.call(ctx, found, arguments, count, result);
+}
+
+RawValue EngineState::library(const char* name) {
   Binding* found = runtime.resolve(runtime.base, runtime.symbol(name));
-  return found && found->value.defined() && runtime.call(ctx, found->value, arguments, count, result);
+  return found ? found->value : RawValue();
 }
 
 RawValue EngineState::global(std::string_view name) {

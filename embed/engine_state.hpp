@@ -72,6 +72,7 @@ class EngineState {
   Error syntax_error(const std::vector<Diagnostic>& diagnostics);
   // Calls a function of Base or Core by name; false: none, or an error is pending.
   bool call_library(const char* name, const RawValue* arguments, std::size_t count, RawValue& result);
+  RawValue library(const char* name);      // of Base; undefined when there is none
   RawValue global(std::string_view name);  // what Main means by it; undefined when nothing
 
   // Conversions. `to_raw`: false, an error is pending (out of memory). `from_raw`: false with `error`.
@@ -102,6 +103,7 @@ class EngineState {
  private:
   void set_up_output();
   void load_library();
+  void set_arguments();
   const void* stack_low_ = nullptr;
   const void* stack_high_ = nullptr;
 };

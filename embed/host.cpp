@@ -88,23 +88,24 @@ bool call_host(Context& ctx, const RawValue* args, std::size_t count, RawValue& 
   return engine.to_raw(returned.datum, result);
 }
 
-// exit_script(code): ends the script. The exception that unwinds it is caught by nobody: `exit_code` stays set, and the
-// engine looks at it when the text it runs ends, however it ends.
-bool exit_script(Context& ctx, const RawValue* args, std::size_t count, RawValue&) {
+// exit_process(code), behind exit(code): ends the script, not the host's process. Should a catch block stop the
+// exception that unwinds it, `exit_code` stays set and the engine looks at it when the text it runs ends.
+bool exit_process(Context& ctx, const RawValue* args, std::size_t count, RawValue&) {
   EngineState& engine = engine_of(ctx);
-  if (count != 1 || args[0].type != engine.types.int64) return ctx.argument_error("exit takes an Int");
+  if (count != 1) return ctx.argument_error("exit_process takes one argument");
+  if (args[0].type != engine.types.int64) return ctx.type_error("exit", engine.types.int64, args[0]);
   engine.exit_code = static_cast<int>(args[0].bits & 0xff);
   return ctx.raise(RawValue(engine.types.interrupt_exception, engine.types.interrupt_exception->instance.bits));
 }
 
 const NativeInfo call_host_info{"call_host", call_host, effect_all, nullptr};
-const NativeInfo exit_script_info{"exit_script", exit_script, effect_all, nullptr};
+const NativeInfo exit_info{"exit_process", exit_process, effect_all, nullptr};
 
 }  // namespace
 
 void define_engine_natives(EngineState& engine) {
   engine.runtime.define_native(engine.runtime.core, &call_host_info);
-  engine.runtime.define_native(engine.runtime.core, &exit_script_info);
+  engine.runtime.define_native(engine.runtime.core, &exit_info);
 }
 
 }  // namespace slope::api::detail

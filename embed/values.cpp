@@ -307,8 +307,13 @@ std::string Value::display() const {
   EngineState& engine = *table_->engine();
   detail::Entry entry(engine);
   RawValue v = Access::raw(*this);
+  // sprint(show, PlainText(), v)
+  RawValue sprint = engine.library("sprint"), plain = engine.library("PlainText");
+  RawValue arguments[] = {engine.library("show"), RawValue(), v};
   RawValue text;
-  if (engine.call_library("display_string", &v, 1, text) && text.type == engine.types.string)
+  if (sprint.defined() && plain.defined() && arguments[0].defined() &&
+      engine.runtime.call(engine.ctx, plain, nullptr, 0, arguments[1]) &&
+      engine.runtime.call(engine.ctx, sprint, arguments, 3, text) && text.type == engine.types.string)
     return std::string(static_cast<const StringObject*>(text.object)->view());
   if (engine.ctx.failed()) engine.ctx.take_error();
   return engine.runtime.show(engine.ctx, v);
