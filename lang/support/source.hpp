@@ -47,9 +47,9 @@ class SourceMap {
   const SourceFile& file(FileId id) const { return files_[id]; }
   std::size_t size() const { return files_.size(); }
 
-  std::string describe(Span span) const;            // "file:line:column"
-  std::uint32_t line_of(Span span) const;           // 1-based line of the span's begin
-  std::string excerpt(Span span) const;             // the line, and under it a caret line; two lines, newline-ended
+  std::string describe(Span span) const;   // "file:line:column"
+  std::uint32_t line_of(Span span) const;  // 1-based line of the span's begin
+  std::string excerpt(Span span) const;    // the line, and under it a caret line; two lines, newline-ended
 
  private:
   std::deque<SourceFile> files_;

@@ -3,7 +3,8 @@
 // A node is 32 bytes in an arena (`Ast`), named by a 32-bit NodeId. Inner nodes have a Head and a run of children;
 // leaves have a literal payload. The shapes are exactly those of Julia's `Expr` (what `Meta.parse` of Julia 1.5-1.10
 // returns, `dump(:(…))` shows them), so that quoting, macros and the manual agree. The heads below list every shape.
-// LineNumberNodes are not stored: each node has its span instead (`quote` makes them up when an Expr value is asked for).
+// LineNumberNodes are not stored: each node has its span instead (`quote` makes them up when an Expr value is asked
+// for).
 #pragma once
 
 #include <cstdint>
@@ -36,20 +37,20 @@ enum class Head : std::uint8_t {
   quote_symbol,  // :name  -> QuoteNode(Symbol)   name
   value,         // a runtime value spliced into syntax by `$` or a macro; payload indexes a side table of the lowering
   // calls and operators
-  call,         // (f, args…) ; also infix: a+b is call(+, a, b); (f, parameters(…), args…) with `;`
-  dot_call,     // f.(args…) and a .+ b, with f (or the operator without its dot) first; fusion is lowering's.
-                // flag 1: written as a dotted operator (infix, prefix, or `.+(a, b)`), Julia's (call :.+ a b).
-                // .&& and .|| are dot_call with identifiers "&&", "||"
-  macrocall,    // (identifier "@name", args…)
-  parameters,   // what stands after `;` in a call or parameter list
-  kw,           // name = value inside a call or a parameter list (name, value)
-  splat,        // a...
-  comparison,   // a < b <= c: (a, <, b, <=, c); a dotted chain has identifiers ".<"
-  and_and,      // &&
-  or_or,        // ||
-  ref,          // a[i, j]: (a, i, j)
-  dot,          // a.b: (a, quote_symbol b); a.$x: (a, quote flag 1 of interpolate x); the value .+ alone: (identifier "+")
-  adjoint,      // a'
+  call,        // (f, args…) ; also infix: a+b is call(+, a, b); (f, parameters(…), args…) with `;`
+  dot_call,    // f.(args…) and a .+ b, with f (or the operator without its dot) first; fusion is lowering's.
+               // flag 1: written as a dotted operator (infix, prefix, or `.+(a, b)`), Julia's (call :.+ a b).
+               // .&& and .|| are dot_call with identifiers "&&", "||"
+  macrocall,   // (identifier "@name", args…)
+  parameters,  // what stands after `;` in a call or parameter list
+  kw,          // name = value inside a call or a parameter list (name, value)
+  splat,       // a...
+  comparison,  // a < b <= c: (a, <, b, <=, c); a dotted chain has identifiers ".<"
+  and_and,     // &&
+  or_or,       // ||
+  ref,         // a[i, j]: (a, i, j)
+  dot,      // a.b: (a, quote_symbol b); a.$x: (a, quote flag 1 of interpolate x); the value .+ alone: (identifier "+")
+  adjoint,  // a'
   type_assert,  // a::T (a, T) or ::T (T)
   subtype,      // unary <:T (T) and binary a <: b (a, b), everywhere as in Julia (value level, type parameters, struct
                 // signatures); a chain a <: b <: c is comparison, `<:` as a value is identifier "<:"
@@ -58,20 +59,20 @@ enum class Head : std::uint8_t {
   where,        // (body, var…)
   pair_colon,   // reserved; ranges are call(:, a, b) and call(:, a, s, b)
   // assignment
-  assign,        // (lhs, rhs)
-  dot_assign,    // a .= b
-  op_assign,     // a += b: (identifier "+", lhs, rhs)
-  dot_op_assign, // a .+= b: (identifier "+", lhs, rhs)
+  assign,         // (lhs, rhs)
+  dot_assign,     // a .= b
+  op_assign,      // a += b: (identifier "+", lhs, rhs)
+  dot_op_assign,  // a .+= b: (identifier "+", lhs, rhs)
   // containers
-  tuple,          // (a, b), also named: children assign/kw, or parameters for (; a, b)
-  vect,           // [a, b]
-  hcat,           // [a b]
-  vcat,           // [a; b], rows are `row` or single elements
+  tuple,  // (a, b), also named: children assign/kw, or parameters for (; a, b)
+  vect,   // [a, b]
+  hcat,   // [a b]
+  vcat,   // [a; b], rows are `row` or single elements
   row,
-  typed_vect_ref, // reserved: T[a, b] parses as ref
-  typed_hcat,     // T[a b]
-  typed_vcat,     // T[a; b]
-  generator,      // (expr, assign(i, r)… or filter(cond, assign…))  for nested loops flatten(generator(generator…))
+  typed_vect_ref,  // reserved: T[a, b] parses as ref
+  typed_hcat,      // T[a b]
+  typed_vcat,      // T[a; b]
+  generator,  // (expr, assign(i, r)… or filter(cond, assign…))  for nested loops flatten(generator(generator…))
   filter,
   flatten,
   comprehension,        // (generator)
@@ -80,36 +81,39 @@ enum class Head : std::uint8_t {
   interpolated,         // "a $x": children are `string` leaves and expressions  (Julia: Expr(:string, …))
   // control
   block,
-  if_,        // (cond, then, [else])   elseif is a nested `if_` in else position with flag 1, its cond in a block; ternary: flag 0
-  while_,     // (cond, body)
-  for_,       // (assign or block(assign…), body)
+  if_,  // (cond, then, [else])   elseif is a nested `if_` in else position with flag 1, its cond in a block; ternary:
+        // flag 0
+  while_,  // (cond, body)
+  for_,    // (assign or block(assign…), body)
   break_,
   continue_,
-  return_,    // (value or `nothing`)
-  let_,       // (assign/identifier or block of them, body)
-  try_,       // (body, catch variable or none, catch body or none, [finally body or none, [else body]])
+  return_,  // (value or `nothing`)
+  let_,     // (assign/identifier or block of them, body)
+  try_,     // (body, catch variable or none, catch body or none, [finally body or none, [else body]])
   // definitions
-  function,   // (signature, body) long form, (signature) alone declares; signature: call, where, type_assert around; `tuple` for anonymous
-  arrow,      // x -> e: (args as tuple or single identifier/type_assert/splat, body block); (x; y=1) -> e has a block as args
-  do_,        // (call, arrow)
-  struct_,    // flag 1 = mutable: (signature: identifier, curly or subtype(either, super), body block)
-  abstract_,  // abstract type A <: B end: (signature)
-  primitive_, // primitive type A <: B n end: (signature, bits)
-  macro_,     // (signature call, body)
-  module_,    // flag 1 = baremodule: (name, body)
-  const_,     // (assign or global)
+  function,  // (signature, body) long form, (signature) alone declares; signature: call, where, type_assert around;
+             // `tuple` for anonymous
+  arrow,     // x -> e: (args as tuple or single identifier/type_assert/splat, body block); (x; y=1) -> e has a block as
+             // args
+  do_,       // (call, arrow)
+  struct_,   // flag 1 = mutable: (signature: identifier, curly or subtype(either, super), body block)
+  abstract_,   // abstract type A <: B end: (signature)
+  primitive_,  // primitive type A <: B n end: (signature, bits)
+  macro_,      // (signature call, body)
+  module_,     // flag 1 = baremodule: (name, body)
+  const_,      // (assign or global)
   global_,
   local_,
-  using_,   // children: `dot_path`s, or one `import_list`
+  using_,  // children: `dot_path`s, or one `import_list`
   import_,
-  export_,     // identifiers
-  dot_path,    // A.B.c: identifiers (leading "." ones for relative paths; a macro is "@m")
-  import_list, // M: a, b  -> (dot_path M, dot_path a, dot_path b …)
+  export_,      // identifiers
+  dot_path,     // A.B.c: identifiers (leading "." ones for relative paths; a macro is "@m")
+  import_list,  // M: a, b  -> (dot_path M, dot_path a, dot_path b …)
   // meta
-  quote,       // quote … end and :( … ); flag 1 = a QuoteNode that still holds `$` (only in a.$x)
-  interpolate, // $x inside a quote
-  toplevel,    // a file: statements
-  error,       // a statement that did not parse; a diagnostic tells why
+  quote,        // quote … end and :( … ); flag 1 = a QuoteNode that still holds `$` (only in a.$x)
+  interpolate,  // $x inside a quote
+  toplevel,     // a file: statements
+  error,        // a statement that did not parse; a diagnostic tells why
 };
 
 std::string_view head_name(Head head);  // Julia's spelling: "call", "macrocall", "=", "&&", "if", …
@@ -117,7 +121,8 @@ std::string_view head_name(Head head);  // Julia's spelling: "call", "macrocall"
 struct Node {
   Head head = Head::none;
   std::uint8_t flag = 0;
-  std::uint16_t height = 0;  // longest way down to a leaf, saturating; the parser bounds it, so recursive readers are safe
+  std::uint16_t height =
+      0;  // longest way down to a leaf, saturating; the parser bounds it, so recursive readers are safe
   Span span;
   union {
     struct {
@@ -127,7 +132,7 @@ struct Node {
     std::int64_t integer;
     double floating;
     NameId name;
-    std::uint32_t text;   // index into Ast::texts
+    std::uint32_t text;  // index into Ast::texts
     std::uint32_t code_point;
     std::uint32_t value;  // index into the lowering's table of spliced values
   };
@@ -138,6 +143,8 @@ struct Node {
 class Ast {
  public:
   Ast();
+  Ast(Ast&&) = default;  // not copied: the table of names views the spellings
+  Ast& operator=(Ast&&) = default;
   NodeId leaf(Head head, Span span);  // then set the payload through `node(id)`
   NodeId identifier(std::string_view spelling, Span span);
   NodeId make(Head head, Span span, std::span<const NodeId> children, std::uint8_t flag = 0);
@@ -152,7 +159,9 @@ class Ast {
 
   NameId intern(std::string_view spelling);
   std::string_view name(NameId id) const { return names_[id]; }
-  std::string_view name_of(NodeId identifier_or_quote_symbol) const { return names_[nodes_[identifier_or_quote_symbol].name]; }
+  std::string_view name_of(NodeId identifier_or_quote_symbol) const {
+    return names_[nodes_[identifier_or_quote_symbol].name];
+  }
   std::string_view text_of(NodeId string_leaf) const { return texts_[nodes_[string_leaf].text]; }
 
   NodeId root = no_node;

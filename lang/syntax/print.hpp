@@ -1,4 +1,5 @@
-// Trees as text: S-expressions for tests (the form of Julia's `Meta.show_sexpr`) and source form for messages and `show`.
+// Trees as text: S-expressions for tests (the form of Julia's `Meta.show_sexpr`) and source form for messages and
+// `show`.
 #pragma once
 
 #include <string>
