@@ -286,7 +286,10 @@ std::vector<Lookup> Runtime::lookup_all(const Type* call_types, World world, int
       // Nothing applies; the range in which that holds is in the empty answer's place: callers keep an edge.
       return {};
     }
-    if (!found.method) return {found};
+    if (!found.method) {  // ambiguous: the call raises
+      found.exact = found.covered = false;
+      return {found};
+    }
     found.exact = found.covered = true;
     return {found};
   }

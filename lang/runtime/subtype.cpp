@@ -46,6 +46,7 @@ struct VarBinding {
 class Choices {
  public:
   void rewind() { at_ = 0; }
+  bool none_made() const { return at_ == 0; }
   int choose(int count) {
     if (at_ == taken_.size()) taken_.push_back({0, count});
     return taken_[at_++].choice;
@@ -67,6 +68,24 @@ class Choices {
   std::vector<Taken> taken_;
   std::size_t at_ = 0;
 };
+
+// Is there a union that a walk over t would have to take member by member?
+bool splits(const Type* t) {
+  switch (t->kind) {
+    case TypeKind::union_:
+      return true;
+    case TypeKind::data: {
+      auto* d = as_data(t);
+      return d->is_tuple && !d->is_plain && std::any_of(d->params.begin(), d->params.end(), splits);
+    }
+    case TypeKind::union_all:
+      return splits(as_union_all(t)->var->upper) || splits(as_union_all(t)->body);
+    case TypeKind::vararg:
+      return splits(as_vararg(t)->element);
+    default:
+      return false;
+  }
+}
 
 constexpr int max_replays = 20000;
 constexpr int max_depth = 400;
@@ -147,6 +166,8 @@ class Subtyper {
         found = binding.lower;
       } else if (binding.lower->kind != TypeKind::bottom && !(binding.lower == b_.any && binding.upper == b_.any)) {
         found = binding.lower;
+        // f(x::T) where T called with a type: T is DataType.
+        if (const DataType* kind = binding.invariant ? nullptr : kind_of_type(found)) found = kind;
         // Covariant and only known to contain `lower`: exactly that for concrete arguments, otherwise a bounded
         // unknown.
         if (!binding.invariant && !is_leaf_bound(found) && !found->has_free_vars)
@@ -212,12 +233,32 @@ class Subtyper {
     if (a == b || b->kind == TypeKind::bottom) return a;
     if (a->kind == TypeKind::bottom) return b;
     if (a == b_.any || b == b_.any) return b_.any;
+    // Two types as arguments: what both are is a DataType (or UnionAll …).
+    if (const DataType* kind = kind_of_type(a); kind && kind == kind_of_type(b)) return kind;
     if (!a->has_free_vars && !b->has_free_vars) {
       if (closed_subtype(a, b)) return b;
       if (closed_subtype(b, a)) return a;
     }
     const Type* both[] = {a, b};
     return types_.union_of(both);
+  }
+
+  // typeof(X) for Type{X}; null for anything else.
+  const DataType* kind_of_type(const Type* t) const {
+    auto* d = as_data(t);
+    if (!d || !d->is_type_of_type) return nullptr;
+    switch (d->params[0]->kind) {
+      case TypeKind::data:
+        return b_.data_type;
+      case TypeKind::union_all:
+        return b_.union_all;
+      case TypeKind::union_:
+        return b_.union_;
+      case TypeKind::bottom:
+        return b_.type_of_bottom;
+      default:
+        return nullptr;
+    }
   }
 
   const Type* meet(const Type* a, const Type* b) {
@@ -281,19 +322,25 @@ class Subtyper {
     bool ok = right ? sub(other, body, position) : sub(body, other, position);
     env_ = binding.outer;
     if (!ok || !leave(binding, body)) return false;
-    if (!right) forget_universal(var);
+    if (!right) forget_universal(binding, body);
     return true;
   }
 
   // A universal variable goes out of scope. Bounds of outer variables that mention it now mean some unknown type, which
   // is not the one of the next time its union_all is entered (Tuple{Vector,Vector} is no Tuple{Vector{T},Vector{T}}).
-  void forget_universal(const TypeVar* var) {
+  void forget_universal(const VarBinding& gone, const Type* body) {
+    const TypeVar* var = gone.var;
     const Type* unknown = nullptr;
+    bool concrete = (gone.covariant > 1 && !occurs_invariantly(var, body)) || is_leaf_bound(var->upper);
     const TypeVar* from[] = {var};
     for (VarBinding* v = env_; v; v = v->outer) {
       for (const Type** bound : {&v->lower, &v->upper}) {
         if (!occurs(var, *bound)) continue;
-        if (!unknown) unknown = types_.var(var->name, var->lower, var->upper);
+        if (!unknown) {
+          const TypeVar* fresh = types_.var(var->name, var->lower, var->upper);
+          if (!concrete) not_concrete_.push_back(fresh);
+          unknown = fresh;
+        }
         *bound = types_.substitute(*bound, from, std::span<const Type* const>(&unknown, 1));
       }
     }
@@ -304,8 +351,8 @@ class Subtyper {
     if (t->kind == TypeKind::bottom || t->kind == TypeKind::value) return true;
     auto* d = as_data(t);
     if (!d) return false;
-    if (d->is_concrete || d->name == b_.type_name) return true;
-    if (!d->is_tuple) return false;
+    if (d->is_concrete || d->is_type_of_type) return true;
+    if (!d->is_tuple || d->has_free_vars) return false;
     for (const Type* p : d->params)  // Tuple{Type{Int}} and the like
       if (as_vararg(p) || !is_leaf_bound(p)) return false;
     return true;
@@ -321,7 +368,8 @@ class Subtyper {
         if (VarBinding* o = lookup(other)) {
           o->concrete = true;
         } else {
-          return other->lower->kind == TypeKind::bottom;
+          return other->lower->kind == TypeKind::bottom &&
+                 std::find(not_concrete_.begin(), not_concrete_.end(), other) == not_concrete_.end();
         }
       } else if (!is_leaf_bound(v.lower)) {
         return false;
@@ -338,7 +386,9 @@ class Subtyper {
     bool closed = !x->has_free_vars && !y->has_free_vars;
     if (closed && x->is_plain && y->is_plain && x->kind == TypeKind::data && y->kind == TypeKind::data)
       return data_below(as_data(x), as_data(y), position);
-    if (closed && env_ && !(x->is_plain && y->is_plain)) return closed_subtype(x, y);
+    // On its own, unless a right-hand choice made before could hang on how the unions in x are split.
+    if (closed && position != Position::outside && !(x->is_plain && y->is_plain) && (exists_.none_made() || !splits(x)))
+      return closed_subtype(x, y);
 
     if (auto* union_x = as_union(x)) {
       if (auto* var = as_var(y)) {
@@ -535,6 +585,7 @@ class Subtyper {
   int nesting_;
   int steps_ = 0;
   std::vector<const Type*>* solved_ = nullptr;
+  std::vector<const TypeVar*> not_concrete_;  // what stands for forgotten variables that need not be concrete
 };
 
 bool is_subtype(TypeTable& types, const Type* a, const Type* b) {

@@ -97,6 +97,9 @@ TEST_CASE_METHOD(TypeFixture, "matching solves static parameters", "[subtype]") 
   CHECK(solve("Tuple{Int64, String}", "Tuple{T, T} where T") == "no");
   CHECK(solve("Tuple{Vector{Float64}}", "Tuple{S} where {T, S<:AbstractVector{T}}") == "Float64, Vector{Float64}");
   CHECK(solve("Tuple{Vector{Any}}", "Tuple{Vector{T}} where T<:Real") == "no");
+  CHECK(solve("Tuple{Type{Int64}}", "Tuple{T} where T") == "DataType");
+  CHECK(solve("Tuple{Type{Int64}, Type{Float64}}", "Tuple{T, T} where T") == "DataType");
+  CHECK(solve("Tuple{Type{Int64}, Type{Vector}}", "Tuple{T, T} where T") == "no");
   // Nothing definite is claimed of a variable when the arguments are not.
   auto loose = match(types, read("Tuple{Real}"), read("Tuple{T} where T"));
   REQUIRE(loose);
