@@ -1,0 +1,231 @@
+// y = α op(A) x + β y and C = α op(A) op(B) + β C for floats. Small products run in the kernels here, large ones in
+// BLAS.
+//
+// The kernels walk down columns (arrays are column-major) and add four columns at a time, so that each element of the
+// result is loaded and stored once for four multiplications. They are compiled for several instruction sets; the loader
+// picks.
+#include <algorithm>
+#include <cstring>
+
+#include "stdlib/native/native.hpp"
+#include "stdlib/native/natives.hpp"
+#include "stdlib/native/openblas.hpp"
+
+#if defined(__x86_64__) && defined(__ELF__) && !defined(__SANITIZE_ADDRESS__)
+#define SLOPE_KERNEL __attribute__((target_clones("arch=haswell", "default"), optimize("O3", "fast-math")))
+#else
+#define SLOPE_KERNEL
+#endif
+
+namespace slope::stdlib {
+
+namespace {
+
+using Index = std::int64_t;
+
+// Above so many multiplications the call of BLAS, and loading it, is worth it.
+constexpr Index blas_from = 64 * 64 * 64;
+
+// y += A x (m × n, column-major)
+template <class T>
+inline void add_columns(Index m, Index n, const T* __restrict a, const T* __restrict x, T* __restrict y) {
+  Index j = 0;
+  for (; j + 3 < n; j += 4) {
+    const T *a0 = a + j * m, *a1 = a0 + m, *a2 = a1 + m, *a3 = a2 + m;
+    T x0 = x[j], x1 = x[j + 1], x2 = x[j + 2], x3 = x[j + 3];
+    for (Index i = 0; i < m; ++i) y[i] += a0[i] * x0 + a1[i] * x1 + a2[i] * x2 + a3[i] * x3;
+  }
+  for (; j < n; ++j)
+    for (Index i = 0; i < m; ++i) y[i] += a[j * m + i] * x[j];
+}
+
+// y += Aᵀ x
+template <class T>
+inline void add_dots(Index m, Index n, const T* __restrict a, const T* __restrict x, T* __restrict y) {
+  Index j = 0;
+  for (; j + 3 < n; j += 4) {
+    const T *a0 = a + j * m, *a1 = a0 + m, *a2 = a1 + m, *a3 = a2 + m;
+    T s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+    for (Index i = 0; i < m; ++i) {
+      s0 += a0[i] * x[i];
+      s1 += a1[i] * x[i];
+      s2 += a2[i] * x[i];
+      s3 += a3[i] * x[i];
+    }
+    y[j] += s0;
+    y[j + 1] += s1;
+    y[j + 2] += s2;
+    y[j + 3] += s3;
+  }
+  for (; j < n; ++j) {
+    T s = 0;
+    for (Index i = 0; i < m; ++i) s += a[j * m + i] * x[i];
+    y[j] += s;
+  }
+}
+
+SLOPE_KERNEL void gemv_kernel(Index m, Index n, const double* a, const double* x, double* y) {
+  add_columns(m, n, a, x, y);
+}
+SLOPE_KERNEL void gemv_kernel(Index m, Index n, const float* a, const float* x, float* y) {
+  add_columns(m, n, a, x, y);
+}
+SLOPE_KERNEL void gemv_transposed_kernel(Index m, Index n, const double* a, const double* x, double* y) {
+  add_dots(m, n, a, x, y);
+}
+SLOPE_KERNEL void gemv_transposed_kernel(Index m, Index n, const float* a, const float* x, float* y) {
+  add_dots(m, n, a, x, y);
+}
+
+template <class T>
+struct Routines;
+template <>
+struct Routines<double> {
+  static constexpr const char* gemm = "dgemm_";
+};
+template <>
+struct Routines<float> {
+  static constexpr const char* gemm = "sgemm_";
+};
+template <class T>
+using Gemm = void(const char*, const char*, const int*, const int*, const int*, const T*, const T*, const int*,
+                  const T*, const int*, const T*, T*, const int*);
+
+template <class T>
+T number(Value v);
+template <>
+double number(Value v) {
+  return v.float64;
+}
+template <>
+float number(Value v) {
+  return v.float32;
+}
+
+template <class T>
+void scale(T* y, Index n, T beta) {
+  if (beta == T(0)) {
+    std::fill(y, y + n, T(0));
+  } else if (beta != T(1)) {
+    for (Index i = 0; i < n; ++i) y[i] *= beta;
+  }
+}
+
+template <class T>
+bool gemv(Call& call, const Type* element) {
+  bool transposed;
+  ArrayObject *a, *x, *y;
+  if (!call.boolean(0, transposed) || !call.array_of(2, element, 2, a) || !call.array_of(3, element, 1, x) ||
+      !call.array_of(5, element, 1, y))
+    return false;
+  Index m = a->dims[0], n = a->dims[1];
+  if (x->length != (transposed ? m : n) || y->length != (transposed ? n : m))
+    return call.ctx.raise_message(call.builtin.dimension_mismatch, "matrix and vectors do not fit");
+  T alpha = number<T>(call[1]), beta = number<T>(call[4]);
+  T* to = reinterpret_cast<T*>(y->data);
+  const T* from = reinterpret_cast<const T*>(x->data);
+  std::vector<T> scaled;
+  if (alpha != T(1) || from == to) {
+    scaled.assign(from, from + x->length);
+    for (T& v : scaled) v *= alpha;
+    from = scaled.data();
+  }
+  scale(to, y->length, beta);
+  const T* matrix = reinterpret_cast<const T*>(a->data);
+  if (transposed) {
+    gemv_transposed_kernel(m, n, matrix, from, to);
+  } else {
+    gemv_kernel(m, n, matrix, from, to);
+  }
+  return call.give_nothing();
+}
+
+template <class T>
+std::vector<T> transpose_of(const T* a, Index m, Index n) {
+  std::vector<T> out(static_cast<std::size_t>(m * n));
+  for (Index j = 0; j < n; ++j)
+    for (Index i = 0; i < m; ++i) out[static_cast<std::size_t>(j + i * n)] = a[i + j * m];
+  return out;
+}
+
+template <class T>
+bool gemm(Call& call, const Type* element) {
+  bool ta, tb;
+  ArrayObject *a, *b, *c;
+  if (!call.boolean(0, ta) || !call.boolean(1, tb) || !call.array_of(3, element, 2, a) ||
+      !call.array_of(4, element, 2, b) || !call.array_of(6, element, 2, c))
+    return false;
+  Index m = a->dims[ta ? 1 : 0], k = a->dims[ta ? 0 : 1], n = b->dims[tb ? 0 : 1];
+  if (b->dims[tb ? 1 : 0] != k || c->dims[0] != m || c->dims[1] != n)
+    return call.ctx.raise_message(call.builtin.dimension_mismatch, "matrices do not fit");
+  T alpha = number<T>(call[2]), beta = number<T>(call[5]);
+  T* to = reinterpret_cast<T*>(c->data);
+  if (m == 0 || n == 0) return call.give_nothing();
+  const T* pa = reinterpret_cast<const T*>(a->data);
+  const T* pb = reinterpret_cast<const T*>(b->data);
+  std::vector<T> copy_a, copy_b;
+  if (pa == to) pa = (copy_a.assign(pa, pa + a->length), copy_a.data());
+  if (pb == to) pb = (copy_b.assign(pb, pb + b->length), copy_b.data());
+  constexpr Index largest = 2147483647;
+  if (m * n >= blas_from / std::max<Index>(k, 1) && std::max({m, n, k}) <= largest) {
+    if (auto* blas = openblas<Gemm<T>>(Routines<T>::gemm)) {
+      int im = static_cast<int>(m), in = static_cast<int>(n), ik = static_cast<int>(k);
+      int lda = std::max(1, static_cast<int>(a->dims[0])), ldb = std::max(1, static_cast<int>(b->dims[0])),
+          ldc = std::max(1, im);
+      blas(ta ? "T" : "N", tb ? "T" : "N", &im, &in, &ik, &alpha, pa, &lda, pb, &ldb, &beta, to, &ldc);
+      return call.give_nothing();
+    }
+  }
+  std::vector<T> straight_b;
+  if (tb) pb = (straight_b = transpose_of(pb, n, k)).data();
+  scale(to, m * n, beta);
+  std::vector<T> column(static_cast<std::size_t>(k));
+  for (Index j = 0; j < n; ++j) {
+    const T* x = pb + j * k;
+    if (alpha != T(1)) {
+      for (Index i = 0; i < k; ++i) column[static_cast<std::size_t>(i)] = alpha * x[i];
+      x = column.data();
+    }
+    if (ta) {
+      gemv_transposed_kernel(k, m, pa, x, to + j * m);
+    } else {
+      gemv_kernel(m, k, pa, x, to + j * m);
+    }
+  }
+  return call.give_nothing();
+}
+
+// blas_gemv(transposed, α, A, x, β, y)
+bool blas_gemv(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "gemv", args, count, result);
+  if (!call.arity(6)) return false;
+  const BuiltinTypes& b = call.builtin;
+  if (args[1].type != args[4].type) return ctx.type_error("gemv", args[1].type, args[4]);
+  if (args[1].type == b.float64) return gemv<double>(call, b.float64);
+  if (args[1].type == b.float32) return gemv<float>(call, b.float32);
+  return ctx.type_error("gemv", b.float64, args[1]);
+}
+
+// blas_gemm(transpose A, transpose B, α, A, B, β, C)
+bool blas_gemm(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "gemm", args, count, result);
+  if (!call.arity(7)) return false;
+  const BuiltinTypes& b = call.builtin;
+  if (args[2].type != args[5].type) return ctx.type_error("gemm", args[2].type, args[5]);
+  if (args[2].type == b.float64) return gemm<double>(call, b.float64);
+  if (args[2].type == b.float32) return gemm<float>(call, b.float32);
+  return ctx.type_error("gemm", b.float64, args[2]);
+}
+
+constexpr std::uint32_t effect_computes = effect_reads | effect_writes | effect_throws;
+
+const NativeInfo natives[] = {
+    {"blas_gemv", blas_gemv, effect_computes, returns_nothing},
+    {"blas_gemm", blas_gemm, effect_computes, returns_nothing},
+};
+
+}  // namespace
+
+void define_blas_natives(Runtime& runtime) { define_all(runtime, natives); }
+
+}  // namespace slope::stdlib

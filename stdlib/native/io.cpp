@@ -1,0 +1,218 @@
+// Standard streams, files, time. Output goes through Runtime::sink, so a host decides where it ends.
+#include <sys/stat.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <random>
+#include <sstream>
+#include <thread>
+
+#include "stdlib/native/native.hpp"
+#include "stdlib/native/natives.hpp"
+
+namespace slope::stdlib {
+
+namespace {
+
+// standard_write(1 or 2, s)
+bool standard_write(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "write", args, count, result);
+  std::int64_t stream;
+  std::string_view s;
+  if (!call.integer(0, stream) || !call.string(1, s)) return false;
+  if (stream != 1 && stream != 2) return ctx.argument_error("this stream is not writable");
+  const auto& sink = stream == 1 ? call.runtime.sink.out : call.runtime.sink.err;
+  if (sink) sink(s);
+  return call.give_nothing();
+}
+
+bool standard_flush(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "flush", args, count, result);
+  std::int64_t stream;
+  if (!call.integer(0, stream)) return false;
+  std::fflush(stream == 2 ? stderr : stdout);
+  return call.give_nothing();
+}
+
+// A line with its end; "" at the end of input.
+bool standard_read_line(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "readline", args, count, result);
+  if (!call.arity(0)) return false;
+  std::fflush(stdout);
+  std::string line;
+  for (int c; (c = std::getc(stdin)) != EOF;) {
+    line += static_cast<char>(c);
+    if (c == '\n') break;
+  }
+  return call.give(line);
+}
+
+bool standard_eof(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "eof", args, count, result);
+  if (!call.arity(0)) return false;
+  int c = std::getc(stdin);
+  if (c != EOF) std::ungetc(c, stdin);
+  return call.give_bool(c == EOF);
+}
+
+// SystemError("opening file \"x\"", errno)
+bool system_error(Call& call, const std::string& what) {
+  Runtime& runtime = call.runtime;
+  int number = errno;
+  Value text = runtime.from_string(what);
+  if (!text.defined()) return call.ctx.out_of_memory();
+  Value fields[] = {text, Value(call.builtin.int32, std::int64_t{static_cast<std::uint32_t>(number)}),
+                    runtime.nothing()};
+  Value made;
+  if (!runtime.new_object(call.ctx, call.builtin.system_error, fields, 3, made)) return false;
+  return call.ctx.raise(made);
+}
+
+bool system_error_text(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "system_error_text", args, count, result);
+  std::int64_t number;
+  return call.integer(0, number) && call.give(std::strerror(static_cast<int>(number)));
+}
+
+bool file_read(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "read", args, count, result);
+  std::string_view path;
+  if (!call.string(0, path)) return false;
+  std::string name(path);
+  struct stat info;
+  errno = 0;
+  if (::stat(name.c_str(), &info) != 0) return system_error(call, "opening file \"" + name + "\"");
+  if (S_ISDIR(info.st_mode)) {
+    errno = EISDIR;
+    return system_error(call, "opening file \"" + name + "\"");
+  }
+  std::ifstream in(name, std::ios::binary);
+  if (!in) return system_error(call, "opening file \"" + name + "\"");
+  std::ostringstream text;
+  text << in.rdbuf();
+  return call.give(text.str());
+}
+
+// file_write(path, text, append)
+bool file_write(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "write", args, count, result);
+  std::string_view path, text;
+  bool append;
+  if (!call.string(0, path) || !call.string(1, text) || !call.boolean(2, append)) return false;
+  errno = 0;
+  std::ofstream out(std::string(path), append ? std::ios::binary | std::ios::app : std::ios::binary | std::ios::trunc);
+  if (out) out.write(text.data(), static_cast<std::streamsize>(text.size())).flush();
+  if (!out) return system_error(call, "opening file \"" + std::string(path) + "\"");
+  return call.give_nothing();
+}
+
+// 0 nothing there, 1 file, 2 directory, 3 else
+bool file_kind(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "isfile", args, count, result);
+  std::string_view path;
+  if (!call.string(0, path)) return false;
+  struct stat info;
+  if (::stat(std::string(path).c_str(), &info) != 0) return call.give_int(0);
+  return call.give_int(S_ISREG(info.st_mode) ? 1 : S_ISDIR(info.st_mode) ? 2 : 3);
+}
+
+bool file_remove(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "rm", args, count, result);
+  std::string_view path;
+  bool force;
+  if (!call.string(0, path) || !call.boolean(1, force)) return false;
+  errno = 0;
+  if (std::remove(std::string(path).c_str()) != 0 && !(force && errno == ENOENT))
+    return system_error(call, "unlink(\"" + std::string(path) + "\")");
+  return call.give_nothing();
+}
+
+bool clock_seconds(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "time", args, count, result);
+  auto now = std::chrono::system_clock::now().time_since_epoch();
+  return call.give_float(std::chrono::duration<double>(now).count());
+}
+
+bool clock_nanoseconds(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "time_ns", args, count, result);
+  auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return call.give(
+      Value(call.builtin.uint64, std::int64_t{std::chrono::duration_cast<std::chrono::nanoseconds>(now).count()}));
+}
+
+bool clock_sleep(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "sleep", args, count, result);
+  double seconds;
+  if (!call.floating(0, seconds)) return false;
+  if (!(seconds >= 0)) return ctx.argument_error("cannot sleep for " + std::to_string(seconds) + " seconds");
+  std::this_thread::sleep_for(std::chrono::duration<double>(std::min(seconds, 1e6)));
+  return call.give_nothing();
+}
+
+bool random_seed(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "random_seed", args, count, result);
+  std::random_device device;
+  std::uint64_t high = device();
+  return call.give_int(static_cast<std::int64_t>(high << 32 | device()));
+}
+
+bool script_arguments(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "ARGS", args, count, result);
+  const std::int64_t dims[] = {static_cast<std::int64_t>(call.runtime.script_args.size())};
+  const DataType* type = call.runtime.types.array_of(call.builtin.string, 1);
+  ArrayObject* made = call.runtime.heap.allocate_array(type, dims);
+  if (!made) return ctx.out_of_memory();
+  result = Value(type, static_cast<const void*>(made));
+  for (std::size_t i = 0; i < call.runtime.script_args.size(); ++i) {
+    Value text = call.runtime.from_string(call.runtime.script_args[i]);
+    if (!text.defined()) return ctx.out_of_memory();
+    store_value(made->data + i * made->element_size, call.builtin.string, text);
+  }
+  return true;
+}
+
+// (bytes allocated ever, collections, nanoseconds collecting)
+bool heap_counts(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "heap_counts", args, count, result);
+  const HeapStatistics& s = call.runtime.heap.statistics();
+  Value numbers[] = {call.runtime.from_int(static_cast<std::int64_t>(s.allocated_bytes)),
+                     call.runtime.from_int(static_cast<std::int64_t>(s.allocations)),
+                     call.runtime.from_int(static_cast<std::int64_t>(s.collections)),
+                     call.runtime.from_int(static_cast<std::int64_t>(s.collection_nanoseconds))};
+  return call.runtime.new_tuple(ctx, numbers, 4, result);
+}
+
+bool heap_collect(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "gc", args, count, result);
+  call.runtime.heap.collect();
+  return call.give_nothing();
+}
+
+const Type* returns_uint(TypeTable& t, ArgumentTypes) { return t.builtin().uint64; }
+
+const NativeInfo natives[] = {
+    {"standard_write", standard_write, effect_all, returns_nothing},
+    {"standard_flush", standard_flush, effect_all, returns_nothing},
+    {"standard_read_line", standard_read_line, effect_all, returns_string},
+    {"standard_eof", standard_eof, effect_all, returns_bool},
+    {"system_error_text", system_error_text, effect_makes, returns_string},
+    {"file_read", file_read, effect_all, returns_string},
+    {"file_write", file_write, effect_all, returns_nothing},
+    {"file_kind", file_kind, effect_all, returns_int},
+    {"file_remove", file_remove, effect_all, returns_nothing},
+    {"clock_seconds", clock_seconds, effect_all, returns_float},
+    {"clock_nanoseconds", clock_nanoseconds, effect_all, returns_uint},
+    {"clock_sleep", clock_sleep, effect_all, returns_nothing},
+    {"random_seed", random_seed, effect_all, returns_int},
+    {"script_arguments", script_arguments, effect_all, nullptr},
+    {"heap_counts", heap_counts, effect_all, nullptr},
+    {"heap_collect", heap_collect, effect_all, returns_nothing},
+};
+
+}  // namespace
+
+void define_io_natives(Runtime& runtime) { define_all(runtime, natives); }
+
+}  // namespace slope::stdlib

@@ -1,0 +1,273 @@
+// Factorisations by LAPACK, in place, for Float64 and Float32 matrices. Each native gives LAPACK's info, or the rank.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "stdlib/native/native.hpp"
+#include "stdlib/native/natives.hpp"
+#include "stdlib/native/openblas.hpp"
+
+namespace slope::stdlib {
+
+namespace {
+
+bool missing(Call& call) {
+  return call.ctx.raise_error(
+      "linear algebra of this kind needs OpenBLAS (libopenblas.so.0), which could not be loaded");
+}
+
+// A matrix argument with its dimensions as LAPACK wants them.
+template <class T>
+struct Matrix {
+  T* data = nullptr;
+  int rows = 0;
+  int columns = 0;
+  int leading = 1;
+};
+
+template <class T>
+const Type* element(Call& call);
+template <>
+const Type* element<double>(Call& call) {
+  return call.builtin.float64;
+}
+template <>
+const Type* element<float>(Call& call) {
+  return call.builtin.float32;
+}
+template <class T>
+std::string routine(const char* name) {
+  return (sizeof(T) == 8 ? "d" : "s") + std::string(name) + "_";
+}
+
+template <class T>
+bool matrix(Call& call, std::size_t i, Matrix<T>& out) {
+  ArrayObject* a;
+  if (!call.array(i, a)) return false;
+  int dims = array_ndims(a);
+  if (array_element_type(a) != element<T>(call) || dims < 1 || dims > 2)
+    return call.ctx.type_error("lapack", call.runtime.types.array_of(element<T>(call), 2), call[i]);
+  if (a->length > 2147483647) return call.ctx.argument_error("the matrix is too large for LAPACK");
+  out.data = reinterpret_cast<T*>(a->data);
+  out.rows = static_cast<int>(a->dims[0]);
+  out.columns = dims == 2 ? static_cast<int>(a->dims[1]) : 1;
+  out.leading = std::max(1, out.rows);
+  return true;
+}
+
+// Runs `compute<T>` for the element type of argument i.
+template <template <class> class Compute>
+bool by_element(Context& ctx, const Value* args, std::size_t count, Value& result, std::size_t arity, std::size_t i) {
+  Call call(ctx, "lapack", args, count, result);
+  ArrayObject* a;
+  if (!call.arity(arity) || !call.array(i, a)) return false;
+  return array_element_type(a) == call.builtin.float32 ? Compute<float>::run(call) : Compute<double>::run(call);
+}
+
+bool pivots(Call& call, std::size_t i, std::size_t n, ArrayObject*& out) {
+  if (!call.array_of(i, call.builtin.int64, 1, out)) return false;
+  return out->length >= static_cast<std::int64_t>(n) || call.ctx.argument_error("too few pivots");
+}
+
+// lapack_getrf(A, pivots): LU in place
+template <class T>
+struct Getrf {
+  static bool run(Call& call) {
+    Matrix<T> a;
+    ArrayObject* order;
+    if (!matrix(call, 0, a) || !pivots(call, 1, static_cast<std::size_t>(std::min(a.rows, a.columns)), order))
+      return false;
+    auto* getrf = openblas<void(const int*, const int*, T*, const int*, int*, int*)>(routine<T>("getrf").c_str());
+    if (!getrf) return missing(call);
+    std::vector<int> swaps(static_cast<std::size_t>(std::max(1, std::min(a.rows, a.columns))));
+    int info = 0;
+    getrf(&a.rows, &a.columns, a.data, &a.leading, swaps.data(), &info);
+    for (int k = 0; k < std::min(a.rows, a.columns); ++k)
+      reinterpret_cast<std::int64_t*>(order->data)[k] = swaps[static_cast<std::size_t>(k)];
+    return call.give_int(info);
+  }
+};
+
+// lapack_getrs(LU, pivots, B): B becomes the solution
+template <class T>
+struct Getrs {
+  static bool run(Call& call) {
+    Matrix<T> a, b;
+    ArrayObject* order;
+    if (!matrix(call, 0, a) || !pivots(call, 1, static_cast<std::size_t>(a.rows), order) || !matrix(call, 2, b))
+      return false;
+    if (a.rows != a.columns || b.rows != a.rows) return call.ctx.argument_error("dimensions do not fit");
+    auto* getrs =
+        openblas<void(const char*, const int*, const int*, const T*, const int*, const int*, T*, const int*, int*)>(
+            routine<T>("getrs").c_str());
+    if (!getrs) return missing(call);
+    std::vector<int> swaps;
+    for (int k = 0; k < a.rows; ++k) {
+      std::int64_t swap = reinterpret_cast<const std::int64_t*>(order->data)[k];
+      if (swap < 1 || swap > a.rows) return call.ctx.argument_error("invalid pivot");
+      swaps.push_back(static_cast<int>(swap));
+    }
+    int info = 0;
+    getrs("N", &a.rows, &b.columns, a.data, &a.leading, swaps.data(), b.data, &b.leading, &info);
+    return call.give_int(info);
+  }
+};
+
+// lapack_potrf(A): Cholesky, upper triangle
+template <class T>
+struct Potrf {
+  static bool run(Call& call) {
+    Matrix<T> a;
+    if (!matrix(call, 0, a)) return false;
+    if (a.rows != a.columns) return call.ctx.argument_error("the matrix is not square");
+    auto* potrf = openblas<void(const char*, const int*, T*, const int*, int*)>(routine<T>("potrf").c_str());
+    if (!potrf) return missing(call);
+    int info = 0;
+    potrf("U", &a.rows, a.data, &a.leading, &info);
+    return call.give_int(info);
+  }
+};
+
+// lapack_trtrs(upper, A, B)
+template <class T>
+struct Trtrs {
+  static bool run(Call& call) {
+    bool upper;
+    Matrix<T> a, b;
+    if (!call.boolean(0, upper) || !matrix(call, 1, a) || !matrix(call, 2, b)) return false;
+    if (a.rows != a.columns || b.rows != a.rows) return call.ctx.argument_error("dimensions do not fit");
+    auto* trtrs = openblas<void(const char*, const char*, const char*, const int*, const int*, const T*, const int*, T*,
+                                const int*, int*)>(routine<T>("trtrs").c_str());
+    if (!trtrs) return missing(call);
+    int info = 0;
+    trtrs(upper ? "U" : "L", "N", "N", &a.rows, &b.columns, a.data, &a.leading, b.data, &b.leading, &info);
+    return call.give_int(info);
+  }
+};
+
+// lapack_gelsd(A, B): least squares; the solution in the first rows of B, which has max(m, n) rows
+template <class T>
+struct Gelsd {
+  static bool run(Call& call) {
+    Matrix<T> a, b;
+    if (!matrix(call, 0, a) || !matrix(call, 1, b)) return false;
+    if (b.rows < std::max(a.rows, a.columns)) return call.ctx.argument_error("dimensions do not fit");
+    auto* gelsd = openblas<void(const int*, const int*, const int*, T*, const int*, T*, const int*, T*, const T*, int*,
+                                T*, const int*, int*, int*)>(routine<T>("gelsd").c_str());
+    if (!gelsd) return missing(call);
+    std::vector<T> singular(static_cast<std::size_t>(std::max(1, std::min(a.rows, a.columns)))), work(1);
+    std::vector<int> integers(1);
+    T tolerance = -1;
+    int rank = 0, size = -1, info = 0;
+    gelsd(&a.rows, &a.columns, &b.columns, a.data, &a.leading, b.data, &b.leading, singular.data(), &tolerance, &rank,
+          work.data(), &size, integers.data(), &info);
+    size = static_cast<int>(work[0]);
+    work.resize(static_cast<std::size_t>(std::max(1, size)));
+    integers.resize(static_cast<std::size_t>(std::max(1, integers[0])));
+    gelsd(&a.rows, &a.columns, &b.columns, a.data, &a.leading, b.data, &b.leading, singular.data(), &tolerance, &rank,
+          work.data(), &size, integers.data(), &info);
+    if (info != 0) return call.ctx.raise_error("least squares did not converge");
+    return call.give_int(rank);
+  }
+};
+
+// lapack_qr(A, R): A becomes Q's columns
+template <class T>
+struct Qr {
+  static bool run(Call& call) {
+    Matrix<T> a, r;
+    if (!matrix(call, 0, a) || !matrix(call, 1, r)) return false;
+    int k = std::min(a.rows, a.columns);
+    if (r.rows != k || r.columns != a.columns) return call.ctx.argument_error("dimensions do not fit");
+    auto* geqrf =
+        openblas<void(const int*, const int*, T*, const int*, T*, T*, const int*, int*)>(routine<T>("geqrf").c_str());
+    auto* orgqr = openblas<void(const int*, const int*, const int*, T*, const int*, const T*, T*, const int*, int*)>(
+        routine<T>("orgqr").c_str());
+    if (!geqrf || !orgqr) return missing(call);
+    if (k == 0) return call.give_int(0);
+    std::vector<T> tau(static_cast<std::size_t>(k)), work(static_cast<std::size_t>(std::max(a.rows, a.columns)) * 64);
+    int size = static_cast<int>(work.size()), info = 0;
+    geqrf(&a.rows, &a.columns, a.data, &a.leading, tau.data(), work.data(), &size, &info);
+    for (int j = 0; j < a.columns; ++j)
+      for (int i = 0; i < k; ++i) r.data[i + j * k] = i <= j ? a.data[i + j * a.rows] : T(0);
+    orgqr(&a.rows, &k, &k, a.data, &a.leading, tau.data(), work.data(), &size, &info);
+    return call.give_int(info);
+  }
+};
+
+// lapack_syevd(A, values): A becomes the eigenvectors
+template <class T>
+struct Syevd {
+  static bool run(Call& call) {
+    Matrix<T> a, values;
+    if (!matrix(call, 0, a) || !matrix(call, 1, values)) return false;
+    if (a.rows != a.columns || values.rows != a.rows) return call.ctx.argument_error("dimensions do not fit");
+    auto* syevd = openblas<void(const char*, const char*, const int*, T*, const int*, T*, T*, const int*, int*,
+                                const int*, int*)>(routine<T>("syevd").c_str());
+    if (!syevd) return missing(call);
+    std::vector<T> work(1);
+    std::vector<int> integers(1);
+    int size = -1, integer_size = -1, info = 0;
+    syevd("V", "U", &a.rows, a.data, &a.leading, values.data, work.data(), &size, integers.data(), &integer_size,
+          &info);
+    size = static_cast<int>(work[0]);
+    integer_size = integers[0];
+    work.resize(static_cast<std::size_t>(std::max(1, size)));
+    integers.resize(static_cast<std::size_t>(std::max(1, integer_size)));
+    syevd("V", "U", &a.rows, a.data, &a.leading, values.data, work.data(), &size, integers.data(), &integer_size,
+          &info);
+    if (info != 0) return call.ctx.raise_error("the eigenvalues did not converge");
+    return call.give_int(0);
+  }
+};
+
+// lapack_gesdd(A, S, U, Vt)
+template <class T>
+struct Gesdd {
+  static bool run(Call& call) {
+    Matrix<T> a, s, u, vt;
+    if (!matrix(call, 0, a) || !matrix(call, 1, s) || !matrix(call, 2, u) || !matrix(call, 3, vt)) return false;
+    int k = std::min(a.rows, a.columns);
+    if (s.rows != k || u.rows != a.rows || u.columns != k || vt.rows != k || vt.columns != a.columns)
+      return call.ctx.argument_error("dimensions do not fit");
+    if (k == 0) return call.give_int(0);
+    auto* gesdd = openblas<void(const char*, const int*, const int*, T*, const int*, T*, T*, const int*, T*, const int*,
+                                T*, const int*, int*, int*)>(routine<T>("gesdd").c_str());
+    if (!gesdd) return missing(call);
+    std::vector<T> work(1);
+    std::vector<int> integers(static_cast<std::size_t>(8 * k));
+    int size = -1, info = 0;
+    gesdd("S", &a.rows, &a.columns, a.data, &a.leading, s.data, u.data, &u.leading, vt.data, &vt.leading, work.data(),
+          &size, integers.data(), &info);
+    size = static_cast<int>(work[0]);
+    work.resize(static_cast<std::size_t>(std::max(1, size)));
+    gesdd("S", &a.rows, &a.columns, a.data, &a.leading, s.data, u.data, &u.leading, vt.data, &vt.leading, work.data(),
+          &size, integers.data(), &info);
+    if (info != 0) return call.ctx.raise_error("the singular values did not converge");
+    return call.give_int(0);
+  }
+};
+
+template <template <class> class Compute, std::size_t arity, std::size_t which = 0>
+bool native(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  return by_element<Compute>(ctx, args, count, result, arity, which);
+}
+
+constexpr std::uint32_t effect_computes = effect_reads | effect_writes | effect_throws;
+
+const NativeInfo natives[] = {
+    {"lapack_getrf", native<Getrf, 2>, effect_computes, returns_int},
+    {"lapack_getrs", native<Getrs, 3>, effect_computes, returns_int},
+    {"lapack_potrf", native<Potrf, 1>, effect_computes, returns_int},
+    {"lapack_trtrs", native<Trtrs, 3, 1>, effect_computes, returns_int},
+    {"lapack_gelsd", native<Gelsd, 2>, effect_computes, returns_int},
+    {"lapack_qr", native<Qr, 2>, effect_computes, returns_int},
+    {"lapack_syevd", native<Syevd, 2>, effect_computes, returns_int},
+    {"lapack_gesdd", native<Gesdd, 4>, effect_computes, returns_int},
+};
+
+}  // namespace
+
+void define_lapack_natives(Runtime& runtime) { define_all(runtime, natives); }
+
+}  // namespace slope::stdlib

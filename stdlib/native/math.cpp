@@ -1,0 +1,55 @@
+// Special functions of the C library, and digamma.
+#include <cmath>
+
+#include "stdlib/native/native.hpp"
+#include "stdlib/native/natives.hpp"
+
+namespace slope::stdlib {
+
+namespace {
+
+// ψ(x): recurrence up to x >= 8, then the asymptotic series (Abramowitz and Stegun 6.3.18); reflection below zero.
+double digamma(double x) {
+  if (x <= 0 && x == std::floor(x)) return std::nan("");
+  double sum = 0;
+  if (x < 0) {
+    sum = -M_PI / std::tan(M_PI * x);
+    x = 1 - x;
+  }
+  while (x < 8) {
+    sum -= 1 / x;
+    x += 1;
+  }
+  double r = 1 / (x * x);
+  return sum + std::log(x) - 0.5 / x -
+         r * (1.0 / 12 -
+              r * (1.0 / 120 - r * (1.0 / 252 - r * (1.0 / 240 - r * (1.0 / 132 - r * (691.0 / 32760 - r / 12))))));
+}
+
+double log_gamma(double x) {
+  int sign;
+  return ::lgamma_r(x, &sign);
+}
+
+template <double (*function)(double)>
+bool apply(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "math", args, count, result);
+  double x;
+  return call.floating(0, x) && call.give_float(function(x));
+}
+
+const NativeInfo natives[] = {
+    {"math_erf", apply<::erf>, effect_throws, returns_float},
+    {"math_erfc", apply<::erfc>, effect_throws, returns_float},
+    {"math_gamma", apply<::tgamma>, effect_throws, returns_float},
+    {"math_loggamma", apply<log_gamma>, effect_throws, returns_float},
+    {"math_digamma", apply<digamma>, effect_throws, returns_float},
+    {"math_besselj0", apply<::j0>, effect_throws, returns_float},
+    {"math_besselj1", apply<::j1>, effect_throws, returns_float},
+};
+
+}  // namespace
+
+void define_math_natives(Runtime& runtime) { define_all(runtime, natives); }
+
+}  // namespace slope::stdlib

@@ -1,0 +1,159 @@
+// Reflection on functions and modules.
+#include "stdlib/native/native.hpp"
+#include "stdlib/native/natives.hpp"
+
+namespace slope::stdlib {
+
+namespace {
+
+// Tuple{typeof(f), types…} of a function and a tuple type.
+bool call_types_of(Call& call, const DataType*& made) {
+  const Type* t;
+  if (!call.arity(2) || !call.type(1, t)) return false;
+  auto* tuple = as_data(t);
+  if (!tuple || !tuple->is_tuple) return call.ctx.argument_error("argument types must be a tuple type");
+  std::vector<const Type*> elements{call.runtime.types.dispatch_type(call[0])};
+  elements.insert(elements.end(), tuple->params.begin(), tuple->params.end());
+  made = call.runtime.types.tuple(elements);
+  return true;
+}
+
+bool has_method(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "hasmethod", args, count, result);
+  const DataType* types;
+  if (!call_types_of(call, types)) return false;
+  if (args[0].type == call.builtin.builtin_function) return call.give_bool(true);
+  for (const Lookup& found : call.runtime.lookup_all(types, ctx.world, 1000))
+    if (found.method && is_subtype(call.runtime.types, types, found.method->signature)) return call.give_bool(true);
+  return call.give_bool(false);
+}
+
+// "f(x::Int64, y) where T" and where it stands.
+std::string signature_text(Runtime& runtime, const Method& method) {
+  const Type* t = method.signature;
+  std::vector<const TypeVar*> vars;
+  while (auto* u = as_union_all(t)) {
+    vars.push_back(u->var);
+    t = u->body;
+  }
+  auto* tuple = as_data(t);
+  std::string text = method.name ? method.name->name : "?";
+  text += "(";
+  for (std::size_t i = 1; tuple && i < tuple->params.size(); ++i) {
+    if (i > 1) text += ", ";
+    const Type* p = tuple->params[i];
+    auto* rest = as_vararg(p);
+    if (rest) p = rest->element;
+    std::string name = i < method.arg_names.size() && method.arg_names[i] ? method.arg_names[i]->name : "";
+    if (!name.empty() && name[0] == '#') name.clear();
+    bool any = p == runtime.types.builtin().any;
+    text += name;
+    if (!any || name.empty()) text += "::" + to_string(p);
+    if (rest) text += "...";
+  }
+  text += ")";
+  if (!vars.empty()) {
+    text += vars.size() > 1 ? " where {" : " where ";
+    for (std::size_t i = 0; i < vars.size(); ++i) {
+      if (i) text += ", ";
+      text += vars[i]->name->name;
+      if (vars[i]->upper != runtime.types.builtin().any) text += "<:" + to_string(vars[i]->upper);
+    }
+    if (vars.size() > 1) text += "}";
+  }
+  if (method.module && method.module->name) text += "\n     @ " + method.module->name->name;
+  if (method.span.file != 0)
+    text += " " + runtime.sources.file(method.span.file).name() + ":" +
+            std::to_string(runtime.sources.line_of(method.span));
+  return text;
+}
+
+std::vector<const Method*> methods_of(Call& call) {
+  Runtime& runtime = call.runtime;
+  std::vector<const Method*> found;
+  const Type* callee = runtime.types.dispatch_type(call[0]);
+  MethodTable* table = runtime.method_table(callee);
+  if (!table) return found;
+  for (const auto& method : table->methods) {
+    if (method->max_world != newest_world) continue;
+    if (runtime.is_type_value(call[0])) {
+      const Type* t = method->signature;
+      while (auto* u = as_union_all(t)) t = u->body;
+      const Type* own = as_data(t) && !as_data(t)->params.empty() ? as_data(t)->params[0] : nullptr;
+      if (!own) continue;
+    }
+    found.push_back(method.get());
+  }
+  return found;
+}
+
+bool method_texts(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "methods", args, count, result);
+  if (count < 1) return call.arity(1);
+  std::vector<const Method*> found = methods_of(call);
+  const std::int64_t dims[] = {static_cast<std::int64_t>(found.size())};
+  const DataType* type = call.runtime.types.array_of(call.builtin.string, 1);
+  ArrayObject* made = call.runtime.heap.allocate_array(type, dims);
+  if (!made) return ctx.out_of_memory();
+  result = Value(type, static_cast<const void*>(made));
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    Value text = call.runtime.from_string(signature_text(call.runtime, *found[i]));
+    if (!text.defined()) return ctx.out_of_memory();
+    store_value(made->data + i * made->element_size, call.builtin.string, text);
+  }
+  return true;
+}
+
+bool method_count(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "methods", args, count, result);
+  if (!call.arity(1)) return false;
+  return call.give_int(static_cast<std::int64_t>(methods_of(call).size()));
+}
+
+bool method_text(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "which", args, count, result);
+  const DataType* types;
+  if (!call_types_of(call, types)) return false;
+  for (const Lookup& found : call.runtime.lookup_all(types, ctx.world, 1000))
+    if (found.method && is_subtype(call.runtime.types, types, found.method->signature))
+      return call.give(signature_text(call.runtime, *found.method));
+  return ctx.raise_error("no unique matching method found for the specified argument types");
+}
+
+bool name_of(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "nameof", args, count, result);
+  if (!call.arity(1)) return false;
+  if (args[0].type == call.builtin.module) return call.give(call.runtime.from_symbol(args[0].module->name));
+  const Type* t = call.runtime.is_type_value(args[0]) ? args[0].as_type : args[0].type;
+  while (auto* u = as_union_all(t)) t = u->body;
+  auto* d = as_data(t);
+  if (!d) return ctx.argument_error("nameof: no name");
+  return call.give(call.runtime.from_symbol(d->name->name));
+}
+
+bool module_of(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "parentmodule", args, count, result);
+  if (!call.arity(1)) return false;
+  Module* module = nullptr;
+  if (args[0].type == call.builtin.module) {
+    module = args[0].module->parent ? args[0].module->parent : args[0].module;
+  } else {
+    const Type* t = call.runtime.is_type_value(args[0]) ? args[0].as_type : args[0].type;
+    while (auto* u = as_union_all(t)) t = u->body;
+    if (auto* d = as_data(t)) module = d->name->module;
+  }
+  if (!module) module = call.runtime.core;
+  return call.give(Value(call.builtin.module, static_cast<const void*>(module)));
+}
+
+const NativeInfo natives[] = {
+    {"has_method", has_method, effect_all, returns_bool},    {"method_texts", method_texts, effect_all, nullptr},
+    {"method_count", method_count, effect_all, returns_int}, {"method_text", method_text, effect_all, returns_string},
+    {"name_of", name_of, effect_throws, returns_symbol},     {"module_of", module_of, effect_throws, nullptr},
+};
+
+}  // namespace
+
+void define_method_natives(Runtime& runtime) { define_all(runtime, natives); }
+
+}  // namespace slope::stdlib

@@ -1,0 +1,116 @@
+// Objects: named tuples from names and values, copies, identity, assigned elements.
+#include <cstring>
+
+#include "stdlib/native/native.hpp"
+#include "stdlib/native/natives.hpp"
+
+namespace slope::stdlib {
+
+namespace {
+
+bool tuple_elements(Call& call, std::size_t i, std::vector<Value>& out) {
+  auto* d = as_data(call[i].type);
+  if (!d || !d->is_tuple) return call.ctx.type_error("NamedTuple", call.builtin.tuple_any, call[i]);
+  for (std::size_t k = 0; k < d->fields.size(); ++k) {
+    Value index = call.runtime.from_int(static_cast<std::int64_t>(k + 1));
+    Value v;
+    if (!call.runtime.get_field(call.ctx, call[i], index, v)) return false;
+    out.push_back(v);
+  }
+  return true;
+}
+
+// make_named_tuple(names::Tuple of symbols, values::Tuple)
+bool make_named_tuple(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "NamedTuple", args, count, result);
+  std::vector<Value> names, values;
+  if (!call.arity(2) || !tuple_elements(call, 0, names) || !tuple_elements(call, 1, values)) return false;
+  if (names.size() != values.size()) return ctx.argument_error("Wrong number of arguments to named tuple constructor.");
+  std::vector<const Symbol*> symbols;
+  std::vector<const Type*> types;
+  for (Value name : names) {
+    if (name.type != call.builtin.symbol) return ctx.type_error("NamedTuple", call.builtin.symbol, name);
+    symbols.push_back(name.symbol);
+  }
+  for (Value v : values) types.push_back(v.type);
+  const DataType* type = call.runtime.types.named_tuple(symbols, call.runtime.types.tuple(types));
+  return call.runtime.new_object(ctx, type, values.data(), values.size(), result);
+}
+
+// A value argument of a type: the names in NamedTuple{names, T} as a constant tuple type's value.
+const Type* named_tuple_type(TypeTable& types, ArgumentTypes args) {
+  (void)args;
+  return types.builtin().named_tuple;
+}
+
+bool copy_object(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "copy_object", args, count, result);
+  if (!call.arity(1)) return false;
+  auto* d = as_data(args[0].type);
+  if (d->object_kind != DataType::ObjectKind::fields || d->storage != Storage::reference) return call.give(args[0]);
+  Object* made = call.runtime.heap.allocate(d, d->size);
+  if (!made) return ctx.out_of_memory();
+  std::memcpy(made->payload(), args[0].object->payload(), d->size);
+  return call.give(Value(d, static_cast<const void*>(made)));
+}
+
+// rebuild_object(T, fields…): `new` from outside; trailing `undef` leaves fields unassigned.
+bool rebuild_object(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "rebuild_object", args, count, result);
+  const Type* t;
+  if (!call.type(0, t)) return false;
+  auto* d = as_data(t);
+  if (!d || !d->is_concrete) return ctx.argument_error("a concrete type is needed");
+  return call.runtime.new_object(ctx, d, args + 1, std::min(count - 1, d->fields.size()), result);
+}
+
+bool object_hash(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "objectid", args, count, result);
+  return call.arity(1) && call.give_int(static_cast<std::int64_t>(egal_hash(args[0])));
+}
+
+bool element_at(Call& call, ArrayObject*& a, char*& where) {
+  std::int64_t i;
+  if (!call.array(0, a) || !call.integer(1, i)) return false;
+  if (i < 1 || i > a->length) return call.ctx.bounds_error(call[0], call[1]);
+  where = a->data + (i - 1) * a->element_size;
+  return true;
+}
+
+bool array_assigned(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "isassigned", args, count, result);
+  ArrayObject* a;
+  char* where;
+  if (!element_at(call, a, where)) return false;
+  Storage storage = storage_of(array_element_type(a));
+  if (storage != Storage::reference && storage != Storage::dynamic) return call.give_bool(true);
+  void* first;
+  std::memcpy(&first, where, sizeof first);
+  return call.give_bool(first != nullptr);
+}
+
+// Unassigns an element, so that the collector may have what it referred to.
+bool array_forget(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "array_forget", args, count, result);
+  ArrayObject* a;
+  char* where;
+  if (!element_at(call, a, where)) return false;
+  std::memset(where, 0, a->element_size);
+  return call.give_nothing();
+}
+
+const NativeInfo natives[] = {
+    {"make_named_tuple", make_named_tuple, effect_makes, named_tuple_type},
+    {"copy_object", copy_object, effect_makes | effect_reads,
+     [](TypeTable& t, ArgumentTypes args) { return args.size() == 1 ? args[0] : t.builtin().any; }},
+    {"rebuild_object", rebuild_object, effect_makes, nullptr},
+    {"object_hash", object_hash, effect_throws | effect_reads, returns_int},
+    {"array_assigned", array_assigned, effect_throws | effect_reads, returns_bool},
+    {"array_forget", array_forget, effect_throws | effect_writes, returns_nothing},
+};
+
+}  // namespace
+
+void define_object_natives(Runtime& runtime) { define_all(runtime, natives); }
+
+}  // namespace slope::stdlib

@@ -1,0 +1,243 @@
+// Strings: what needs their memory. Indices are bytes, from 1.
+#include <algorithm>
+#include <cstring>
+
+#include "stdlib/native/native.hpp"
+#include "stdlib/native/natives.hpp"
+#include "stdlib/native/utf8.hpp"
+
+namespace slope::stdlib {
+
+namespace {
+
+bool string_concat(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "string_concat", args, count, result);
+  std::size_t bytes = 0;
+  std::string_view part;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!call.string(i, part)) return false;
+    bytes += part.size();
+  }
+  StringObject* made = ctx.runtime->heap.allocate_string_uninitialized(bytes);
+  if (!made) return ctx.out_of_memory();
+  char* to = made->bytes;
+  for (std::size_t i = 0; i < count; ++i) {
+    part = static_cast<const StringObject*>(args[i].object)->view();
+    to = std::copy(part.begin(), part.end(), to);
+  }
+  return call.give(Value(call.builtin.string, static_cast<const void*>(made)));
+}
+
+bool string_sub(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "string_sub", args, count, result);
+  std::string_view s;
+  std::int64_t from, to;
+  if (!call.string(0, s) || !call.integer(1, from) || !call.integer(2, to)) return false;
+  if (to < from) return call.give("");
+  if (from < 1 || to > static_cast<std::int64_t>(s.size())) return ctx.bounds_error(args[0], args[1]);
+  // The argument stays where it is, but the view must not outlive a collection that frees it: `args` keeps it alive.
+  return call.give(s.substr(static_cast<std::size_t>(from - 1), static_cast<std::size_t>(to - from + 1)));
+}
+
+bool string_from_bytes(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "string_from_bytes", args, count, result);
+  ArrayObject* a;
+  if (!call.array_of(0, call.builtin.uint8, 1, a)) return false;
+  return call.give(std::string_view(a->data, static_cast<std::size_t>(a->length)));
+}
+
+bool string_bytes(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "string_bytes", args, count, result);
+  std::string_view s;
+  if (!call.string(0, s)) return false;
+  const std::int64_t dims[] = {static_cast<std::int64_t>(s.size())};
+  const DataType* type = call.runtime.types.array_of(call.builtin.uint8, 1);
+  ArrayObject* a = call.runtime.heap.allocate_array(type, dims);
+  if (!a) return ctx.out_of_memory();
+  if (!s.empty()) std::memcpy(a->data, s.data(), s.size());
+  return call.give(Value(type, static_cast<const void*>(a)));
+}
+
+// bytes_append(vector, s)
+bool bytes_append(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "bytes_append", args, count, result);
+  ArrayObject* a;
+  std::string_view s;
+  if (!call.array_of(0, call.builtin.uint8, 1, a) || !call.string(1, s)) return false;
+  std::int64_t before = a->length;
+  if (!call.runtime.heap.resize_vector(a, before + static_cast<std::int64_t>(s.size()))) return ctx.out_of_memory();
+  if (!s.empty()) std::memcpy(a->data + before, s.data(), s.size());
+  return call.give_nothing();
+}
+
+bool string_find(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "string_find", args, count, result);
+  std::string_view s, wanted;
+  std::int64_t from;
+  if (!call.string(0, s) || !call.string(1, wanted) || !call.integer(2, from)) return false;
+  if (from < 1 || from > static_cast<std::int64_t>(s.size()) + 1) return call.give_int(0);
+  std::size_t at = s.find(wanted, static_cast<std::size_t>(from - 1));
+  return call.give_int(at == std::string_view::npos ? 0 : static_cast<std::int64_t>(at) + 1);
+}
+
+bool string_find_last(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "string_find_last", args, count, result);
+  std::string_view s, wanted;
+  if (!call.string(0, s) || !call.string(1, wanted)) return false;
+  std::size_t at = s.rfind(wanted);
+  return call.give_int(at == std::string_view::npos ? 0 : static_cast<std::int64_t>(at) + 1);
+}
+
+bool string_repeat(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "string_repeat", args, count, result);
+  std::string_view s;
+  std::int64_t times;
+  if (!call.string(0, s) || !call.integer(1, times)) return false;
+  if (times <= 0 || s.empty()) return call.give("");
+  if (times > (std::int64_t{1} << 40) / static_cast<std::int64_t>(s.size())) return ctx.out_of_memory();
+  StringObject* made = ctx.runtime->heap.allocate_string_uninitialized(s.size() * static_cast<std::size_t>(times));
+  if (!made) return ctx.out_of_memory();
+  char* to = made->bytes;
+  for (std::int64_t i = 0; i < times; ++i) to = std::copy(s.begin(), s.end(), to);
+  return call.give(Value(call.builtin.string, static_cast<const void*>(made)));
+}
+
+bool string_compare(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "string_compare", args, count, result);
+  std::string_view a, b;
+  if (!call.string(0, a) || !call.string(1, b)) return false;
+  return call.give_int(a.compare(b));
+}
+
+// MurmurHash3 (x64, 128 bits; Appleby), of which the first word is used.
+std::uint64_t murmur(std::string_view text, std::uint32_t seed) {
+  auto rotate = [](std::uint64_t x, int k) { return x << k | x >> (64 - k); };
+  auto mix = [](std::uint64_t k) {
+    k ^= k >> 33;
+    k *= 0xff51afd7ed558ccdull;
+    k ^= k >> 33;
+    k *= 0xc4ceb9fe1a85ec53ull;
+    return k ^ k >> 33;
+  };
+  constexpr std::uint64_t c1 = 0x87c37b91114253d5ull, c2 = 0x4cf5ad432745937full;
+  std::uint64_t h1 = seed, h2 = seed;
+  std::size_t blocks = text.size() / 16;
+  for (std::size_t i = 0; i < blocks; ++i) {
+    std::uint64_t k1, k2;
+    std::memcpy(&k1, text.data() + 16 * i, 8);
+    std::memcpy(&k2, text.data() + 16 * i + 8, 8);
+    h1 ^= rotate(k1 * c1, 31) * c2;
+    h1 = (rotate(h1, 27) + h2) * 5 + 0x52dce729;
+    h2 ^= rotate(k2 * c2, 33) * c1;
+    h2 = (rotate(h2, 31) + h1) * 5 + 0x38495ab5;
+  }
+  std::uint64_t k1 = 0, k2 = 0;
+  std::string_view tail = text.substr(16 * blocks);
+  for (std::size_t i = tail.size(); i-- > 8;) k2 |= std::uint64_t{static_cast<unsigned char>(tail[i])} << (8 * (i - 8));
+  for (std::size_t i = std::min<std::size_t>(tail.size(), 8); i-- > 0;)
+    k1 |= std::uint64_t{static_cast<unsigned char>(tail[i])} << (8 * i);
+  if (tail.size() > 8) h2 ^= rotate(k2 * c2, 33) * c1;
+  if (!tail.empty()) h1 ^= rotate(k1 * c1, 31) * c2;
+  h1 ^= text.size();
+  h2 ^= text.size();
+  h1 += h2;
+  h2 += h1;
+  h1 = mix(h1);
+  h2 = mix(h2);
+  return h1 + h2;
+}
+
+bool string_hash(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "string_hash", args, count, result);
+  std::string_view s;
+  if (!call.arity(2) || !call.string(0, s)) return false;
+  if (args[1].type != call.builtin.uint64) return ctx.type_error("hash", call.builtin.uint64, args[1]);
+  std::uint64_t h = static_cast<std::uint64_t>(args[1].bits) + 0x71e729fd56419c81ull;
+  return call.give(Value(call.builtin.uint64, static_cast<std::int64_t>(murmur(s, static_cast<std::uint32_t>(h)) + h)));
+}
+
+bool string_char_count(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "string_char_count", args, count, result);
+  std::string_view s;
+  if (!call.string(0, s)) return false;
+  return call.give_int(std::count_if(s.begin(), s.end(), [](char c) { return (c & 0xc0) != 0x80; }));
+}
+
+bool string_valid(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "string_valid", args, count, result);
+  std::string_view s;
+  return call.string(0, s) && call.give_bool(valid_utf8(s));
+}
+
+bool string_unescape(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "string_unescape", args, count, result);
+  std::string_view s;
+  if (!call.string(0, s)) return false;
+  std::string out;
+  for (std::size_t i = 0; i < s.size(); ++i) {
+    if (s[i] != '\\' || i + 1 == s.size()) {
+      out += s[i];
+      continue;
+    }
+    char c = s[++i];
+    static constexpr std::string_view names = "ntrabfve0\\\"'$", values("\n\t\r\a\b\f\v\x1b\0\\\"'$", 13);
+    if (std::size_t known = names.find(c); known != std::string_view::npos) {
+      out += values[known];
+    } else if (c == 'x' || c == 'u' || c == 'U') {
+      std::size_t most = c == 'x' ? 2 : c == 'u' ? 4 : 8, used = 0;
+      std::uint32_t code = 0;
+      while (used < most && i + 1 < s.size() && std::isxdigit(static_cast<unsigned char>(s[i + 1]))) {
+        char digit = s[++i];
+        code = code * 16 + static_cast<std::uint32_t>(digit <= '9' ? digit - '0' : (digit | 32) - 'a' + 10);
+        ++used;
+      }
+      if (used == 0) return ctx.argument_error("\\x used with no following hex digits");
+      if (c == 'x') {
+        out += static_cast<char>(code);
+      } else {
+        append_utf8(out, code);
+      }
+    } else {
+      return ctx.argument_error(std::string("invalid escape sequence \\") + c);
+    }
+  }
+  return call.give(out);
+}
+
+bool symbol_text(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "symbol_text", args, count, result);
+  const Symbol* s;
+  return call.symbol(0, s) && call.give(s->name);
+}
+
+bool symbol_from_text(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "symbol_from_text", args, count, result);
+  std::string_view s;
+  if (!call.string(0, s)) return false;
+  return call.give(call.runtime.from_symbol(call.runtime.symbol(std::string(s))));
+}
+
+const NativeInfo natives[] = {
+    {"string_concat", string_concat, effect_makes, returns_string},
+    {"string_sub", string_sub, effect_makes, returns_string},
+    {"string_from_bytes", string_from_bytes, effect_makes | effect_reads, returns_string},
+    {"string_bytes", string_bytes, effect_makes, returns_bytes},
+    {"bytes_append", bytes_append, effect_makes | effect_reads | effect_writes, returns_nothing},
+    {"string_find", string_find, effect_throws, returns_int},
+    {"string_find_last", string_find_last, effect_throws, returns_int},
+    {"string_repeat", string_repeat, effect_makes, returns_string},
+    {"string_compare", string_compare, effect_throws, returns_int},
+    {"string_hash", string_hash, effect_throws,
+     [](TypeTable& t, ArgumentTypes) -> const Type* { return t.builtin().uint64; }},
+    {"string_char_count", string_char_count, effect_throws, returns_int},
+    {"string_valid", string_valid, effect_throws, returns_bool},
+    {"string_unescape", string_unescape, effect_makes, returns_string},
+    {"symbol_text", symbol_text, effect_makes, returns_string},
+    {"symbol_from_text", symbol_from_text, effect_makes, returns_symbol},
+};
+
+}  // namespace
+
+void define_string_natives(Runtime& runtime) { define_all(runtime, natives); }
+
+}  // namespace slope::stdlib
