@@ -69,7 +69,7 @@ void Heap::count_bytes(std::size_t bytes) {
   allocated_since_collection_ += bytes;
 }
 
-Object* Heap::allocate_cell_of_class(const DataType* type, std::uint8_t size_class) {
+Object* Heap::allocate_cell_of_class(const DataType* type, std::uint8_t size_class, std::size_t zeroed_bytes) {
   std::size_t bytes = impl_->classes.size(size_class);
   if ((stress_ || statistics_.live_bytes + bytes > impl_->trigger) && !reserve_bytes(bytes)) return nullptr;
   Impl::SizeClassState& state = impl_->state[size_class];
@@ -83,7 +83,7 @@ Object* Heap::allocate_cell_of_class(const DataType* type, std::uint8_t size_cla
   ++statistics_.allocations;
   Object* object = reinterpret_cast<Object*>(cell);
   object->type = type;
-  std::memset(object->payload(), 0, bytes - sizeof(Object));
+  std::memset(object->payload(), 0, zeroed_bytes - sizeof(Object));
   return object;
 }
 
@@ -106,12 +106,12 @@ bool Heap::refill(std::uint8_t size_class) {
   return state.free != nullptr;
 }
 
-Object* Heap::allocate_large(const DataType* type, std::size_t bytes) {
+Object* Heap::allocate_large(const DataType* type, std::size_t bytes, std::size_t zeroed_bytes) {
   bytes = (bytes + 63) / 64 * 64;
   if (!reserve_bytes(bytes)) return nullptr;
   void* raw = std::aligned_alloc(64, bytes);
   if (!raw) return nullptr;
-  std::memset(raw, 0, bytes);
+  std::memset(raw, 0, zeroed_bytes);
   auto* object = static_cast<Object*>(raw);
   object->type = type;
   std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(raw);
@@ -121,11 +121,14 @@ Object* Heap::allocate_large(const DataType* type, std::size_t bytes) {
   return object;
 }
 
+Object* Heap::allocate_object(const DataType* type, std::size_t bytes, std::size_t zeroed_bytes) {
+  if (bytes <= largest_cell) return allocate_cell_of_class(type, impl_->classes.for_bytes(bytes), zeroed_bytes);
+  return bytes <= limit_ ? allocate_large(type, bytes, zeroed_bytes) : nullptr;
+}
+
 Object* Heap::allocate(const DataType* type, std::size_t payload_bytes) {
   std::size_t bytes = sizeof(Object) + payload_bytes;
-  if (bytes <= largest_cell) return allocate_cell_of_class(type, impl_->classes.for_bytes(bytes));
-  if (bytes < payload_bytes || bytes > limit_) return nullptr;
-  return allocate_large(type, bytes);
+  return bytes >= payload_bytes ? allocate_object(type, bytes, bytes) : nullptr;
 }
 
 // --- arrays ---
@@ -181,7 +184,9 @@ void Heap::free_array_memory(ArrayObject* array) {
 ArrayObject* Heap::allocate_array_header(const DataType* array_type, std::span<const std::int64_t> dims,
                                          std::size_t inline_bytes) {
   std::size_t bytes = header_bytes(dims.size()) + inline_bytes;
-  auto* array = static_cast<ArrayObject*>(allocate_cell_of_class(array_type, impl_->classes.for_aligned_bytes(bytes)));
+  bool zeroed = starts_zeroed(types_.builtin(), array_type->params[0]);
+  auto* array = static_cast<ArrayObject*>(allocate_cell_of_class(array_type, impl_->classes.for_aligned_bytes(bytes),
+                                                                 zeroed ? bytes : header_bytes(dims.size())));
   if (!array) return nullptr;
   array->element_size = stored_size(array_type->params[0]);
   std::copy(dims.begin(), dims.end(), array->dims);
@@ -283,7 +288,8 @@ bool Heap::resize_vector(ArrayObject* array, std::int64_t new_length) {
 
 StringObject* Heap::allocate_string_uninitialized(std::size_t bytes) {
   if (bytes > limit_) return nullptr;
-  auto* string = static_cast<StringObject*>(allocate(types_.builtin().string, sizeof(std::int64_t) + bytes + 1));
+  auto* string = static_cast<StringObject*>(
+      allocate_object(types_.builtin().string, sizeof(StringObject) + bytes + 1, sizeof(StringObject)));
   if (!string) return nullptr;
   string->length = static_cast<std::int64_t>(bytes);
   string->bytes[bytes] = 0;

@@ -72,9 +72,10 @@ class Heap {
   struct Marker;
   bool reserve_bytes(std::size_t bytes);  // collects when due; false: over the limit
   void count_bytes(std::size_t bytes);
-  Object* allocate_cell_of_class(const DataType* type, std::uint8_t size_class);
+  Object* allocate_cell_of_class(const DataType* type, std::uint8_t size_class, std::size_t zeroed_bytes);
+  Object* allocate_object(const DataType* type, std::size_t bytes, std::size_t zeroed_bytes);
   bool refill(std::uint8_t size_class);
-  Object* allocate_large(const DataType* type, std::size_t bytes);
+  Object* allocate_large(const DataType* type, std::size_t bytes, std::size_t zeroed_bytes);
   char* allocate_array_memory(ArrayObject* array, std::size_t bytes);
   void free_array_memory(ArrayObject* array);
   ArrayObject* allocate_array_header(const DataType* array_type, std::span<const std::int64_t> dims, std::size_t inline_bytes);
