@@ -53,6 +53,11 @@ class Vm final : public Interpreter {
   bool call_splat(Context& ctx, const Value* operands, std::size_t count, std::uint64_t mask, Value& result);
   enum class Replaced { no, returned, failed };
   Replaced replace_on_stack(Context& ctx, Frame& frame, LoopCode& loop, Value& result);
+  // Calls and back edges of loops are safe points: the host asked the program to stop.
+  bool interrupt(Context& ctx) const {
+    ctx.interrupt.store(0, std::memory_order_relaxed);
+    return ctx.raise(builtin_.interrupt_exception->instance);
+  }
   bool stack_is_low(const Context& ctx, std::size_t frame_bytes) const {
     const char* here = static_cast<const char*>(__builtin_frame_address(0));
     return here - frame_bytes < ctx.stack_limit;
@@ -71,6 +76,7 @@ bool Vm::run(Context& ctx, Specialization& target, Value callee, const Value* ar
   else
     function = runtime_.method_ir(ctx, *target.method);
   if (!function) return false;
+  if (ctx.interrupt.load(std::memory_order_relaxed)) return interrupt(ctx);
   const Bytecode& code = bytecode(*function);
   std::size_t frame_bytes = code.frame_size() * sizeof(Value);
   if (stack_is_low(ctx, frame_bytes)) return ctx.stack_overflow();
@@ -367,6 +373,7 @@ bool Vm::execute(Context& ctx, Frame& frame, Value& result) {
         continue;
       back_edge_of_branch:
         pc = code.code.data() + edge.target_pc;
+        if (ctx.interrupt.load(std::memory_order_relaxed)) goto interrupted;
         ++frame.back_edges;
         if (frame.back_edges < loop_threshold) continue;
         frame.back_edges = 0;
@@ -391,6 +398,7 @@ bool Vm::execute(Context& ctx, Frame& frame, Value& result) {
           registers[moves[i].destination] = bases[moves[i].source >> 31][moves[i].source & 0x7fffffffu];
         pc = code.code.data() + edge.target_pc;
         if (edge.loop == ~0u) continue;
+        if (ctx.interrupt.load(std::memory_order_relaxed)) goto interrupted;
         ++frame.back_edges;
         if (frame.back_edges < loop_threshold) continue;
         frame.back_edges = 0;
@@ -423,6 +431,8 @@ bool Vm::execute(Context& ctx, Frame& frame, Value& result) {
     continue;
   }
 
+  interrupted:
+    interrupt(ctx);
   raise: {
     push_trace(ctx, *code.function, pc->inst);
     const BlockRange& range = code.range_of(static_cast<std::uint32_t>(pc - code.code.data()));

@@ -35,6 +35,15 @@ class Call {
     return count_ == wanted || ctx.argument_error(std::string(name_) + " takes " + std::to_string(wanted) +
                                                   " arguments, got " + std::to_string(count_));
   }
+  // The answers of accessors that fail; never true, which the compiler has to see (the result is then not set).
+  bool missing(std::size_t i) {
+    arity(i + 1);
+    return false;
+  }
+  bool mismatch(const Type* wanted, Value found) {
+    ctx.type_error(name_, wanted, found);
+    return false;
+  }
   bool string(std::size_t i, std::string_view& out) {
     if (!expect(i, builtin.string)) return false;
     out = static_cast<const StringObject*>(args_[i].object)->view();
@@ -66,23 +75,23 @@ class Call {
     return true;
   }
   bool type(std::size_t i, const Type*& out) {
-    if (i >= count_) return arity(i + 1);
-    if (!runtime.is_type_value(args_[i])) return ctx.type_error(name_, builtin.type, args_[i]);
+    if (i >= count_) return missing(i);
+    if (!runtime.is_type_value(args_[i])) return mismatch(builtin.type, args_[i]);
     out = args_[i].as_type;
     return true;
   }
   // An array of any element type.
   bool array(std::size_t i, ArrayObject*& out) {
-    if (i >= count_) return arity(i + 1);
+    if (i >= count_) return missing(i);
     const DataType* d = as_data(args_[i].type);
-    if (d->object_kind != DataType::ObjectKind::array) return ctx.type_error(name_, builtin.array, args_[i]);
+    if (d->object_kind != DataType::ObjectKind::array) return mismatch(builtin.array, args_[i]);
     out = static_cast<ArrayObject*>(args_[i].object);
     return true;
   }
   bool array_of(std::size_t i, const Type* element, std::int64_t dims, ArrayObject*& out) {
     if (!array(i, out)) return false;
     if (array_element_type(out) != element || array_ndims(out) != dims)
-      return ctx.type_error(name_, runtime.types.array_of(element, dims), args_[i]);
+      return mismatch(runtime.types.array_of(element, dims), args_[i]);
     return true;
   }
 
@@ -101,8 +110,8 @@ class Call {
 
  private:
   bool expect(std::size_t i, const DataType* wanted) {
-    if (i >= count_) return arity(i + 1);
-    return args_[i].type == wanted || ctx.type_error(name_, wanted, args_[i]);
+    if (i >= count_) return missing(i);
+    return args_[i].type == wanted || mismatch(wanted, args_[i]);
   }
   const char* name_;
   const Value* args_;
