@@ -113,8 +113,8 @@ void scale(T* y, Index n, T beta) {
 
 template <class T>
 bool gemv(Call& call, const Type* element) {
-  bool transposed;
-  ArrayObject *a, *x, *y;
+  bool transposed = false;
+  ArrayObject *a = nullptr, *x = nullptr, *y = nullptr;
   if (!call.boolean(0, transposed) || !call.array_of(2, element, 2, a) || !call.array_of(3, element, 1, x) ||
       !call.array_of(5, element, 1, y))
     return false;
@@ -150,8 +150,8 @@ std::vector<T> transpose_of(const T* a, Index m, Index n) {
 
 template <class T>
 bool gemm(Call& call, const Type* element) {
-  bool ta, tb;
-  ArrayObject *a, *b, *c;
+  bool ta = false, tb = false;
+  ArrayObject *a = nullptr, *b = nullptr, *c = nullptr;
   if (!call.boolean(0, ta) || !call.boolean(1, tb) || !call.array_of(3, element, 2, a) ||
       !call.array_of(4, element, 2, b) || !call.array_of(6, element, 2, c))
     return false;

@@ -21,8 +21,8 @@ bool is_printable(std::uint32_t c) {
 // char_class(c, k): letter 1, upper case 2, lower case 3, space 4, numeric 5, punctuation 6, printable 7
 bool char_class(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "char_class", args, count, result);
-  std::uint32_t c;
-  std::int64_t which;
+  std::uint32_t c = 0;
+  std::int64_t which = 0;
   if (!call.character(0, c) || !call.integer(1, which)) return false;
   utf8proc_category_t kind = category(c);
   switch (which) {
@@ -45,21 +45,21 @@ bool char_class(Context& ctx, const Value* args, std::size_t count, Value& resul
 
 bool char_upper(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "char_upper", args, count, result);
-  std::uint32_t c;
+  std::uint32_t c = 0;
   return call.character(0, c) &&
          call.give_char(static_cast<std::uint32_t>(utf8proc_toupper(static_cast<utf8proc_int32_t>(c))));
 }
 
 bool char_lower(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "char_lower", args, count, result);
-  std::uint32_t c;
+  std::uint32_t c = 0;
   return call.character(0, c) &&
          call.give_char(static_cast<std::uint32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(c))));
 }
 
 bool char_width(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "char_width", args, count, result);
-  std::uint32_t c;
+  std::uint32_t c = 0;
   return call.character(0, c) && call.give_int(utf8proc_charwidth(static_cast<utf8proc_int32_t>(c)));
 }
 
@@ -86,7 +86,7 @@ bool string_lower(Context& ctx, const Value* args, std::size_t count, Value& res
 
 bool char_text(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "char_text", args, count, result);
-  std::uint32_t c;
+  std::uint32_t c = 0;
   if (!call.character(0, c)) return false;
   std::string out;
   append_utf8(out, c);
@@ -123,7 +123,7 @@ void append_escaped(std::string& out, std::uint32_t c, char quote, bool hex_foll
 bool string_escape(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "string_escape", args, count, result);
   std::string_view s;
-  bool quoted;
+  bool quoted = false;
   if (!call.string(0, s) || !call.boolean(1, quoted)) return false;
   std::string out;
   for (std::size_t at = 0; at < s.size();) {
@@ -149,7 +149,7 @@ std::string literal(std::uint32_t c) {
 
 bool char_literal(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "char_literal", args, count, result);
-  std::uint32_t c;
+  std::uint32_t c = 0;
   return call.character(0, c) && call.give(literal(c));
 }
 
@@ -186,7 +186,7 @@ bool char_description(Context& ctx, const Value* args, std::size_t count, Value&
                                           "Other, surrogate",
                                           "Other, private use"};
   Call call(ctx, "char_description", args, count, result);
-  std::uint32_t c;
+  std::uint32_t c = 0;
   if (!call.character(0, c)) return false;
   auto kind = static_cast<std::size_t>(category(c));
   char text[96];

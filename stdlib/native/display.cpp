@@ -11,14 +11,14 @@ namespace {
 
 bool type_text(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "type_text", args, count, result);
-  const Type* t;
+  const Type* t = nullptr;
   return call.type(0, t) && call.give(to_string(t));
 }
 
 // The name without parameters: Dict of Dict{String, Int64}.
 bool type_name_text(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "type_name_text", args, count, result);
-  const Type* t;
+  const Type* t = nullptr;
   if (!call.type(0, t)) return false;
   while (auto* u = as_union_all(t)) t = u->body;
   auto* d = as_data(t);
@@ -69,14 +69,14 @@ std::string literal_of(std::string_view s) {
 
 bool symbol_literal(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "symbol_literal", args, count, result);
-  const Symbol* s;
+  const Symbol* s = nullptr;
   return call.symbol(0, s) && call.give(literal_of(s->name));
 }
 
 // As a field name in a named tuple: var"…" when it is no identifier.
 bool symbol_name_text(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "symbol_name_text", args, count, result);
-  const Symbol* s;
+  const Symbol* s = nullptr;
   if (!call.symbol(0, s)) return false;
   return call.give(is_identifier(s->name) || is_operator(s->name) ? s->name : "var" + quoted(s->name));
 }

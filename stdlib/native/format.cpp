@@ -64,7 +64,7 @@ class Formatter {
   bool number(std::size_t& at, int& n) {
     if (at < format_.size() && format_[at] == '*') {
       ++at;
-      std::int64_t given;
+      std::int64_t given = 0;
       if (!call_.integer(next_, given)) return false;
       ++next_;
       n = static_cast<int>(std::max<std::int64_t>(std::min<std::int64_t>(given, 100000), -100000));
@@ -98,7 +98,7 @@ class Formatter {
       case 'G':
       case 'a':
       case 'A': {
-        double x;
+        double x = 0;
         if (!to_double(v, x)) return false;
         if (!std::isfinite(x)) {
           std::string text = std::isnan(x)                          ? "NaN"

@@ -19,7 +19,7 @@ namespace {
 // standard_write(1 or 2, s)
 bool standard_write(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "write", args, count, result);
-  std::int64_t stream;
+  std::int64_t stream = 0;
   std::string_view s;
   if (!call.integer(0, stream) || !call.string(1, s)) return false;
   if (stream != 1 && stream != 2) return ctx.argument_error("this stream is not writable");
@@ -30,7 +30,7 @@ bool standard_write(Context& ctx, const Value* args, std::size_t count, Value& r
 
 bool standard_flush(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "flush", args, count, result);
-  std::int64_t stream;
+  std::int64_t stream = 0;
   if (!call.integer(0, stream)) return false;
   std::fflush(stream == 2 ? stderr : stdout);
   return call.give_nothing();
@@ -72,7 +72,7 @@ bool system_error(Call& call, const std::string& what) {
 
 bool system_error_text(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "system_error_text", args, count, result);
-  std::int64_t number;
+  std::int64_t number = 0;
   return call.integer(0, number) && call.give(std::strerror(static_cast<int>(number)));
 }
 
@@ -99,7 +99,7 @@ bool file_read(Context& ctx, const Value* args, std::size_t count, Value& result
 bool file_write(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "write", args, count, result);
   std::string_view path, text;
-  bool append;
+  bool append = false;
   if (!call.string(0, path) || !call.string(1, text) || !call.boolean(2, append)) return false;
   errno = 0;
   std::ofstream out(std::string(path), append ? std::ios::binary | std::ios::app : std::ios::binary | std::ios::trunc);
@@ -121,7 +121,7 @@ bool file_kind(Context& ctx, const Value* args, std::size_t count, Value& result
 bool file_remove(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "rm", args, count, result);
   std::string_view path;
-  bool force;
+  bool force = false;
   if (!call.string(0, path) || !call.boolean(1, force)) return false;
   errno = 0;
   if (std::remove(std::string(path).c_str()) != 0 && !(force && errno == ENOENT))
@@ -144,7 +144,7 @@ bool clock_nanoseconds(Context& ctx, const Value* args, std::size_t count, Value
 
 bool clock_sleep(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "sleep", args, count, result);
-  double seconds;
+  double seconds = 0;
   if (!call.floating(0, seconds)) return false;
   if (!(seconds >= 0)) return ctx.argument_error("cannot sleep for " + std::to_string(seconds) + " seconds");
   std::this_thread::sleep_for(std::chrono::duration<double>(std::min(seconds, 1e6)));

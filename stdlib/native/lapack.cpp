@@ -42,7 +42,7 @@ std::string routine(const char* name) {
 
 template <class T>
 bool matrix(Call& call, std::size_t i, Matrix<T>& out) {
-  ArrayObject* a;
+  ArrayObject* a = nullptr;
   if (!call.array(i, a)) return false;
   int dims = array_ndims(a);
   if (array_element_type(a) != element<T>(call) || dims < 1 || dims > 2)
@@ -59,7 +59,7 @@ bool matrix(Call& call, std::size_t i, Matrix<T>& out) {
 template <template <class> class Compute>
 bool by_element(Context& ctx, const Value* args, std::size_t count, Value& result, std::size_t arity, std::size_t i) {
   Call call(ctx, "lapack", args, count, result);
-  ArrayObject* a;
+  ArrayObject* a = nullptr;
   if (!call.arity(arity) || !call.array(i, a)) return false;
   return array_element_type(a) == call.builtin.float32 ? Compute<float>::run(call) : Compute<double>::run(call);
 }
@@ -74,7 +74,7 @@ template <class T>
 struct Getrf {
   static bool run(Call& call) {
     Matrix<T> a;
-    ArrayObject* order;
+    ArrayObject* order = nullptr;
     if (!matrix(call, 0, a) || !pivots(call, 1, static_cast<std::size_t>(std::min(a.rows, a.columns)), order))
       return false;
     auto* getrf = openblas<void(const int*, const int*, T*, const int*, int*, int*)>(routine<T>("getrf").c_str());
@@ -93,7 +93,7 @@ template <class T>
 struct Getrs {
   static bool run(Call& call) {
     Matrix<T> a, b;
-    ArrayObject* order;
+    ArrayObject* order = nullptr;
     if (!matrix(call, 0, a) || !pivots(call, 1, static_cast<std::size_t>(a.rows), order) || !matrix(call, 2, b))
       return false;
     if (a.rows != a.columns || b.rows != a.rows) return call.ctx.argument_error("dimensions do not fit");
@@ -132,7 +132,7 @@ struct Potrf {
 template <class T>
 struct Trtrs {
   static bool run(Call& call) {
-    bool upper;
+    bool upper = false;
     Matrix<T> a, b;
     if (!call.boolean(0, upper) || !matrix(call, 1, a) || !matrix(call, 2, b)) return false;
     if (a.rows != a.columns || b.rows != a.rows) return call.ctx.argument_error("dimensions do not fit");

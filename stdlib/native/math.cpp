@@ -34,7 +34,7 @@ double log_gamma(double x) {
 template <double (*function)(double)>
 bool apply(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "math", args, count, result);
-  double x;
+  double x = 0;
   return call.floating(0, x) && call.give_float(function(x));
 }
 

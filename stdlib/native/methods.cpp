@@ -8,7 +8,7 @@ namespace {
 
 // Tuple{typeof(f), types…} of a function and a tuple type.
 bool call_types_of(Call& call, const DataType*& made) {
-  const Type* t;
+  const Type* t = nullptr;
   if (!call.arity(2) || !call.type(1, t)) return false;
   auto* tuple = as_data(t);
   if (!tuple || !tuple->is_tuple) return call.ctx.argument_error("argument types must be a tuple type");
@@ -20,7 +20,7 @@ bool call_types_of(Call& call, const DataType*& made) {
 
 bool has_method(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "hasmethod", args, count, result);
-  const DataType* types;
+  const DataType* types = nullptr;
   if (!call_types_of(call, types)) return false;
   if (args[0].type == call.builtin.builtin_function) return call.give_bool(true);
   for (const Lookup& found : call.runtime.lookup_all(types, ctx.world, 1000))
@@ -112,7 +112,7 @@ bool method_count(Context& ctx, const Value* args, std::size_t count, Value& res
 
 bool method_text(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "which", args, count, result);
-  const DataType* types;
+  const DataType* types = nullptr;
   if (!call_types_of(call, types)) return false;
   for (const Lookup& found : call.runtime.lookup_all(types, ctx.world, 1000))
     if (found.method && is_subtype(call.runtime.types, types, found.method->signature))

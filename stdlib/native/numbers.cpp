@@ -27,7 +27,7 @@ bool base_and_pad(Call& call, std::int64_t& base, std::int64_t& pad) {
 
 bool int_text(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "int_text", args, count, result);
-  std::int64_t n, base, pad;
+  std::int64_t n = 0, base = 0, pad = 0;
   if (!call.integer(0, n) || !base_and_pad(call, base, pad)) return false;
   std::uint64_t magnitude = n < 0 ? 0 - static_cast<std::uint64_t>(n) : static_cast<std::uint64_t>(n);
   return call.give((n < 0 ? "-" : "") + digits_of(magnitude, static_cast<int>(base), pad));
@@ -35,7 +35,7 @@ bool int_text(Context& ctx, const Value* args, std::size_t count, Value& result)
 
 bool uint_text(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "uint_text", args, count, result);
-  std::int64_t base, pad;
+  std::int64_t base = 0, pad = 0;
   if (!call.arity(3) || !base_and_pad(call, base, pad)) return false;
   if (args[0].type != call.builtin.uint64) return ctx.type_error("uint_text", call.builtin.uint64, args[0]);
   return call.give(digits_of(static_cast<std::uint64_t>(args[0].bits), static_cast<int>(base), pad));
@@ -96,8 +96,8 @@ std::string float_digits(Float x, bool compact, const char* mark) {
 
 bool float_text(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "float_text", args, count, result);
-  double x;
-  bool compact;
+  double x = 0;
+  bool compact = false;
   return call.floating(0, x) && call.boolean(1, compact) && call.give(float_digits(x, compact, "e"));
 }
 
@@ -110,8 +110,8 @@ bool single(Call& call, float& x) {
 
 bool float32_text(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "float32_text", args, count, result);
-  float x;
-  bool compact;
+  float x = 0;
+  bool compact = false;
   if (!single(call, x) || !call.boolean(1, compact)) return false;
   return call.give(float_digits(x, compact, "e"));
 }
@@ -119,8 +119,8 @@ bool float32_text(Context& ctx, const Value* args, std::size_t count, Value& res
 // As one writes a Float32: 1.5f0, 1.0f10, Inf32.
 bool float32_literal(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "float32_literal", args, count, result);
-  float x;
-  bool compact;
+  float x = 0;
+  bool compact = false;
   if (!single(call, x) || !call.boolean(1, compact)) return false;
   std::string text = float_digits(x, compact, "f");
   if (!std::isfinite(x)) return call.give(text + "32");
@@ -157,10 +157,10 @@ bool read_integer(std::string_view s, int base, bool& negative, std::uint64_t& m
 bool parse_int64(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "parse_int64", args, count, result);
   std::string_view s;
-  std::int64_t base;
+  std::int64_t base = 0;
   if (!call.string(0, s) || !call.integer(1, base)) return false;
-  bool negative;
-  std::uint64_t magnitude;
+  bool negative = false;
+  std::uint64_t magnitude = 0;
   if (!read_integer(s, static_cast<int>(base), negative, magnitude)) return call.give_nothing();
   std::uint64_t limit = (std::uint64_t{1} << 63) - (negative ? 0 : 1);
   if (magnitude > limit) return call.give_nothing();
@@ -170,10 +170,10 @@ bool parse_int64(Context& ctx, const Value* args, std::size_t count, Value& resu
 bool parse_uint64(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "parse_uint64", args, count, result);
   std::string_view s;
-  std::int64_t base;
+  std::int64_t base = 0;
   if (!call.string(0, s) || !call.integer(1, base)) return false;
-  bool negative;
-  std::uint64_t magnitude;
+  bool negative = false;
+  std::uint64_t magnitude = 0;
   if (!read_integer(s, static_cast<int>(base), negative, magnitude) || negative) return call.give_nothing();
   return call.give(Value(call.builtin.uint64, static_cast<std::int64_t>(magnitude)));
 }

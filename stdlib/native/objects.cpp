@@ -57,7 +57,7 @@ bool copy_object(Context& ctx, const Value* args, std::size_t count, Value& resu
 // rebuild_object(T, fields…): `new` from outside; trailing `undef` leaves fields unassigned.
 bool rebuild_object(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "rebuild_object", args, count, result);
-  const Type* t;
+  const Type* t = nullptr;
   if (!call.type(0, t)) return false;
   auto* d = as_data(t);
   if (!d || !d->is_concrete) return ctx.argument_error("a concrete type is needed");
@@ -70,7 +70,7 @@ bool object_hash(Context& ctx, const Value* args, std::size_t count, Value& resu
 }
 
 bool element_at(Call& call, ArrayObject*& a, char*& where) {
-  std::int64_t i;
+  std::int64_t i = 0;
   if (!call.array(0, a) || !call.integer(1, i)) return false;
   if (i < 1 || i > a->length) return call.ctx.bounds_error(call[0], call[1]);
   where = a->data + (i - 1) * a->element_size;
@@ -79,8 +79,8 @@ bool element_at(Call& call, ArrayObject*& a, char*& where) {
 
 bool array_assigned(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "isassigned", args, count, result);
-  ArrayObject* a;
-  char* where;
+  ArrayObject* a = nullptr;
+  char* where = nullptr;
   if (!element_at(call, a, where)) return false;
   Storage storage = storage_of(array_element_type(a));
   if (storage != Storage::reference && storage != Storage::dynamic) return call.give_bool(true);
@@ -92,8 +92,8 @@ bool array_assigned(Context& ctx, const Value* args, std::size_t count, Value& r
 // Unassigns an element, so that the collector may have what it referred to.
 bool array_forget(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "array_forget", args, count, result);
-  ArrayObject* a;
-  char* where;
+  ArrayObject* a = nullptr;
+  char* where = nullptr;
   if (!element_at(call, a, where)) return false;
   std::memset(where, 0, a->element_size);
   return call.give_nothing();

@@ -31,7 +31,7 @@ bool string_concat(Context& ctx, const Value* args, std::size_t count, Value& re
 bool string_sub(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "string_sub", args, count, result);
   std::string_view s;
-  std::int64_t from, to;
+  std::int64_t from = 0, to = 0;
   if (!call.string(0, s) || !call.integer(1, from) || !call.integer(2, to)) return false;
   if (to < from) return call.give("");
   if (from < 1 || to > static_cast<std::int64_t>(s.size())) return ctx.bounds_error(args[0], args[1]);
@@ -41,7 +41,7 @@ bool string_sub(Context& ctx, const Value* args, std::size_t count, Value& resul
 
 bool string_from_bytes(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "string_from_bytes", args, count, result);
-  ArrayObject* a;
+  ArrayObject* a = nullptr;
   if (!call.array_of(0, call.builtin.uint8, 1, a)) return false;
   return call.give(std::string_view(a->data, static_cast<std::size_t>(a->length)));
 }
@@ -61,7 +61,7 @@ bool string_bytes(Context& ctx, const Value* args, std::size_t count, Value& res
 // bytes_append(vector, s)
 bool bytes_append(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "bytes_append", args, count, result);
-  ArrayObject* a;
+  ArrayObject* a = nullptr;
   std::string_view s;
   if (!call.array_of(0, call.builtin.uint8, 1, a) || !call.string(1, s)) return false;
   std::int64_t before = a->length;
@@ -73,7 +73,7 @@ bool bytes_append(Context& ctx, const Value* args, std::size_t count, Value& res
 bool string_find(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "string_find", args, count, result);
   std::string_view s, wanted;
-  std::int64_t from;
+  std::int64_t from = 0;
   if (!call.string(0, s) || !call.string(1, wanted) || !call.integer(2, from)) return false;
   if (from < 1 || from > static_cast<std::int64_t>(s.size()) + 1) return call.give_int(0);
   std::size_t at = s.find(wanted, static_cast<std::size_t>(from - 1));
@@ -91,7 +91,7 @@ bool string_find_last(Context& ctx, const Value* args, std::size_t count, Value&
 bool string_repeat(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "string_repeat", args, count, result);
   std::string_view s;
-  std::int64_t times;
+  std::int64_t times = 0;
   if (!call.string(0, s) || !call.integer(1, times)) return false;
   if (times <= 0 || s.empty()) return call.give("");
   if (times > (std::int64_t{1} << 40) / static_cast<std::int64_t>(s.size())) return ctx.out_of_memory();
@@ -123,7 +123,7 @@ std::uint64_t murmur(std::string_view text, std::uint32_t seed) {
   std::uint64_t h1 = seed, h2 = seed;
   std::size_t blocks = text.size() / 16;
   for (std::size_t i = 0; i < blocks; ++i) {
-    std::uint64_t k1, k2;
+    std::uint64_t k1 = 0, k2 = 0;
     std::memcpy(&k1, text.data() + 16 * i, 8);
     std::memcpy(&k2, text.data() + 16 * i + 8, 8);
     h1 ^= rotate(k1 * c1, 31) * c2;
@@ -206,7 +206,7 @@ bool string_unescape(Context& ctx, const Value* args, std::size_t count, Value& 
 
 bool symbol_text(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "symbol_text", args, count, result);
-  const Symbol* s;
+  const Symbol* s = nullptr;
   return call.symbol(0, s) && call.give(s->name);
 }
 

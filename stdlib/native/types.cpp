@@ -17,7 +17,7 @@ const DataType* nominal(const Type* t) {
 
 bool type_subtract(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "type_subtract", args, count, result);
-  const Type *t, *without;
+  const Type *t = nullptr, *without = nullptr;
   if (!call.type(0, t) || !call.type(1, without)) return false;
   TypeTable& types = call.runtime.types;
   if (auto* u = as_union(t)) {
@@ -31,7 +31,7 @@ bool type_subtract(Context& ctx, const Value* args, std::size_t count, Value& re
 
 bool type_size(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "sizeof", args, count, result);
-  const Type* t;
+  const Type* t = nullptr;
   if (!call.type(0, t)) return false;
   auto* d = as_data(t);
   if (!d || !d->is_concrete)
@@ -42,7 +42,7 @@ bool type_size(Context& ctx, const Value* args, std::size_t count, Value& result
 // The join of a tuple type's element types.
 bool tuple_eltype(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "eltype", args, count, result);
-  const Type* t;
+  const Type* t = nullptr;
   if (!call.type(0, t)) return false;
   const DataType* d = nominal(t);
   TypeTable& types = call.runtime.types;
@@ -59,7 +59,7 @@ bool tuple_eltype(Context& ctx, const Value* args, std::size_t count, Value& res
 
 bool tuple_type(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "tuple_type", args, count, result);
-  const Type* t;
+  const Type* t = nullptr;
   if (!call.type(0, t)) return false;
   auto* d = as_data(t);
   if (!d || !d->is_named_tuple) return ctx.argument_error("a NamedTuple type is needed");
@@ -75,8 +75,8 @@ bool has_fields(Call& call, const Type* t, const DataType*& d) {
 
 bool fieldnames(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "fieldnames", args, count, result);
-  const Type* t;
-  const DataType* d;
+  const Type* t = nullptr;
+  const DataType* d = nullptr;
   if (!call.type(0, t) || !has_fields(call, t, d)) return false;
   std::vector<Value> names;
   if (d->is_tuple) {
@@ -92,8 +92,8 @@ bool fieldnames(Context& ctx, const Value* args, std::size_t count, Value& resul
 
 bool fieldcount(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "fieldcount", args, count, result);
-  const Type* t;
-  const DataType* d;
+  const Type* t = nullptr;
+  const DataType* d = nullptr;
   if (!call.type(0, t) || !has_fields(call, t, d)) return false;
   if (d->is_tuple && !d->params.empty() && as_vararg(d->params.back()))
     return ctx.argument_error("type does not have a definite number of fields");
@@ -103,8 +103,8 @@ bool fieldcount(Context& ctx, const Value* args, std::size_t count, Value& resul
 
 bool fieldtype(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "fieldtype", args, count, result);
-  const Type* t;
-  const DataType* d;
+  const Type* t = nullptr;
+  const DataType* d = nullptr;
   if (!call.arity(2) || !call.type(0, t) || !has_fields(call, t, d)) return false;
   std::int64_t index = 0;
   if (args[1].type == call.builtin.symbol) {
@@ -125,7 +125,7 @@ bool fieldtype(Context& ctx, const Value* args, std::size_t count, Value& result
 
 bool supertype(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "supertype", args, count, result);
-  const Type* t;
+  const Type* t = nullptr;
   if (!call.type(0, t)) return false;
   TypeTable& types = call.runtime.types;
   std::vector<const TypeVar*> vars;
@@ -143,7 +143,7 @@ bool supertype(Context& ctx, const Value* args, std::size_t count, Value& result
 // type_property(T, k): abstract 1, concrete 2, mutable 3, plain bits 4, singleton 5, struct 6, primitive 7
 bool type_property(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "type_property", args, count, result);
-  std::int64_t which;
+  std::int64_t which = 0;
   if (!call.integer(1, which)) return false;
   if (!call.runtime.is_type_value(args[0])) return call.give_bool(false);
   const Type* t = args[0].as_type;
@@ -169,20 +169,20 @@ bool type_property(Context& ctx, const Value* args, std::size_t count, Value& re
 
 bool type_join_native(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "typejoin", args, count, result);
-  const Type *a, *b;
+  const Type *a = nullptr, *b = nullptr;
   return call.type(0, a) && call.type(1, b) && call.give_type(type_join(call.runtime.types, a, b));
 }
 
 bool type_intersect(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "typeintersect", args, count, result);
-  const Type *a, *b;
+  const Type *a = nullptr, *b = nullptr;
   return call.type(0, a) && call.type(1, b) && call.give_type(intersect(call.runtime.types, a, b));
 }
 
 // The nominal types directly below T, found among the globals of all modules.
 bool type_subtypes(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "subtypes", args, count, result);
-  const Type* t;
+  const Type* t = nullptr;
   if (!call.type(0, t)) return false;
   const DataType* wanted = nominal(t);
   Runtime& runtime = call.runtime;
