@@ -339,7 +339,11 @@ class Reader {
     }
     if (name == "kw" || (name == "=" && in_parameters_ > 0)) {
       if (args.size() != 2) return fail("malformed keyword argument");
-      const NodeId children[] = {args[0].type == builtin.expr ? read(args[0]) : label(args[0]), read(args[1])};
+      // In a signature the name is a parameter, in a call a label.
+      const bool variable = args[0].type == builtin.expr || in_signature_ > 0;
+      const int signature = std::exchange(in_signature_, 0);
+      const NodeId children[] = {variable ? read(args[0]) : label(args[0]), read(args[1])};
+      in_signature_ = signature;
       return ast_.make(name == "kw" ? Head::kw : Head::assign, span_, children);
     }
     if (name == ".") {
@@ -417,11 +421,32 @@ class Reader {
     const Heads heads;
     const auto found = heads.by_name.find(name);
     if (found == heads.by_name.end()) return fail("Expr with head :" + name + " is not part of Slope");
-    const bool parameters = found->second == Head::parameters || found->second == Head::tuple;
+    const Head kind = found->second;
+    if ((kind == Head::function || kind == Head::assign || kind == Head::arrow || kind == Head::macro_) &&
+        !args.empty() && is_signature(args[0], kind)) {
+      std::vector<NodeId> children;
+      const int signature = std::exchange(in_signature_, 1);
+      children.push_back(read(args[0]));
+      in_signature_ = 0;
+      const bool ok = all(args, 1, children);
+      in_signature_ = signature;
+      return ok && children[0] != no_node ? ast_.make(kind, span_, children) : no_node;
+    }
+    const bool parameters = kind == Head::parameters || kind == Head::tuple;
     in_parameters_ += parameters ? 1 : 0;
-    const NodeId made = plain(found->second, args, 0);
+    const NodeId made = plain(kind, args, 0);
     in_parameters_ -= parameters ? 1 : 0;
     return made;
+  }
+
+  bool is_signature(Value v, Head definition) {
+    if (v.type != runtime_.types.builtin().expr) return definition == Head::arrow;
+    const Symbol* head = nullptr;
+    std::vector<Value> args;
+    if (!parts_of(runtime_, ctx_, v, head, args)) return false;
+    if (definition != Head::assign) return true;
+    if (head->name == "call") return true;
+    return (head->name == "where" || head->name == "::") && !args.empty() && is_signature(args[0], definition);
   }
 
   NodeId quote(const Symbol* symbol) {
@@ -448,6 +473,7 @@ class Reader {
   std::string& error_;
   int depth_ = 0;
   int in_parameters_ = 0;
+  int in_signature_ = 0;
 };
 
 class Collector {
@@ -461,12 +487,12 @@ class Collector {
     if (!Reader::parts_of(runtime_, ctx_, v, head, args)) return;
     const std::string& name = head->name;
     if (name == "escape" || name == "quote" || name == "inert") return;
-    if ((name == "=" || name == "kw") && args.size() == 2) {
+    if (name == "=" && args.size() == 2) {
       introduce(args[0]);
     } else if (name == "local") {
       for (const Value& arg : args) introduce(arg);
     } else if (name == "->" && args.size() == 2) {
-      parameters(args[0]);
+      introduce(args[0]);
     } else if (name == "function" && !args.empty()) {
       introduce(args[0]);
     } else if (name == "try" && args.size() > 1) {
@@ -495,7 +521,10 @@ class Collector {
     std::vector<Value> args;
     if (!Reader::parts_of(runtime_, ctx_, v, head, args) || args.empty()) return;
     const std::string& name = head->name;
-    if (name == "tuple" || name == "parameters" || name == "block" || name == "local") {
+    if (name == "parameters") {
+      // Keywords keep their names: callers write them.
+      for (const Value& arg : args) keep_name(arg);
+    } else if (name == "tuple" || name == "block" || name == "local") {
       for (const Value& arg : args) introduce(arg);
     } else if (name == "::" || name == "=" || name == "kw" || name == "..." || name == "where" || name == "<:") {
       if (name == "::" && args.size() == 1) return;
@@ -507,7 +536,17 @@ class Collector {
       for (std::size_t i = 1; i < args.size(); ++i) introduce(args[i]);
     }
   }
-  void parameters(Value v) { introduce(v); }
+  void keep_name(Value v) {
+    const auto& builtin = runtime_.types.builtin();
+    if (v.defined() && v.type == builtin.symbol) {
+      hygiene_.renamed.emplace(v.symbol, v.symbol->name);
+      return;
+    }
+    if (!v.defined() || v.type != builtin.expr) return;
+    const Symbol* head = nullptr;
+    std::vector<Value> args;
+    if (Reader::parts_of(runtime_, ctx_, v, head, args) && !args.empty() && head->name != "escape") keep_name(args[0]);
+  }
 
   Runtime& runtime_;
   Context& ctx_;

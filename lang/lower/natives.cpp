@@ -4,6 +4,7 @@
 #include <sstream>
 #include <utility>
 
+#include "lang/ir/execute.hpp"
 #include "lang/lower/definition.hpp"
 #include "lang/lower/expr.hpp"
 #include "lang/lower/state.hpp"
@@ -132,6 +133,26 @@ bool rethrow(Context& ctx, const Value* args, std::size_t count, Value& result) 
   return false;
 }
 
+// esc(e): what a macro says to take `e` out of hygiene.
+bool esc(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count != 1) return ctx.argument_error("esc takes one expression");
+  Runtime& runtime = *ctx.runtime;
+  const Value operands[] = {runtime.from_symbol(runtime.symbol("escape")), args[0]};
+  return ir::execute(ctx, ir::Op::expr, operands, 2, 0, result);
+}
+
+bool gensym(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Runtime& runtime = *ctx.runtime;
+  const auto& builtin = runtime.types.builtin();
+  std::string_view stem;
+  if (count > 0 && args[0].type == builtin.symbol) stem = args[0].symbol->name;
+  if (count > 0 && args[0].type == builtin.string) stem = static_cast<StringObject*>(args[0].object)->view();
+  // Interned all the same: the name travels through syntax as text.
+  const Symbol* unique = runtime.symbols.gensym(stem);
+  result = runtime.from_symbol(runtime.symbol(unique->name));
+  return true;
+}
+
 const Type* never(TypeTable& types, std::span<const Type* const>) { return types.builtin().bottom; }
 
 constexpr NativeInfo natives[] = {
@@ -141,6 +162,8 @@ constexpr NativeInfo natives[] = {
     {"include_file", include_file, effect_all, nullptr},
     {"eval_expression", eval_expression, effect_all, nullptr},
     {"rethrow_caught", rethrow_caught, effect_throws | effect_reads, never},
+    {"esc", esc, effect_throws | effect_allocates, nullptr},
+    {"gensym", gensym, effect_writes | effect_allocates, nullptr},
     {"rethrow", rethrow, effect_throws | effect_reads, never},
 };
 
@@ -149,7 +172,7 @@ constexpr NativeInfo natives[] = {
 void define_lowering_natives(Runtime& runtime) {
   state_of(runtime);
   for (const NativeInfo& native : natives) runtime.define_native(runtime.core, &native);
-  runtime.core->exported_names.insert(runtime.symbol("rethrow"));
+  for (const char* name : {"rethrow", "esc", "gensym"}) runtime.core->exported_names.insert(runtime.symbol(name));
 }
 
 }  // namespace slope::lower

@@ -193,6 +193,11 @@ class Types {
     if (data == nullptr || !data->is_abstract || data->is_tuple || data->name == runtime_.types.builtin().type_name)
       return raise_at(ctx_, ast_.node(header_.super).span,
                       "invalid subtyping in definition of " + symbol_->name + ": can only subtype abstract types");
+    if (!existing_) {
+      // Field types may already ask what the type is below of.
+      std::vector<const Type*> parameters(name_->vars.begin(), name_->vars.end());
+      const_cast<DataType*>(runtime_.types.apply(name_, parameters))->super = data;
+    }
     return true;
   }
 

@@ -596,7 +596,7 @@ bool is_subtype(TypeTable& types, const Type* a, const Type* b) {
       y->name != builtin.type_name && !x->is_kind && !y->is_kind) {
     // Nominal types without variables: up the tree.
     for (; x->name != y->name; x = x->super)
-      if (x == builtin.any) return false;
+      if (x == builtin.any || !x->super) return false;  // no supertype yet: being defined
     return x == y;
   }
   return Subtyper(types).run(a, b);
