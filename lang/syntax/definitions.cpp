@@ -34,7 +34,10 @@ NodeId parse_signature(State& state, Iterator& it, const char* expected) {
       signature = require(state, it, parse_postfix(state, it), expected);
     }
   }
-  const bool parenthesised = from->kind == K::left_paren && (it - 1)->kind == K::right_paren;
+  // function (:) end: the operator's name, not a parameter
+  const bool is_operator_name = it - from == 3 && (from + 1)->is_operator() && it->kind == K::kw_end;
+  const bool parenthesised =
+      from->kind == K::left_paren && (it - 1)->kind == K::right_paren && !is_operator_name;
   const Head head = state.ast.head(signature);
   if (parenthesised && head != Head::call && head != Head::tuple && head != Head::block && head != Head::where &&
       head != Head::splat) {
