@@ -248,8 +248,31 @@ bool Batch::may_fail(const ir::Function& function, const ir::Inst& inst) {
   }
 }
 
-void Batch::emit(bool with_boxed) {
+bool Batch::build_wrapper(CodeInstance& code) {
+  const Published* p = published(&code);
+  if (!p) return false;
+  add(code);
+  Member& member = *members_[0];
+  member.signature = p->signature;
+  result_->data.linked.push_back(p->owner.lock());
+  std::string name = member.function->name + ".boxed#" + std::to_string(next_name_++);
+  llvm::Constant* address = llvm::ConstantExpr::getIntToPtr(
+      llvm::ConstantInt::get(layout_->i64, reinterpret_cast<std::uint64_t>(p->entry)), layout_->ptr);
+  declare_boxed(member, name);
+  Emitter::emit_boxed(*layout_, *module_, result_->data, *this, *member.function, member.signature,
+                      {layout_->function_type(member.signature), address}, member.boxed);
+  return true;
+}
+
+void Batch::declare_boxed(Member& member, const std::string& name) {
+  member.boxed = llvm::Function::Create(layout_->boxed_type(), llvm::Function::ExternalLinkage, name, *module_);
+  member.boxed->addFnAttr(llvm::Attribute::NoUnwind);
+  member.boxed->addRetAttr(llvm::Attribute::ZExt);
+}
+
+void Batch::emit(bool boxed_root) {
   for (auto& member : members_) {
+    bool with_boxed = boxed_root && member == members_[0];
     std::string name = member->function->name;
     if (name.empty() && member->code->owner) name = member->code->owner->method->name->name;
     name += "#" + std::to_string(next_name_++);
@@ -257,12 +280,7 @@ void Batch::emit(bool with_boxed) {
                                             name, *module_);
     member->native->addFnAttr(llvm::Attribute::NoUnwind);
     member->native->setDSOLocal(true);
-    if (with_boxed) {
-      member->boxed =
-          llvm::Function::Create(layout_->boxed_type(), llvm::Function::ExternalLinkage, name + ".boxed", *module_);
-      member->boxed->addFnAttr(llvm::Attribute::NoUnwind);
-      member->boxed->addRetAttr(llvm::Attribute::ZExt);
-    }
+    if (with_boxed) declare_boxed(*member, name + ".boxed");
     // Nothing else writes a context's leading fields but those who return through calls.
     member->native->getArg(0)->addAttr(llvm::Attribute::NonNull);
     member->native->getArg(0)->addAttr(llvm::Attribute::NoUndef);
@@ -282,7 +300,7 @@ void Batch::emit(bool with_boxed) {
   }
   for (auto& member : members_) {
     Emitter(*layout_, *module_, result_->data, *this, *member->function, member->signature, member->native).run();
-    if (with_boxed) {
+    if (member->boxed) {
       Emitter::emit_boxed(*layout_, *module_, result_->data, *this, *member->function, member->signature,
                           member->native, member->boxed);
     }

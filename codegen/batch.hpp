@@ -37,7 +37,11 @@ class Batch : public EmitHost {
  public:
   Batch(Runtime& runtime, PublishedCode& published, std::uint64_t first_name);
   bool build(CodeInstance& root, const BatchPolicy& policy, std::string& why);
-  void emit(bool with_boxed);
+  // `boxed_root`: with the wrapper for dynamic callers of the function that was asked for; others get theirs when they
+  // are asked for.
+  void emit(bool boxed_root);
+  // The wrapper alone, of a function that has been published.
+  bool build_wrapper(CodeInstance& code);
 
   struct Member {
     CodeInstance* code = nullptr;
@@ -55,6 +59,7 @@ class Batch : public EmitHost {
 
  private:
   void add(CodeInstance& code);
+  void declare_boxed(Member& member, const std::string& name);
   CodeInstance* typed_code(const Specialization& target) const;
   const Published* published(const CodeInstance* code) const;
   const Signature* known_signature(Specialization& target);

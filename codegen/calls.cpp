@@ -123,7 +123,7 @@ Val Emitter::invoke(const ir::Inst& inst) {
 }
 
 void Emitter::emit_boxed(Layout& layout, llvm::Module& module, BatchData& data, EmitHost& host,
-                         const ir::Function& function, const Signature& signature, llvm::Function* native,
+                         const ir::Function& function, const Signature& signature, llvm::FunctionCallee native,
                          llvm::Function* output) {
   Emitter e(layout, module, data, host, function, signature, output);
   // The wrapper returns true for success; the entry's status is the contrary.

@@ -59,7 +59,7 @@ class Emitter {
 
   // The wrapper for dynamic callers (BoxedEntry) of a native function.
   static void emit_boxed(Layout& layout, llvm::Module& module, BatchData& data, EmitHost& host,
-                         const ir::Function& function, const Signature& signature, llvm::Function* native,
+                         const ir::Function& function, const Signature& signature, llvm::FunctionCallee native,
                          llvm::Function* output);
 
  private:

@@ -61,9 +61,11 @@ bool Generator::compile(Context& ctx, CodeInstance& code, std::string& why) {
   if (!start(why)) return false;
   if (code.boxed.load(std::memory_order_acquire)) return true;
   Batch batch(runtime_, published_, names_);
-  if (!batch.build(code, policy(ctx, code), why)) return false;
   jit_->prepare(batch.module());
-  batch.emit(true);
+  if (!code.entry.load(std::memory_order_acquire) || !batch.build_wrapper(code)) {
+    if (!batch.build(code, policy(ctx, code), why)) return false;
+    batch.emit(true);
+  }
   names_ = batch.next_name();
   if (!verify(batch.module(), why)) return false;
   jit_->optimise(batch.module());
@@ -75,19 +77,24 @@ bool Generator::compile(Context& ctx, CodeInstance& code, std::string& why) {
   }
   std::vector<std::string> names;
   for (auto& member : batch.members()) {
-    names.push_back(member->native->getName().str());
-    names.push_back(member->boxed->getName().str());
+    if (member->native) names.push_back(member->native->getName().str());
+    if (member->boxed) names.push_back(member->boxed->getName().str());
   }
   std::vector<void*> addresses;
   std::shared_ptr<NativeBatch> result = batch.result();
   result->code = jit_->link(batch.module(), names, addresses, why);
   if (!result->code) return false;
-  for (std::size_t i = 0; i < batch.members().size(); ++i) {
-    Batch::Member& member = *batch.members()[i];
-    published_[member.code] = {member.signature, addresses[2 * i], result};
-    member.code->native_owner = result;
-    member.code->entry.store(addresses[2 * i], std::memory_order_release);
-    member.code->boxed.store(reinterpret_cast<BoxedEntry>(addresses[2 * i + 1]), std::memory_order_release);
+  std::size_t next = 0;
+  for (auto& member : batch.members()) {
+    CodeInstance& made = *member->code;
+    if (member->native) {
+      void* entry = addresses[next++];
+      published_[&made] = {member->signature, entry, result};
+      made.entry.store(entry, std::memory_order_release);
+    }
+    // A wrapper made later holds the batch of the code that it calls.
+    made.native_owner = result;
+    if (member->boxed) made.boxed.store(reinterpret_cast<BoxedEntry>(addresses[next++]), std::memory_order_release);
   }
   return true;
 }

@@ -103,7 +103,7 @@ struct Passes::Impl {
     f.addPass(llvm::InstCombinePass());
     f.addPass(llvm::SimplifyCFGPass(late));
     f.addPass(llvm::SLPVectorizerPass());
-    f.addPass(llvm::LoopUnrollPass(llvm::LoopUnrollOptions(2)));
+    f.addPass(llvm::LoopUnrollPass(llvm::LoopUnrollOptions(2).setPartial(false).setRuntime(false)));
     f.addPass(llvm::InstCombinePass());
     f.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()), /*UseMemorySSA=*/true));
     f.addPass(llvm::SimplifyCFGPass(late));
