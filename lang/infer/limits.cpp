@@ -26,8 +26,9 @@ struct Complexity {
 };
 
 void measure(const Type* t, int depth, Complexity& found) {
+  if (found.size > 1000) return;
   found.depth = std::max(found.depth, depth);
-  if (++found.size > 1000) return;
+  ++found.size;
   switch (t->kind) {
     case TypeKind::data:
       for (const Type* p : as_data(t)->params) measure(p, depth + 1, found);
@@ -68,6 +69,11 @@ const Type* declared_argument(const BuiltinTypes& builtin, const Method& method,
 }
 
 }  // namespace
+
+bool is_too_large(const Type* type) {
+  Complexity found = complexity(type);
+  return found.depth > 6 && found.size > 400;
+}
 
 bool Inference::Impl::limits_reached() const {
   if (stack.size() >= static_cast<std::size_t>(options.recursion_limit) || frames_made >= frame_limit) return true;

@@ -137,6 +137,8 @@ class Transfer {
   }
 
   Evaluation fold() {
+    // Before executing, which would make an exception with a text for nothing.
+    if (op_fit(impl_.runtime, inst_, operand_types()) == Fit::never) return {lattice_.bottom(), effect_throws};
     std::vector<Value> values(arguments_.size());
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = arguments_[i]->value;
     Value result;
@@ -290,6 +292,7 @@ class Transfer {
   Known aggregate(const Type* type) {
     const DataType* data = as_data(type);
     if (!data || known_field_count(data) != static_cast<int>(arguments_.size())) return lattice_.of_type(type);
+    if (data->is_tuple && is_too_large(data)) return lattice_.of_type(builtin_.tuple_any);
     return lattice_.partial(data, arguments_);
   }
 
