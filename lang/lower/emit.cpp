@@ -292,9 +292,8 @@ Emitter::Operand Emitter::emit(Form* form, bool wanted) {
     case FormKind::define_constant: {
       const Operand value = emit(form->children[0], true);
       builder_.set_span(form->span);
-      Binding* define = runtime_.binding(runtime_.core, runtime_.symbol("define_constant"));
-      emit_op(Op::call, {read_binding(define), constant(Value(runtime_.types.builtin().module, form->module)),
-                         constant(runtime_.from_symbol(form->name)), value});
+      call_native("define_constant", {constant(Value(runtime_.types.builtin().module, form->module)),
+                                      constant(runtime_.from_symbol(form->name)), value});
       return value;
     }
   }

@@ -51,6 +51,7 @@ class Emitter {
   Binding* static_binding(Form* form);         // a global known now: a name, or M.name; null otherwise
   bool constant_type(Form* form, Value& out);  // a type expression over constants of Core and Base
   Operand call_base(std::string_view function, std::vector<Operand> operands);
+  Operand call_native(std::string_view name, std::vector<Operand> operands);
 
   // --- emit_control.cpp ---
   Operand conditional(Form* form, bool wanted);

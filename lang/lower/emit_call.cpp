@@ -30,6 +30,16 @@ Emitter::Operand Emitter::call_base(std::string_view function, std::vector<Opera
   return emit_op(Op::call, std::move(operands));
 }
 
+Emitter::Operand Emitter::call_native(std::string_view name, std::vector<Operand> operands) {
+  const Binding* binding = runtime_.binding(runtime_.core, runtime_.symbol(name));
+  const NativeInfo* native = ir::as_builtin_native(runtime_.types.builtin(), binding->value);
+  if (native == nullptr) {
+    error(builder_.span(), "internal: Core." + std::string(name) + " is missing");
+    return nothing();
+  }
+  return emit_op(Op::native, std::move(operands), reinterpret_cast<std::uintptr_t>(native));
+}
+
 Emitter::Operand Emitter::call(Form* form) {
   Form* callee = form->children[0];
   Binding* binding = static_binding(callee);

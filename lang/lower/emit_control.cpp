@@ -162,8 +162,7 @@ Emitter::Operand Emitter::try_region(Form* form, bool wanted) {
   emit(finally_body, false);
   exits_.pop_back();
   if (!builder_.terminated()) {
-    const Binding* rethrow = runtime_.binding(runtime_.core, runtime_.symbol("rethrow_caught"));
-    emit_op(Op::call, {read_binding(const_cast<Binding*>(rethrow))});
+    call_native("rethrow_caught", {});
     builder_.unreachable();
   }
   builder_.set_block(after);
