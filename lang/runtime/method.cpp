@@ -10,18 +10,51 @@ namespace slope {
 
 namespace {
 
-// Can two signatures be equal? Cheap; true when in doubt.
-bool may_equal(const Type* a, const Type* b) {
+// Is a type equal to another only when they are the same pointer?
+bool is_canonical(const Type* t) {
+  if (t->is_plain) return true;
+  auto* u = as_union(t);
+  return u && std::all_of(u->members.begin(), u->members.end(), [](const Type* m) { return m->is_plain; });
+}
+
+// Can two parameters of equal signatures be these? Cheap; true when in doubt.
+bool may_equal(const Type* p, const Type* q, bool invariant) {
+  if (p == q) return true;
+  if (invariant) {
+    // A variable with an open lower bound is never equal to one definite type.
+    auto *v = as_var(p), *w = as_var(q);
+    if (v && w) return true;
+    if (v || w) return (v ? v : w)->lower->kind != TypeKind::bottom || (v ? q : p)->has_free_vars;
+  } else {
+    // What an argument may be at most must agree.
+    if (auto* v = as_var(p)) return may_equal(v->upper, q, false);
+    if (auto* w = as_var(q)) return may_equal(p, w->upper, false);
+  }
+  if (is_canonical(p) && is_canonical(q)) return false;
+  auto *d = as_data(p), *e = as_data(q);
+  if (!d || !e) return true;
+  if (d->name != e->name) return d->is_type_of_type || e->is_type_of_type;
+  if (d->is_tuple || d->params.size() != e->params.size()) return true;
+  for (std::size_t i = 0; i < d->params.size(); ++i)
+    if (!may_equal(d->params[i], e->params[i], true)) return false;
+  return true;
+}
+
+bool signatures_may_equal(const Type* a, const Type* b) {
   if (a == b) return true;
   const DataType *x = signature_tuple(a), *y = signature_tuple(b);
   if (!x || !y) return true;
   if (x->params.size() != y->params.size()) return false;
   for (std::size_t i = 0; i < x->params.size(); ++i) {
     const Type *p = x->params[i], *q = y->params[i];
-    if (p == q) continue;
-    if (p->is_plain && q->is_plain && !p->has_free_vars && !q->has_free_vars) return false;
-    auto *d = as_data(p), *e = as_data(q);
-    if (d && e && d->name != e->name) return false;
+    auto *rest_p = as_vararg(p), *rest_q = as_vararg(q);
+    if (rest_p && rest_q) {
+      p = rest_p->element;
+      q = rest_q->element;
+    } else if (rest_p || rest_q) {
+      return true;  // a counted Vararg may be spelled out
+    }
+    if (!may_equal(p, q, false)) return false;
   }
   return true;
 }
@@ -96,7 +129,7 @@ Method* Runtime::add_method(std::unique_ptr<Method> added) {
   method->min_world = world_ + 1;
   method->max_world = newest_world;
   for (const auto& old : table->methods) {
-    if (old->max_world != newest_world || !may_equal(old->signature, method->signature)) continue;
+    if (old->max_world != newest_world || !signatures_may_equal(old->signature, method->signature)) continue;
     if (!type_equal(types, old->signature, method->signature)) continue;
     old->max_world = world_;
     for (const auto& specialization : old->specializations)
