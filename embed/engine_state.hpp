@@ -81,11 +81,11 @@ class EngineState {
   const Type* type_for(Kind kind) const;  // what an argument of that kind becomes; null for `any`
   std::string describe(RawValue v);       // "a String", for messages
 
+  std::unique_ptr<CodeGenerator> generator;  // outlives the runtime, whose methods own machine code
   HostRuntime runtime;
   Context& ctx;
   const BuiltinTypes& types;
   Options options;
-  std::unique_ptr<CodeGenerator> generator;
   std::unique_ptr<Interpreter> interpreter;
   std::unique_ptr<Pipeline> pipeline;
   std::shared_ptr<HandleTable> handles;
