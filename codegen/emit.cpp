@@ -38,6 +38,7 @@ bool has_op(const ir::Function& function, const ir::Cfg& cfg, std::initializer_l
 
 void Emitter::run() {
   values_.resize(function_.insts.size());
+  stack_check_ = block_of_stack_check();
   prologue();
   make_blocks();
   for (ir::BlockId block : cfg_.order) emit_block(block);
@@ -60,21 +61,6 @@ void Emitter::prologue() {
     slots_.push_back(std::move(slot));
   }
 
-  // Only functions that call compiled functions can make the stack grow without bound.
-  if (signature_.has_status && has_op(function_, cfg_, {Op::invoke, Op::call, Op::call_splat})) {
-    const char* name = module_.getTargetTriple().rfind("x86_64", 0) == 0 ? "rsp" : "sp";
-    llvm::MDNode* node = llvm::MDNode::get(layout_.context, {llvm::MDString::get(layout_.context, name)});
-    V stack = b_.CreateIntrinsic(llvm::Intrinsic::read_register, {layout_.i64},
-                                 {llvm::MetadataAsValue::get(layout_.context, node)});
-    V limit = load(layout_.i64, at(context_, offset::context_stack_limit), Memory::context);
-    llvm::BasicBlock* overflow = new_block("overflow");
-    llvm::BasicBlock* body = new_block("body");
-    branch_unlikely(b_.CreateICmpULT(stack, limit), overflow, body);
-    b_.SetInsertPoint(overflow);
-    helper(Helper::stack_overflow, {context_});
-    b_.CreateBr(return_error_block());
-    b_.SetInsertPoint(body);
-  }
   find_catch_depths();
   if (!catch_depth_.empty()) caught_base_ = helper(Helper::catch_depth, {context_});
   // An activation that fails gives back the tapes that it opened.
@@ -100,6 +86,46 @@ void Emitter::find_catch_depths() {
     }
     if (block.handler != ir::no_block) catch_depth_[block.handler] = catch_depth_[id];
   }
+}
+
+// Where the stack is checked: in the nearest block that dominates all calls and lies in no loop. What returns before
+// (the base case of a recursion) pays nothing. no_block when the function calls nothing that could recurse.
+ir::BlockId Emitter::block_of_stack_check() {
+  ir::BlockId found = ir::no_block;
+  auto common = [&](ir::BlockId a, ir::BlockId b) {
+    while (a != b)
+      (cfg_.position[a] > cfg_.position[b] ? a : b) = cfg_.idom[cfg_.position[a] > cfg_.position[b] ? a : b];
+    return a;
+  };
+  for (ir::BlockId id : cfg_.order) {
+    for (std::uint32_t i : function_.blocks[id].insts) {
+      Op op = function_.insts[i].op;
+      if (op == Op::invoke || op == Op::call || op == Op::call_splat)
+        found = found == ir::no_block ? id : common(found, id);
+    }
+  }
+  if (found == ir::no_block) return found;
+  ir::LoopForest loops = ir::find_loops(function_, cfg_);
+  while (found != 0 && (loops.loop_of[found] != ~0u || function_.blocks[found].handler != ir::no_block)) {
+    found = cfg_.idom[found];
+  }
+  // An irreducible graph may hide a loop.
+  return loops.reducible ? found : 0;
+}
+
+void Emitter::check_stack() {
+  const char* name = module_.getTargetTriple().rfind("x86_64", 0) == 0 ? "rsp" : "sp";
+  llvm::MDNode* node = llvm::MDNode::get(layout_.context, {llvm::MDString::get(layout_.context, name)});
+  V stack = b_.CreateIntrinsic(llvm::Intrinsic::read_register, {layout_.i64},
+                               {llvm::MetadataAsValue::get(layout_.context, node)});
+  V limit = load(layout_.i64, at(context_, offset::context_stack_limit), Memory::context);
+  llvm::BasicBlock* overflow = new_block("overflow");
+  llvm::BasicBlock* body = new_block("body");
+  branch_unlikely(b_.CreateICmpULT(stack, limit), overflow, body);
+  b_.SetInsertPoint(overflow);
+  helper(Helper::stack_overflow, {context_});
+  b_.CreateBr(return_error_block());
+  b_.SetInsertPoint(body);
 }
 
 void Emitter::make_blocks() {
@@ -142,6 +168,7 @@ void Emitter::emit_block(ir::BlockId id) {
   const ir::Block& block = function_.blocks[id];
   current_block_ = &block;
   b_.SetInsertPoint(blocks_[id]);
+  if (id == stack_check_ && signature_.has_status) check_stack();
   for (std::uint32_t inst_id : block.insts) {
     const ir::Inst& inst = function_.insts[inst_id];
     current_ = &inst;

@@ -69,6 +69,8 @@ class Emitter {
   void prologue();
   void make_blocks();
   void find_catch_depths();
+  ir::BlockId block_of_stack_check();
+  void check_stack();
   void emit_block(ir::BlockId block);
   Val emit(const ir::Inst& inst);
   void terminator(const ir::Inst& inst, const ir::Block& block);
@@ -169,6 +171,7 @@ class Emitter {
   llvm::AllocaInst* argument_buffer_ = nullptr;
   std::size_t argument_count_ = 0;
   llvm::AllocaInst* result_buffer_ = nullptr;
+  ir::BlockId stack_check_ = ir::no_block;
   V tape_mark_ = nullptr;
   V caught_base_ = nullptr;                 // how many exceptions were caught outside, at entry
   std::vector<std::uint32_t> catch_depth_;  // by IR block: how many catch blocks surround its start

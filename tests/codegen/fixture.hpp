@@ -86,6 +86,10 @@ struct Machine {
     std::vector<Operand> p{b.add_parameter(entry, callee)};
     for (const Type* type : parameters) p.push_back(b.add_parameter(entry, type));
     body(b, p, c);
+    std::string wrong = ir::verify(*function);
+    INFO(wrong);
+    INFO(ir::print(*function));
+    REQUIRE(wrong.empty());
     return c;
   }
 
