@@ -200,7 +200,7 @@ void Inference::Impl::summarise(Frame& frame) {
       if (frame.edge_executable(b, e) && frame.cfg.position[block.edges[e].target] <= frame.cfg.position[b])
         effects |= effect_diverges;
   }
-  if (frame.recursive || frame.lowest < frame.depth) effects |= effect_diverges;
+  if (frame.recursive || frame.lowest < frame.depth) effects |= effect_diverges | effect_throws;  // StackOverflowError
   frame.summary_effects = effects;
 }
 

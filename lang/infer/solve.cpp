@@ -57,7 +57,8 @@ class Solver {
     Frame::BlockState& state = frame_.blocks[to];
     if (!state.executable) {
       state.executable = true;
-      state.sole_predecessor = from;
+      // A handler is entered from anywhere in its region, as the graph has it, though most of that may never raise.
+      state.sole_predecessor = state.is_handler ? Frame::many : from;
       pend(to);
     } else if (state.sole_predecessor != from && state.sole_predecessor != Frame::many) {
       state.sole_predecessor = Frame::many;
@@ -67,6 +68,7 @@ class Solver {
 
   void process(ir::BlockId b) {
     const ir::Block& block = frame_.fn->blocks[b];
+    if (block.handler != ir::no_block && block.is_loop_header) reach(b, block.handler);  // a loop may be interrupted
     for (std::uint32_t id : block.insts) {
       if (frame_.dirty[id]) {
         frame_.dirty[id] = 0;
@@ -82,7 +84,12 @@ class Solver {
   void apply(std::uint32_t id, ir::BlockId handler, ir::BlockId b) {
     Evaluation found = impl_.evaluate(frame_, id);
     frame_.effects[id] |= static_cast<std::uint8_t>(found.effects);
-    if (handler != ir::no_block && (found.effects & effect_throws)) reach(b, handler);
+    // Not only what the effects say: calls overflow the stack, allocations exhaust the heap.
+    if (handler != ir::no_block) {
+      ir::Op op = frame_.fn->insts[id].op;
+      bool is_call = op == ir::Op::call || op == ir::Op::call_splat || op == ir::Op::invoke || op == ir::Op::native;
+      if (is_call || (found.effects & (effect_throws | effect_allocates))) reach(b, handler);
+    }
     apply_value(id, found.value, grow_before_widening);
   }
 
