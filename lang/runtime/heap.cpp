@@ -38,8 +38,15 @@ Region* Heap::Impl::region_of(const void* address) {
   return bits < it->second.end ? &it->second : nullptr;
 }
 
+void Heap::Impl::add_region(std::uintptr_t begin, const Region& region) {
+  regions.emplace(begin, region);
+  region_bytes += region.end - begin;
+  region_peak = std::max(region_peak, region_bytes);
+}
+
 void Heap::Impl::free_region(std::uintptr_t begin) {
   auto it = regions.find(begin);
+  region_bytes -= it->second.end - begin;
   std::free(it->second.raw);
   regions.erase(it);
 }
@@ -115,7 +122,7 @@ Object* Heap::allocate_large(const DataType* type, std::size_t bytes, std::size_
   auto* object = static_cast<Object*>(raw);
   object->type = type;
   std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(raw);
-  impl_->regions.emplace(begin, Region{begin + bytes, object, raw, true, false});
+  impl_->add_region(begin, Region{begin + bytes, object, raw, true, false});
   count_bytes(bytes);
   ++statistics_.allocations;
   return object;
@@ -170,7 +177,7 @@ char* Heap::allocate_array_memory(ArrayObject* array, std::size_t bytes) {
     if (!raw) return nullptr;
   }
   std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(raw);
-  impl_->regions.emplace(begin, Region{begin + total, array, raw, false, false});
+  impl_->add_region(begin, Region{begin + total, array, raw, false, false});
   count_bytes(total);
   return raw + buffer_margin;
 }

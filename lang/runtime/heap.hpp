@@ -2,11 +2,12 @@
 // interpreter's registers, tapes), mark and sweep, non-moving, size-class blocks and separately mapped large objects.
 //
 // Rules that must not be broken:
-//  1. An object that is reachable only from malloc'ed memory (std::vector<Value>, maps) is not reachable. Keep it on the
+//  1. An object that is reachable only from malloc'ed memory (std::vector<Value>, maps) is not reachable. Keep it on
+//  the
 //     stack, in a `Rooted` list, or in something registered with `add_root_range` / a root tracer.
 //  2. Bytes are counted exactly: array memory through allocate_buffer/free; a limit is a limit (OutOfMemoryError).
-//     A pointer on the native stack keeps its object alive also when it points into the middle: into the object's cell, or
-//     into an array's memory and up to 64 bytes before its first element (a base moved for 1-based indices).
+//     A pointer on the native stack keeps its object alive also when it points into the middle: into the object's cell,
+//     or into an array's memory and up to 64 bytes before its first element (a base moved for 1-based indices).
 //  3. Collection happens only inside an allocation function (or `collect`), on the engine's own thread.
 #pragma once
 
@@ -46,7 +47,8 @@ class Heap {
 
   // All return null when the limit is reached even after a collection; callers raise OutOfMemoryError.
   Object* allocate(const DataType* type, std::size_t payload_bytes);  // payload zeroed
-  ArrayObject* allocate_array(const DataType* array_type, std::span<const std::int64_t> dims);  // numbers undefined, references null
+  ArrayObject* allocate_array(const DataType* array_type,
+                              std::span<const std::int64_t> dims);  // numbers undefined, references null
   ArrayObject* share_array(const DataType* array_type, ArrayObject* owner, std::span<const std::int64_t> dims);
   ArrayObject* borrow_array(const DataType* array_type, void* data, std::span<const std::int64_t> dims);
   bool resize_vector(ArrayObject* array, std::int64_t new_length);  // grows geometrically; new slots zeroed
@@ -78,7 +80,8 @@ class Heap {
   Object* allocate_large(const DataType* type, std::size_t bytes, std::size_t zeroed_bytes);
   char* allocate_array_memory(ArrayObject* array, std::size_t bytes);
   void free_array_memory(ArrayObject* array);
-  ArrayObject* allocate_array_header(const DataType* array_type, std::span<const std::int64_t> dims, std::size_t inline_bytes);
+  ArrayObject* allocate_array_header(const DataType* array_type, std::span<const std::int64_t> dims,
+                                     std::size_t inline_bytes);
   void scan_stack(Marker& marker);
   void sweep(Marker& marker);
 

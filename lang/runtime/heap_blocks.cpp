@@ -111,11 +111,11 @@ void BlockSpace::release(Block* block) {
   free_.push_back(block);
 }
 
-void BlockSpace::trim() {
+void BlockSpace::trim(std::size_t blocks_kept) {
   constexpr std::size_t usable = blocks_per_chunk - 1;
-  std::size_t reserve = std::max<std::size_t>(32 * usable, in_use_);
-  if (free_.size() <= reserve) return;
-  std::size_t excess = (free_.size() - reserve) / usable;
+  std::size_t kept = std::max<std::size_t>(blocks_kept, in_use_) + 2 * usable;
+  if (free_.size() + in_use_ <= kept) return;
+  std::size_t excess = (free_.size() + in_use_ - kept) / usable;
   std::vector<Chunk*> gone;
   for (Chunk* chunk : chunks_) {
     if (gone.size() >= excess) break;

@@ -100,8 +100,8 @@ class BlockSpace {
   }
   Block* take(std::uint8_t size_class, std::uint32_t cell_size);  // null: the system has no more memory
   void release(Block* block);
-  // Gives chunks without a block in use back to the system, but for a reserve in proportion to what is in use.
-  void trim();
+  // Gives chunks without a block in use back to the system, as long as so many blocks remain.
+  void trim(std::size_t blocks_kept);
   std::size_t blocks_in_use() const { return in_use_; }
 
  private:

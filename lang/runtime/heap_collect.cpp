@@ -10,6 +10,7 @@
 //
 // Words from the native stack are tried as addresses: of a cell (anywhere inside), of a large object, of an array's
 // memory. A word that is none of these costs two comparisons. Contents of objects are traced precisely, by type.
+#include <malloc.h>
 #include <pthread.h>
 
 #include <algorithm>
@@ -166,6 +167,7 @@ struct Heap::Marker final : Tracer {
   Impl& impl;
   std::vector<Object*> pending;
   std::size_t live_bytes = 0;
+  std::size_t stack_bytes = 0;
   std::uintptr_t region_low = 0;
   std::uintptr_t region_span = 0;
 };
@@ -190,7 +192,9 @@ __attribute__((noinline, no_sanitize("address"))) void Heap::scan_stack(Marker& 
   const void* top = stack_base_;
   bool own_stack = here < impl_->thread_stack_high && here > impl_->thread_stack_low;
   if (own_stack && (top <= here || top > impl_->thread_stack_high)) top = impl_->thread_stack_high;
-  if (top > here) marker.conservative(here, top);
+  if (top <= here) return;
+  marker.stack_bytes = static_cast<std::size_t>(static_cast<const char*>(top) - static_cast<const char*>(here));
+  marker.conservative(here, top);
 }
 
 __attribute__((noinline)) void Heap::collect() {
@@ -216,7 +220,9 @@ __attribute__((noinline)) void Heap::collect() {
   sweep(marker);
 
   statistics_.live_bytes = marker.live_bytes;
-  impl_->trigger = std::min(limit_, marker.live_bytes + std::max(marker.live_bytes, least_growth));
+  // In proportion to what this collection had to look at: live objects, and a deep stack.
+  std::size_t growth = std::max(marker.live_bytes, least_growth + 8 * marker.stack_bytes);
+  impl_->trigger = std::min(limit_, marker.live_bytes + growth);
   allocated_since_collection_ = 0;
   ++statistics_.collections;
   auto spent = std::chrono::steady_clock::now() - start;
@@ -225,7 +231,18 @@ __attribute__((noinline)) void Heap::collect() {
   impl_->collecting = false;
 }
 
+// What was not used since the last collection goes back to the system: a program that turns from large arrays to small
+// objects should not hold memory for both. What was used stays, for it will be used again.
+void Heap::Impl::return_memory(std::size_t blocks_before, std::size_t region_bytes_before) {
+  space.trim(blocks_before);
+  constexpr std::size_t worth_the_call = 8u << 20;
+  if (region_peak < worth_the_call || region_bytes_before > region_peak / 2) return;
+  malloc_trim(0);
+  region_peak = region_bytes;
+}
+
 void Heap::sweep(Marker& marker) {
+  std::size_t blocks_before = impl_->space.blocks_in_use(), region_bytes_before = impl_->region_bytes;
   std::erase_if(impl_->external, [&](ArrayObject* array) {
     if (marker.is_marked(array)) return false;
     impl_->free_region(reinterpret_cast<std::uintptr_t>(array->data - buffer_margin));
@@ -233,6 +250,7 @@ void Heap::sweep(Marker& marker) {
   });
   for (auto it = impl_->regions.begin(); it != impl_->regions.end();) {
     if (it->second.is_object && !it->second.marked) {
+      impl_->region_bytes -= it->second.end - it->first;
       std::free(it->second.raw);
       it = impl_->regions.erase(it);
     } else {
@@ -252,7 +270,7 @@ void Heap::sweep(Marker& marker) {
       return false;
     });
   }
-  impl_->space.trim();
+  impl_->return_memory(blocks_before, region_bytes_before);
 }
 
 }  // namespace slope

@@ -40,7 +40,9 @@ struct Heap::Impl {
   std::map<std::uintptr_t, Region> regions;  // by address
   std::vector<ArrayObject*> external;        // arrays with array_external
   std::size_t limit = std::size_t{1} << 40;
-  std::size_t trigger = 0;  // collect when so many bytes are live
+  std::size_t region_bytes = 0;  // of all regions
+  std::size_t region_peak = 0;   // since malloc was last told to give memory back
+  std::size_t trigger = 0;       // collect when so many bytes are live
   std::vector<std::pair<int, RootTracer>> roots;
   int next_root = 1;
   std::deque<TraceMap> maps{TraceMap{}};   // 0: not looked at; a deque, so that references stay valid
@@ -51,10 +53,14 @@ struct Heap::Impl {
 
   const TraceMap& trace_map(const DataType* type);
   Region* region_of(const void* address);
+  void add_region(std::uintptr_t begin, const Region& region);
   void free_region(std::uintptr_t begin);
+  void return_memory(std::size_t blocks_before, std::size_t region_bytes_before);
 };
 
-inline constexpr std::size_t buffer_margin = 64;        // around an array's memory, still taken for a pointer into it
-inline constexpr std::size_t least_growth = 32u << 20;  // bytes allocated between two collections, at least
+inline constexpr std::size_t buffer_margin = 64;  // around an array's memory, still taken for a pointer into it
+// Bytes allocated between two collections, at least: about what the caches hold, for garbage is written before it is
+// found; a collection with few live objects costs some tens of microseconds.
+inline constexpr std::size_t least_growth = 8u << 20;
 
 }  // namespace slope
