@@ -26,8 +26,8 @@ const NativeInfo* as_builtin_native(const BuiltinTypes& types, Value v);
 
 // Whether Slope code may call the op by name: it needs no `aux` and does not touch the frame.
 bool is_callable_op(Op op);
-// Makes the ops known to the runtime, which lies below this layer: `execute` and the tracing of functions' constants, and
-// binds the callable ops as constants of Core, under their names and under Julia's (typeof, ===, getfield, …).
+// Makes the ops known to the runtime, which lies below this layer: `execute` and the tracing of functions' constants,
+// and binds the callable ops as constants of Core, under their names and under Julia's (typeof, ===, getfield, …).
 void define_op_builtins(Runtime& runtime);
 
 }  // namespace slope::ir

@@ -38,21 +38,30 @@ AuxKind aux_kind(Op op) {
     case Op::field_at:
     case Op::set_field_at:
     case Op::tape_store:
-    case Op::tape_load: return AuxKind::index;
+    case Op::tape_load:
+      return AuxKind::index;
     case Op::slot_get:
     case Op::slot_set:
     case Op::slot_defined:
-    case Op::slot_clear: return AuxKind::slot;
+    case Op::slot_clear:
+      return AuxKind::slot;
     case Op::load_global:
     case Op::store_global:
-    case Op::global_defined: return AuxKind::binding;
+    case Op::global_defined:
+      return AuxKind::binding;
     case Op::check_defined:
-    case Op::cell_get: return AuxKind::symbol;
-    case Op::make_closure: return AuxKind::type_name;
-    case Op::invoke: return AuxKind::specialization;
-    case Op::native: return AuxKind::native;
-    case Op::tape_open: return AuxKind::tape_layout;
-    default: return AuxKind::none;
+    case Op::cell_get:
+      return AuxKind::symbol;
+    case Op::make_closure:
+      return AuxKind::type_name;
+    case Op::invoke:
+      return AuxKind::specialization;
+    case Op::native:
+      return AuxKind::native;
+    case Op::tape_open:
+      return AuxKind::tape_layout;
+    default:
+      return AuxKind::none;
   }
 }
 

@@ -1,5 +1,6 @@
 // The IR: SSA on a control-flow graph with block arguments. One Function per method (untyped, from lowering) and one
-// per compiled specialisation (typed, optimised, differentiated). Interpreter and code generation run the same Function.
+// per compiled specialisation (typed, optimised, differentiated). Interpreter and code generation run the same
+// Function.
 //
 //   Function   insts (one pool), blocks, constants, slots
 //   Operand    32 bits: an instruction's result, or (top bit) an index into `constants`
@@ -9,17 +10,17 @@
 // Entry block 0's parameters are the callee (#self#) and the arguments; a trailing vararg is one tuple parameter.
 // A top-level statement's body has no parameters.
 //
-// Types: in untyped IR every Inst::type is null. In typed IR it is the inferred type: what the value is at run time is an
-// instance of it. Representation follows the type (concrete: unboxed; otherwise a 16-byte Value); where a value of a narrower
-// type is used in a wider place (edge argument, call argument, field of abstract type, return) the conversion is implicit.
-// Narrowing is never implicit: `refine`, `type_assert`, or `isa` + `refine`.
+// Types: in untyped IR every Inst::type is null. In typed IR it is the inferred type: what the value is at run time is
+// an instance of it. Representation follows the type (concrete: unboxed; otherwise a 16-byte Value); where a value of a
+// narrower type is used in a wider place (edge argument, call argument, field of abstract type, return) the conversion
+// is implicit. Narrowing is never implicit: `refine`, `type_assert`, or `isa` + `refine`.
 //
 // Handlers: a value used in a handler block must be defined in a block that dominates the whole region; variables
 // assigned inside a region and read outside it on the exceptional path live in slots (slot_get/slot_set).
 //
-// A constant may be the undefined Value (printed `undef`): the content of a variable that was not assigned on this path.
-// Its type is Union{}. It comes as an edge argument; a check_defined stands before every use of the parameter, so that no
-// running code looks at it.
+// A constant may be the undefined Value (printed `undef`): the content of a variable that was not assigned on this
+// path. Its type is Union{}. It comes as an edge argument; a check_defined stands before every use of the parameter, so
+// that no running code looks at it.
 #pragma once
 
 #include <cstdint>
@@ -84,7 +85,8 @@ struct Operand {
   friend bool operator==(Operand, Operand) = default;
 };
 
-// Where an inlined instruction came from: a chain, outermost frame last. Entry 0 of Function::scopes is the function itself.
+// Where an inlined instruction came from: a chain, outermost frame last. Entry 0 of Function::scopes is the function
+// itself.
 struct InlineScope {
   const Method* method = nullptr;  // null: top level
   std::uint32_t parent = ~0u;      // scope of the call that was inlined
@@ -93,18 +95,21 @@ struct InlineScope {
 
 struct Inst {
   Op op = Op::unreachable;
-  std::uint16_t flags = 0;             // InstFlags
-  std::uint32_t scope = 0;             // index into Function::scopes
+  std::uint16_t flags = 0;  // InstFlags
+  std::uint32_t scope = 0;  // index into Function::scopes
   const Type* type = nullptr;
   std::vector<Operand> operands;
-  std::uintptr_t aux = 0;              // see ops.def
+  std::uintptr_t aux = 0;  // see ops.def
   Span span;
   BlockId block = no_block;
 
-  template <class T> T* aux_as() const { return reinterpret_cast<T*>(aux); }
+  template <class T>
+  T* aux_as() const {
+    return reinterpret_cast<T*>(aux);
+  }
 };
 enum InstFlags : std::uint16_t {
-  inst_nothrow = 1,       // proved: cannot raise here
+  inst_nothrow = 1,  // proved: cannot raise here
   inst_inbounds = 2,
   inst_fast = 4,          // @fastmath: reassociation and contraction allowed
   inst_reassociate = 8,   // @simd reductions
@@ -120,7 +125,7 @@ bool is_removable(const Inst& inst);
 
 struct Edge {
   BlockId target = no_block;
-  std::vector<Operand> arguments;      // one a parameter of the target
+  std::vector<Operand> arguments;  // one a parameter of the target
 };
 
 struct Block {
@@ -129,7 +134,7 @@ struct Block {
   std::uint32_t terminator = ~0u;         // inst index
   std::vector<Edge> edges;                // of the terminator
   BlockId handler = no_block;             // takes no arguments; starts with `caught`
-  bool is_loop_header = false;            // set by lowering for `while` and `for`; the interpreter counts back edges to it
+  bool is_loop_header = false;  // set by lowering for `while` and `for`; the interpreter counts back edges to it
 };
 
 // What a tier made of a Function (the interpreter's bytecode). Belongs to this very Function: copies start without.
@@ -138,28 +143,32 @@ struct TierCode {
   TierCode() = default;
   TierCode(const TierCode&) {}
   TierCode(TierCode&&) = default;
-  TierCode& operator=(const TierCode&) { code.reset(); return *this; }
+  TierCode& operator=(const TierCode&) {
+    code.reset();
+    return *this;
+  }
   TierCode& operator=(TierCode&&) = default;
 };
 
 struct Function {
-  const Method* method = nullptr;      // null: top level or made by the compiler
-  std::string name;                    // for printing
-  const Type* return_type = nullptr;   // typed IR
+  const Method* method = nullptr;     // null: top level or made by the compiler
+  std::string name;                   // for printing
+  const Type* return_type = nullptr;  // typed IR
   std::vector<Inst> insts;
-  std::vector<Block> blocks;           // 0 is the entry
-  std::vector<Value> constants;        // traced by the collector (functions register with the runtime)
-  std::vector<const Symbol*> slots;    // names of the slots that remain
-  std::vector<const Type*> slot_types; // typed IR
+  std::vector<Block> blocks;            // 0 is the entry
+  std::vector<Value> constants;         // traced by the collector (functions register with the runtime)
+  std::vector<const Symbol*> slots;     // names of the slots that remain
+  std::vector<const Type*> slot_types;  // typed IR
   std::vector<InlineScope> scopes;
   bool typed = false;
   std::vector<const Type*> static_params;  // typed IR: values (aux of static_param is then unused)
   Span span;
   mutable TierCode interpreter_code;
 
-  Operand constant(Value v);           // finds or adds (same type and payload)
+  Operand constant(Value v);  // finds or adds (same type and payload)
   Value constant_value(Operand o) const { return constants[o.index()]; }
-  const Type* type_of(Operand o, TypeTable& types) const;  // of typed IR; constants: Type{T} for types, else their own type
+  const Type* type_of(Operand o,
+                      TypeTable& types) const;  // of typed IR; constants: Type{T} for types, else their own type
   Inst& inst(Operand o) { return insts[o.index()]; }
   const Inst& inst(Operand o) const { return insts[o.index()]; }
   std::unique_ptr<Function> clone() const { return std::make_unique<Function>(*this); }
