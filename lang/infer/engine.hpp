@@ -104,7 +104,8 @@ inline bool dispatchable(const BuiltinTypes& builtin, std::span<const Type* cons
 // The field is assigned in every object of the type.
 bool field_always_defined(const DataType* type, std::size_t index);
 
-// A type that nests so deeply that it was surely made by repetition; a tuple of itself twice doubles every time. limits.cpp
+// A type that nests so deeply that it was surely made by repetition; a tuple of itself twice doubles every time.
+// limits.cpp
 bool is_too_large(const Type* type);
 
 // rewrite.cpp: turns the body of a solved frame into typed IR.

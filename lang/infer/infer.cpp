@@ -77,8 +77,14 @@ std::unique_ptr<Frame> Inference::Impl::make_frame(Method* method, std::unique_p
     for (ir::BlockId b : frame->cfg.order) {
       const ir::Block& block = fn.blocks[b];
       for (std::uint32_t id : block.insts)
-        for (ir::Operand o : fn.insts[id].operands)
-          if (o.is_inst()) visit(o.index(), id);
+        for (ir::Operand o : fn.insts[id].operands) {
+          if (!o.is_inst()) continue;
+          visit(o.index(), id);
+          // typeof(x) === T looks at x as well (transfer.cpp).
+          const ir::Inst& made = fn.insts[o.index()];
+          if (fn.insts[id].op == ir::Op::egal && made.op == ir::Op::type_of && made.operands[0].is_inst())
+            visit(made.operands[0].index(), id);
+        }
       if (block.terminator == ~0u) continue;
       for (ir::Operand o : fn.insts[block.terminator].operands)
         if (o.is_inst()) visit(o.index(), block.terminator);
@@ -209,7 +215,8 @@ void Inference::Impl::run(Frame& frame) {
   frame.depth = frame.lowest = stack.size();
   frame.on_stack = true;
   frame.stamp = ++next_stamp;
-  bool grew = false;
+  bool grew = false;  // in this iteration
+  bool ever_grew = false;
   for (int iteration = 0;; ++iteration) {
     frame.cycle_changed = false;
     solve(frame);
@@ -221,6 +228,7 @@ void Inference::Impl::run(Frame& frame) {
       result = lattice.join(outcome->result, result);
       std::uint32_t effects = outcome->effects | frame.summary_effects;
       grew = result != outcome->result || effects != outcome->effects;
+      ever_grew = ever_grew || grew;
       outcome->result = result;
       outcome->effects = effects;
       outcome->min_world = frame.min_world;
@@ -237,9 +245,10 @@ void Inference::Impl::run(Frame& frame) {
 
   if (frame.lowest < frame.depth) {
     Frame& head = *stack[frame.lowest - 1];
-    head.cycle_changed = head.cycle_changed || grew || frame.cycle_changed;
+    head.cycle_changed = head.cycle_changed || ever_grew || frame.cycle_changed;
     stack.back()->lowest = std::min(stack.back()->lowest, frame.lowest);
     for (Outcome* member : frame.members) {
+      if (member->finished) continue;
       member->frame->head = &head;
       member->frame->stamp = member->frame->stamp == frame.stamp ? head.stamp : 0;
       head.members.push_back(member);
@@ -253,8 +262,14 @@ void Inference::Impl::run(Frame& frame) {
     return;
   }
 
+  // A frame that was provisional may turn out to depend on nothing unfinished any more; those it was in a cycle with
+  // have used what its outcome was.
+  if (frame.head && ever_grew) frame.head->cycle_changed = true;
+  frame.head = nullptr;
+
   std::vector<Outcome*> done = std::move(frame.members);
   frame.members.clear();
+  std::erase_if(done, [](const Outcome* member) { return member->finished; });
   std::sort(done.begin(), done.end());
   done.erase(std::unique(done.begin(), done.end()), done.end());
   World min_world = frame.min_world, max_world = frame.max_world;

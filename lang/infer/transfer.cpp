@@ -212,7 +212,8 @@ class Transfer {
   }
 
   bool type_test(std::size_t i, const Type* type, Evaluation& said) {
-    if (subject(i) == ~0u || !is_concrete(type) || type->is_kind) return false;
+    // Only for the op itself: the users of x know of it (make_frame).
+    if (subject(i) == ~0u || inst_.operands.empty() || !is_concrete(type) || type->is_kind) return false;
     const ir::Inst& made = frame_.fn->insts[operands_[i].index()];
     if (made.op != Op::type_of || !made.operands[0].is_inst()) return false;
     Known tested = lattice_.without_condition(impl_.view(frame_, made.operands[0], inst_.block));
