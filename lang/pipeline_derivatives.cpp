@@ -60,6 +60,13 @@ const ir::Function* Pipeline::Impl::primal(Context& ctx, Specialization& target)
   };
   options.inline_budget = 400;
   opt::optimise(runtime, *result.typed, options);
+  // What was inlined is known more precisely in this place than it was on its own.
+  infer::InferResult refined = infer::Inference(runtime, ctx, ctx.world, infer_options()).reinfer(*result.typed);
+  if (refined.typed) {
+    opt::optimise(runtime, *refined.typed, options);
+    result.typed = std::move(refined.typed);
+    if (refined.return_type) result.return_type = refined.return_type;
+  }
   result.typed->return_type = result.return_type;
   auto& made = primals[&target];
   made = {basis, std::shared_ptr<ir::Function>(std::move(result.typed))};

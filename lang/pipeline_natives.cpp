@@ -266,7 +266,7 @@ const NativeInfo natives[] = {
     {"value_and_gradient_call", value_and_gradient_call, effect_all, nullptr},
     {"pullback_forward", pullback_forward, effect_all, nullptr},
     {"pullback_reverse", pullback_reverse, effect_all, nullptr},
-    {"return_type", return_type, effect_all, nullptr},
+    {"return_type", return_type, effect_throws | effect_allocates, nullptr, true},
     {"inspect_code", inspect_code, effect_all, nullptr},
 };
 

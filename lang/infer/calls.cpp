@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "lang/infer/engine.hpp"
+#include "lang/ir/build.hpp"
 #include "lang/ir/execute.hpp"
 
 namespace slope::infer {
@@ -73,6 +74,9 @@ class CallEvaluator {
       call_.native = native;
       inst.op = ir::Op::native;
       inst.aux = reinterpret_cast<std::uintptr_t>(native);
+      if (native->asks_return_type) {
+        if (Known known = asked_return_type(rest)) return {known};
+      }
     } else {
       std::optional<ir::Op> op = ir::as_builtin_op(builtin_, arguments[0]->value);
       if (!op) return unknown();
@@ -87,6 +91,40 @@ class CallEvaluator {
       inst.op = *op;
     }
     return impl_.evaluate_op(frame_, inst, rest, operands.empty() ? operands : operands.subspan(1));
+  }
+
+  // `return_type(f, (T1, T2))` of known types is answered here and now; null when they are not all known, or the answer
+  // depends on a recursion that is not settled.
+  Known asked_return_type(std::span<const Known> arguments) {
+    if (arguments.size() != 2) return nullptr;
+    std::vector<Known> of;
+    Known callee = lattice_.without_condition(arguments[0]);
+    if (!callee->is_constant() && !is_concrete(callee->type)) return nullptr;
+    of.push_back(callee);
+    const DataType* tuple = as_data(arguments[1]->is_constant() ? arguments[1]->value.type : arguments[1]->type);
+    int count = tuple && tuple->is_tuple ? known_field_count(tuple) : -1;
+    if (count < 0) return nullptr;
+    for (int i = 0; i < count; ++i) {
+      Known type = lattice_.field(arguments[1], static_cast<std::size_t>(i));
+      if (!type->is_constant() || !impl_.runtime.is_type_value(type->value)) return nullptr;
+      of.push_back(lattice_.of_type(type->value.as_type));
+    }
+    auto body = std::make_unique<ir::Function>();
+    ir::Builder builder(*body);
+    builder.set_block(builder.new_block());
+    std::vector<ir::Operand> operands;
+    for (std::size_t i = 0; i < of.size(); ++i) operands.push_back(builder.add_parameter(0));
+    builder.ret(builder.emit(ir::Op::call, operands));
+    std::unique_ptr<Frame> inner = impl_.make_frame(nullptr, std::move(body), std::move(of), {});
+    impl_.run(*inner);
+    frame_.min_world = std::max(frame_.min_world, inner->min_world);
+    frame_.max_world = std::min(frame_.max_world, inner->max_world);
+    for (const Edge& edge : inner->edges) impl_.add_edge(frame_, edge);
+    if (inner->lowest < inner->depth) {
+      frame_.lowest = std::min(frame_.lowest, inner->lowest);
+      return nullptr;
+    }
+    return lattice_.constant(impl_.runtime.from_type(inner->result->type));
   }
 
   // One combination for each choice of members of the union-typed arguments, as long as they are few.

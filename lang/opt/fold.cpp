@@ -149,6 +149,8 @@ class Folder {
         if (a == b && storage_of(a) == Storage::singleton) return boolean(true);
         return {};
       }
+      case Op::get_field:
+      case Op::set_field: name_field(inst); return inst.op == Op::field_at ? field(inst) : Operand();
       case Op::field_at: return field(inst);
       case Op::array_length: return fresh_length(inst, 0);
       case Op::array_size:
@@ -162,6 +164,35 @@ class Folder {
     if (!inst.operands[1].is_constant()) return false;
     Value type = function_.constant_value(inst.operands[1]);
     return runtime_.is_type_value(type) && is_subtype(runtime_.types, type_of(inst.operands[0]), type.as_type);
+  }
+
+  // A field by a constant name or index of an object of known type: by position from now on.
+  void name_field(ir::Inst& inst) {
+    const DataType* object = as_data(type_of(inst.operands[0]));
+    if (!object || !object->is_concrete || object->object_kind != DataType::ObjectKind::fields || !inst.operands[1].is_constant() ||
+        object->name == builtin_.type_name || object->is_kind)
+      return;
+    Value name = function_.constant_value(inst.operands[1]);
+    std::int64_t index = -1;
+    if (name.type == builtin_.symbol) index = object->field_index(name.symbol);
+    if (name.type == builtin_.int64) index = name.bits - 1;
+    if (index < 0 || index >= static_cast<std::int64_t>(object->fields.size())) return;
+    const Field& field = object->fields[static_cast<std::size_t>(index)];
+    if (inst.op == Op::set_field) {
+      if (!object->is_mutable || field.is_const || !is_subtype(runtime_.types, type_of(inst.operands[2]), field.type)) return;
+      inst.op = Op::set_field_at;
+      inst.operands = {inst.operands[0], inst.operands[2]};
+      inst.type = builtin_.nothing;
+      // The op gives nothing, set_field the value: whoever uses it gets the value itself.
+      std::uint32_t id = static_cast<std::uint32_t>(&inst - function_.insts.data());
+      replacement_[id] = inst.operands[1];
+    } else {
+      inst.op = Op::field_at;
+      inst.operands = {inst.operands[0]};
+      inst.type = field.type;
+    }
+    inst.aux = static_cast<std::uintptr_t>(index);
+    changed_ = true;
   }
 
   Operand field(const ir::Inst& inst) {

@@ -49,6 +49,7 @@ struct NativeInfo {
   std::uint32_t effects = effect_all;
   // Result type for inference given argument types, or null for "Any". Singletons of functions and types come as Type{…}/typeof.
   const Type* (*result_type)(TypeTable&, std::span<const Type* const> args) = nullptr;
+  bool asks_return_type = false;  // Core.return_type: inference answers it itself
 };
 
 struct Method {
