@@ -6,6 +6,27 @@
 
 namespace slope::lower {
 
+namespace {
+
+bool mentions(const Form* form, const Symbol* name) {
+  if (form == nullptr) return false;
+  if (form->name == name) return true;
+  for (const Form* child : form->children)
+    if (mentions(child, name)) return true;
+  for (const Lambda* lambda : form->lambdas)
+    if (mentions(lambda->body, name)) return true;
+  return false;
+}
+
+bool mentions_name(const Ast& ast, NodeId node, std::string_view name) {
+  if (ast.head(node) == Head::identifier) return ast.name_of(node) == name;
+  for (const NodeId child : ast.children(node))
+    if (mentions_name(ast, child, name)) return true;
+  return false;
+}
+
+}  // namespace
+
 Form* Desugar::assignment(NodeId node) {
   const auto nodes = children(node);
   if (nodes.size() != 2) return error(node, "malformed assignment");
@@ -123,11 +144,22 @@ Form* Desugar::destructure(NodeId pattern, Form* value) {
       kept.push_back(temporary(element));
       forms.push_back(kept.back());
     }
+    // As in Julia, names that get a literal or another name are assigned first, the other places then in order:
+    // a[i], i = x, 2 stores at a[2].
     std::vector<Form*> result;
+    std::vector<Form*> later;
     for (std::size_t i = 0; i < parts.size(); ++i) {
-      forms.push_back(assign_to(parts[i], use(kept[i])));
+      Form* assigned = assign_to(parts[i], use(kept[i]));
+      const Symbol* target = identifier(parts[i]);
+      const Form* source = value->children[i];
+      bool at_once = target != nullptr && (source->kind == FormKind::constant || source->kind == FormKind::name);
+      for (std::size_t k = i + 1; at_once && k < parts.size(); ++k) at_once = !mentions(value->children[k], target);
+      if (at_once && source->kind == FormKind::name)
+        for (const NodeId part : parts) at_once = at_once && !mentions_name(*ast_, part, source->name->name);
+      (at_once ? forms : later).push_back(assigned);
       result.push_back(use(kept[i]));
     }
+    forms.insert(forms.end(), later.begin(), later.end());
     forms.push_back(operation(at, ir::Op::tuple, std::move(result)));
     return block(at, std::move(forms));
   }

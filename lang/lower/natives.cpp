@@ -8,6 +8,8 @@
 #include "lang/lower/definition.hpp"
 #include "lang/lower/expr.hpp"
 #include "lang/lower/state.hpp"
+#include "lang/syntax/parse.hpp"
+#include "lang/syntax/print.hpp"
 
 namespace slope::lower {
 
@@ -153,6 +155,36 @@ bool gensym(Context& ctx, const Value* args, std::size_t count, Value& result) {
   return true;
 }
 
+// An expression as source text, for printing.
+bool expression_text(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count != 1) return ctx.argument_error("expression_text takes one expression");
+  Runtime& runtime = *ctx.runtime;
+  syntax::Ast ast;
+  std::string error;
+  const syntax::NodeId node = from_value(runtime, ctx, ast, {}, args[0], nullptr, error);
+  if (ctx.failed()) return false;
+  result = runtime.from_string(error.empty() ? syntax::to_source(ast, node) : "<" + error + ">");
+  return result.defined() || ctx.out_of_memory();
+}
+
+// The expression that a text holds; several statements give a :toplevel.
+bool parse_expression(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Runtime& runtime = *ctx.runtime;
+  if (count != 1 || args[0].type != runtime.types.builtin().string)
+    return ctx.argument_error("parse_expression takes a string");
+  const std::string text(static_cast<StringObject*>(args[0].object)->view());
+  const auto parsed = syntax::parse(runtime.sources, runtime.sources.add("none", text));
+  if (!parsed.ok())
+    return ctx.raise_message(runtime.types.builtin().error_exception, render(parsed.diagnostics, runtime.sources));
+  syntax::NodeId node = parsed.ast.root;
+  if (parsed.ast.child_count(node) == 0) {
+    result = runtime.nothing();
+    return true;
+  }
+  if (parsed.ast.child_count(node) == 1) node = parsed.ast.child(node, 0);
+  return to_value(runtime, ctx, parsed.ast, node, result);
+}
+
 const Type* never(TypeTable& types, std::span<const Type* const>) { return types.builtin().bottom; }
 
 constexpr NativeInfo natives[] = {
@@ -164,6 +196,8 @@ constexpr NativeInfo natives[] = {
     {"rethrow_caught", rethrow_caught, effect_throws | effect_reads, never},
     {"esc", esc, effect_throws | effect_allocates, nullptr},
     {"gensym", gensym, effect_writes | effect_allocates, nullptr},
+    {"expression_text", expression_text, effect_throws | effect_reads | effect_allocates, nullptr},
+    {"parse_expression", parse_expression, effect_all, nullptr},
     {"rethrow", rethrow, effect_throws | effect_reads, never},
 };
 
