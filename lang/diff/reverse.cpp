@@ -445,8 +445,31 @@ void Reverse::finish_slots(ir::Function& out, BlockId reverse_start, ir::Builder
     }
     return found->second;
   });
+  drop_zero_terms(out);
+  for (ir::Inst& inst : out.insts)
+    if (!inst.type && ir::op_info(inst.op).derivative != ir::Derivative::none && inst.op != Op::call && inst.op != Op::get_field)
+      inst.type = builtin_.nothing;  // stores and tapes: no result
   ir::simplify_cfg(out);
   ir::remove_dead_insts(out);
+}
+
+// The first term of a cotangent is added to the zero it starts from: not when that zero is in sight. (Only for sums that
+// this transform made; 0.0 + x is not x for x = -0.0, and the primal's own sums keep that.)
+void Reverse::drop_zero_terms(ir::Function& out) {
+  std::vector<Operand> replacement(out.insts.size());
+  bool any = false;
+  for (std::uint32_t id : sums_) {
+    const ir::Inst& sum = out.insts[id];
+    if (sum.op != Op::add_float) continue;
+    for (std::size_t i = 0; i < 2 && !replacement[id].valid(); ++i) {
+      Operand term = sum.operands[i];
+      while (term.is_inst() && replacement[term.index()].valid()) term = replacement[term.index()];
+      if (!term.is_constant() || out.constant_value(term).bits != 0) continue;
+      replacement[id] = sum.operands[1 - i];
+      any = true;
+    }
+  }
+  if (any) ir::replace_all_uses(out, replacement);
 }
 
 std::unique_ptr<ir::Function> Reverse::combined() {

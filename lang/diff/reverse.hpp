@@ -71,6 +71,7 @@ class Reverse {
   std::vector<ir::Operand> argument_cotangents();  // one operand a parameter, nothing where it has none
   void finish_slots(ir::Function& out, ir::BlockId reverse_start, ir::Builder& at);
   void insert_pending(ir::Function& out);
+  void drop_zero_terms(ir::Function& out);
   bool refuse(const ir::Inst& at, std::string reason);
 
   // --- reverse_saved.cpp ---
@@ -171,6 +172,7 @@ class Reverse {
   std::unordered_map<std::uint32_t, ir::Operand> row_cache_;        // likewise, by loop
   std::unordered_map<std::uint32_t, Adjoint> adjoints_;             // likewise
   std::vector<bool> local_;
+  std::vector<std::uint32_t> sums_;                                 // insts of the reverse sweep that add cotangents
   std::unordered_map<std::uint64_t, int> adjoint_slots_;
   std::vector<int> adjoint_slot_list_;
   std::vector<ValueIndex> recorded_;        // split mode: values kept in the record, in order

@@ -76,7 +76,12 @@ void Reverse::add_cotangent(Operand primal, std::size_t leaf, Operand x) {
   cotangent_of(primal.index());
   Operand& current = adjoints_[primal.index()].leaves[leaf];
   const Type* type = tangents_.leaves(type_of(primal))[leaf].type;
-  current = current.valid() ? r_->emit(Op::add_float, {current, x}, type) : x;
+  if (!current.valid()) {
+    current = x;
+    return;
+  }
+  current = r_->emit(Op::add_float, {current, x}, type);
+  sums_.push_back(current.index());
 }
 
 void Reverse::add_cotangents(Operand primal, const std::vector<Operand>& leaves) {
