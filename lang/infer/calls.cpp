@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "lang/infer/engine.hpp"
-#include "lang/ir/build.hpp"
 #include "lang/ir/execute.hpp"
 
 namespace slope::infer {
@@ -21,6 +20,9 @@ class CallEvaluator {
         frame_(frame),
         id_(id),
         call_(call_of(frame, id)) {}
+  // For a call that stands nowhere.
+  CallEvaluator(Inference::Impl& impl, Frame& frame, std::uint32_t id, Call& call)
+      : impl_(impl), lattice_(impl.lattice), builtin_(impl.builtin), frame_(frame), id_(id), call_(call) {}
 
   // `operands` (of the arguments, callee first) may be empty.
   Evaluation evaluate(std::span<const Known> arguments, std::span<const ir::Operand> operands) {
@@ -72,11 +74,9 @@ class CallEvaluator {
     if (const NativeInfo* native = ir::as_builtin_native(builtin_, arguments[0]->value)) {
       call_.kind = Call::Kind::native;
       call_.native = native;
+      if (native->asks_return_type) return asked_return_type(rest);
       inst.op = ir::Op::native;
       inst.aux = reinterpret_cast<std::uintptr_t>(native);
-      if (native->asks_return_type) {
-        if (Known known = asked_return_type(rest)) return {known};
-      }
     } else {
       std::optional<ir::Op> op = ir::as_builtin_op(builtin_, arguments[0]->value);
       if (!op) return unknown();
@@ -93,38 +93,25 @@ class CallEvaluator {
     return impl_.evaluate_op(frame_, inst, rest, operands.empty() ? operands : operands.subspan(1));
   }
 
-  // `return_type(f, (T1, T2))` of known types is answered here and now; null when they are not all known, or the answer
-  // depends on a recursion that is not settled.
-  Known asked_return_type(std::span<const Known> arguments) {
-    if (arguments.size() != 2) return nullptr;
-    std::vector<Known> of;
-    Known callee = lattice_.without_condition(arguments[0]);
-    if (!callee->is_constant() && !is_concrete(callee->type)) return nullptr;
-    of.push_back(callee);
-    const DataType* tuple = as_data(arguments[1]->is_constant() ? arguments[1]->value.type : arguments[1]->type);
-    int count = tuple && tuple->is_tuple ? known_field_count(tuple) : -1;
-    if (count < 0) return nullptr;
+  // Core.return_type(f, (types…)) is what we would find of that call here. While the answer may still change it is some
+  // type.
+  Evaluation asked_return_type(std::span<const Known> arguments) {
+    Evaluation unknown{lattice_.of_type(builtin_.type), call_.native->effects};
+    if (arguments.size() != 2) return {lattice_.bottom(), effect_throws};
+    const Type* tuple = arguments[1]->is_constant() ? arguments[1]->value.type : arguments[1]->type;
+    int count = as_data(tuple) && as_data(tuple)->is_tuple ? known_field_count(tuple) : -1;
+    if (count < 0) return unknown;
+    std::vector<Known> asked{lattice_.without_condition(arguments[0])};
     for (int i = 0; i < count; ++i) {
-      Known type = lattice_.field(arguments[1], static_cast<std::size_t>(i));
-      if (!type->is_constant() || !impl_.runtime.is_type_value(type->value)) return nullptr;
-      of.push_back(lattice_.of_type(type->value.as_type));
+      const Type* type = type_parameter(builtin_, lattice_.field(arguments[1], static_cast<std::size_t>(i))->type);
+      if (!type || type->has_free_vars || as_vararg(type)) return unknown;
+      asked.push_back(lattice_.of_type(type));
     }
-    auto body = std::make_unique<ir::Function>();
-    ir::Builder builder(*body);
-    builder.set_block(builder.new_block());
-    std::vector<ir::Operand> operands;
-    for (std::size_t i = 0; i < of.size(); ++i) operands.push_back(builder.add_parameter(0));
-    builder.ret(builder.emit(ir::Op::call, operands));
-    std::unique_ptr<Frame> inner = impl_.make_frame(nullptr, std::move(body), std::move(of), {});
-    impl_.run(*inner);
-    frame_.min_world = std::max(frame_.min_world, inner->min_world);
-    frame_.max_world = std::min(frame_.max_world, inner->max_world);
-    for (const Edge& edge : inner->edges) impl_.add_edge(frame_, edge);
-    if (inner->lowest < inner->depth) {
-      frame_.lowest = std::min(frame_.lowest, inner->lowest);
-      return nullptr;
-    }
-    return lattice_.constant(impl_.runtime.from_type(inner->result->type));
+    Call inner;
+    Evaluation found = CallEvaluator(impl_, frame_, id_, inner).evaluate(asked, {});
+    call_.in_cycle = inner.in_cycle;
+    if (inner.in_cycle) return unknown;
+    return {lattice_.constant(impl_.runtime.from_type(found.value->type))};
   }
 
   // One combination for each choice of members of the union-typed arguments, as long as they are few.

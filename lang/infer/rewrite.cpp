@@ -245,7 +245,8 @@ class Rewriter {
   void inst(std::uint32_t id) {
     Known value = frame_.values[id];
     std::uint32_t effects = frame_.effects[id];
-    if (value->is_constant() && !(effects & visible_effects)) return;  // its users use the constant
+    if (value->is_constant() && !(effects & visible_effects) && !writes_own_memory(id))
+      return;  // its users use the constant
     std::vector<Operand> originals = fn_.insts[id].operands;
     std::vector<Operand> operands(originals.size());
     std::vector<Known> known(originals.size());
@@ -258,6 +259,18 @@ class Rewriter {
       call(id, std::move(operands), std::move(known));
     else
       operation(id, op, fn_.insts[id].aux, std::move(operands), known);
+  }
+
+  // What was allocated here exists for no one else: writing it is no effect of the function, but no less needed.
+  bool writes_own_memory(std::uint32_t id) const {
+    Op op = fn_.insts[id].op;
+    if (op == Op::invoke || op == Op::native) return false;
+    if (op == Op::call || op == Op::call_splat) {
+      const Call* call = frame_.call_index[id] == ~0u ? nullptr : &frame_.calls[frame_.call_index[id]];
+      if (!call || call->kind != Call::Kind::op) return false;
+      op = call->op;
+    }
+    return (ir::op_info(op).effects & effect_writes) != 0;
   }
 
   // --- ops ---
