@@ -55,6 +55,27 @@ class CallEvaluator {
     return found;
   }
 
+  // Core.return_type(f, (types…)) is what we would find of that call here. While the answer may still change it is some
+  // type.
+  Evaluation asked_return_type(const NativeInfo& native, std::span<const Known> arguments) {
+    Evaluation unknown{lattice_.of_type(builtin_.type), native.effects};
+    if (arguments.size() != 2) return {lattice_.bottom(), effect_throws};
+    const Type* tuple = arguments[1]->is_constant() ? arguments[1]->value.type : arguments[1]->type;
+    int count = as_data(tuple) && as_data(tuple)->is_tuple ? known_field_count(tuple) : -1;
+    if (count < 0) return unknown;
+    std::vector<Known> asked{lattice_.without_condition(arguments[0])};
+    for (int i = 0; i < count; ++i) {
+      const Type* type = type_parameter(builtin_, lattice_.field(arguments[1], static_cast<std::size_t>(i))->type);
+      if (!type || type->has_free_vars || as_vararg(type)) return unknown;
+      asked.push_back(lattice_.of_type(type));
+    }
+    Call inner;
+    Evaluation found = CallEvaluator(impl_, frame_, id_, inner).evaluate(asked, {});
+    call_.in_cycle = inner.in_cycle;
+    if (inner.in_cycle) return unknown;
+    return {lattice_.constant(impl_.runtime.from_type(found.value->type))};
+  }
+
   Call& call() { return call_; }
 
  private:
@@ -74,7 +95,7 @@ class CallEvaluator {
     if (const NativeInfo* native = ir::as_builtin_native(builtin_, arguments[0]->value)) {
       call_.kind = Call::Kind::native;
       call_.native = native;
-      if (native->asks_return_type) return asked_return_type(rest);
+      if (native->asks_return_type) return asked_return_type(*native, rest);
       inst.op = ir::Op::native;
       inst.aux = reinterpret_cast<std::uintptr_t>(native);
     } else {
@@ -91,27 +112,6 @@ class CallEvaluator {
       inst.op = *op;
     }
     return impl_.evaluate_op(frame_, inst, rest, operands.empty() ? operands : operands.subspan(1));
-  }
-
-  // Core.return_type(f, (types…)) is what we would find of that call here. While the answer may still change it is some
-  // type.
-  Evaluation asked_return_type(std::span<const Known> arguments) {
-    Evaluation unknown{lattice_.of_type(builtin_.type), call_.native->effects};
-    if (arguments.size() != 2) return {lattice_.bottom(), effect_throws};
-    const Type* tuple = arguments[1]->is_constant() ? arguments[1]->value.type : arguments[1]->type;
-    int count = as_data(tuple) && as_data(tuple)->is_tuple ? known_field_count(tuple) : -1;
-    if (count < 0) return unknown;
-    std::vector<Known> asked{lattice_.without_condition(arguments[0])};
-    for (int i = 0; i < count; ++i) {
-      const Type* type = type_parameter(builtin_, lattice_.field(arguments[1], static_cast<std::size_t>(i))->type);
-      if (!type || type->has_free_vars || as_vararg(type)) return unknown;
-      asked.push_back(lattice_.of_type(type));
-    }
-    Call inner;
-    Evaluation found = CallEvaluator(impl_, frame_, id_, inner).evaluate(asked, {});
-    call_.in_cycle = inner.in_cycle;
-    if (inner.in_cycle) return unknown;
-    return {lattice_.constant(impl_.runtime.from_type(found.value->type))};
   }
 
   // One combination for each choice of members of the union-typed arguments, as long as they are few.
@@ -373,6 +373,10 @@ void Inference::Impl::use_outcome(Frame& frame, Call& call, Outcome& outcome) {
 Evaluation Inference::Impl::evaluate_call(Frame& frame, std::uint32_t id, std::vector<Known> arguments,
                                           std::span<const ir::Operand> operands) {
   return CallEvaluator(*this, frame, id).evaluate(arguments, operands);
+}
+
+Evaluation Inference::Impl::evaluate_return_type(Frame& frame, std::uint32_t id, std::span<const Known> arguments) {
+  return CallEvaluator(*this, frame, id).asked_return_type(*frame.fn->insts[id].aux_as<const NativeInfo>(), arguments);
 }
 
 Evaluation Inference::Impl::evaluate_splat(Frame& frame, std::uint32_t id, std::vector<Known> arguments) {

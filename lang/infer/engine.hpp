@@ -63,6 +63,8 @@ struct Inference::Impl {
   Evaluation evaluate_call(Frame& frame, std::uint32_t inst, std::vector<Known> arguments,
                            std::span<const ir::Operand> operands);
   Evaluation evaluate_splat(Frame& frame, std::uint32_t inst, std::vector<Known> arguments);
+  Evaluation evaluate_return_type(Frame& frame, std::uint32_t inst,
+                                  std::span<const Known> arguments);  // Core.return_type
   Evaluation evaluate_invoke(Frame& frame, const ir::Inst& inst);
   void add_edge(Frame& frame, const Edge& edge);
   void use_outcome(Frame& frame, Call& call, Outcome& outcome);  // worlds, edges, cycles

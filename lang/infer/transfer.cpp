@@ -489,6 +489,10 @@ Evaluation Inference::Impl::evaluate(Frame& frame, std::uint32_t id) {
     case Op::invoke:
       found = evaluate_invoke(frame, inst);
       break;
+    case Op::native:
+      found = inst.aux_as<const NativeInfo>()->asks_return_type ? evaluate_return_type(frame, id, arguments)
+                                                                : evaluate_op(frame, inst, arguments, inst.operands);
+      break;
     default:
       found = evaluate_op(frame, inst, arguments, inst.operands);
   }
