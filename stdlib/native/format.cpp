@@ -1,4 +1,5 @@
 // C's formats for Slope's values: flags, width (also *), precision; conversions d i u f F e E g G a A s c x X o b p %.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <vector>
@@ -14,6 +15,50 @@ namespace {
 class Formatter {
  public:
   Formatter(Call& call, std::string_view format) : call_(call), format_(format) {}
+
+  // Parts that are strings, or tuples (flags, width, precision, conversion) with -2 for `*`; and the values.
+  bool run_parts(const std::vector<Value>& parts, const std::vector<Value>& values) {
+    std::size_t next = 0;
+    auto wrong_number = [&] {
+      return call_.ctx.argument_error("the number of values does not fit the format: got " +
+                                      std::to_string(values.size()));
+    };
+    for (Value part : parts) {
+      if (part.type == call_.builtin.string) {
+        out += static_cast<const StringObject*>(part.object)->view();
+        continue;
+      }
+      std::vector<Value> spec;
+      if (!fields_of(part, spec) || spec.size() != 4) return wrong_number();
+      std::string flags(static_cast<const StringObject*>(spec[0].object)->view());
+      std::int64_t numbers[2] = {spec[1].bits, spec[2].bits};
+      for (std::int64_t& number : numbers) {
+        if (number != -2) continue;
+        if (next >= values.size() || values[next].type != call_.builtin.int64) return wrong_number();
+        number = std::clamp<std::int64_t>(values[next++].bits, -100000, 100000);
+      }
+      if (numbers[0] < -1) {
+        flags += '-';
+        numbers[0] = -numbers[0];
+      }
+      if (next >= values.size()) return wrong_number();
+      if (!item(static_cast<char>(spec[3].bits), flags, static_cast<int>(numbers[0]), static_cast<int>(numbers[1]),
+                values[next++]))
+        return false;
+    }
+    return next == values.size() || wrong_number();
+  }
+  bool fields_of(Value tuple, std::vector<Value>& fields) {
+    auto* d = as_data(tuple.type);
+    if (!d->is_tuple) return call_.ctx.type_error("format", call_.builtin.tuple_any, tuple);
+    for (std::size_t i = 1; i <= d->fields.size(); ++i) {
+      Value v;
+      if (!call_.runtime.get_field(call_.ctx, tuple, call_.runtime.from_int(static_cast<std::int64_t>(i)), v))
+        return false;
+      fields.push_back(v);
+    }
+    return true;
+  }
 
   bool run() {
     for (std::size_t at = 0; at < format_.size();) {
@@ -248,7 +293,18 @@ bool format_printf(Context& ctx, const Value* args, std::size_t count, Value& re
   return formatter.run() && call.give(formatter.out);
 }
 
-const NativeInfo natives[] = {{"format_printf", format_printf, effect_makes, returns_string}};
+// format_values(parts::Tuple, values::Tuple): a format that was taken apart when the program was lowered
+bool format_values(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "format_values", args, count, result);
+  if (!call.arity(2)) return false;
+  Formatter formatter(call, {});
+  std::vector<Value> parts, values;
+  if (!formatter.fields_of(args[0], parts) || !formatter.fields_of(args[1], values)) return false;
+  return formatter.run_parts(parts, values) && call.give(formatter.out);
+}
+
+const NativeInfo natives[] = {{"format_values", format_values, effect_makes, returns_string},
+                              {"format_printf", format_printf, effect_makes, returns_string}};
 
 }  // namespace
 

@@ -43,6 +43,24 @@ const Type* named_tuple_type(TypeTable& types, ArgumentTypes args) {
   return types.builtin().named_tuple;
 }
 
+// The elements of an array as a tuple.
+bool tuple_from_array(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "tuple", args, count, result);
+  ArrayObject* a = nullptr;
+  if (!call.array(0, a)) return false;
+  const Type* element = array_element_type(a);
+  Rooted values(call.runtime.heap);
+  for (std::int64_t i = 0; i < a->length; ++i) {
+    Value v = storage_of(element) == Storage::singleton
+                  ? as_data(element)->instance
+                  : load_stored(call.runtime.heap, a->data + i * a->element_size, element);
+    if (!v.defined())
+      return ctx.raise(Value(call.builtin.undef_ref_error, call.builtin.undef_ref_error->instance.bits));
+    values.values.push_back(v);
+  }
+  return call.runtime.new_tuple(ctx, values.values.data(), values.values.size(), result);
+}
+
 bool copy_object(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "copy_object", args, count, result);
   if (!call.arity(1)) return false;
@@ -101,6 +119,8 @@ bool array_forget(Context& ctx, const Value* args, std::size_t count, Value& res
 
 const NativeInfo natives[] = {
     {"make_named_tuple", make_named_tuple, effect_makes, named_tuple_type},
+    {"tuple_from_array", tuple_from_array, effect_makes | effect_reads,
+     [](TypeTable& t, ArgumentTypes) -> const Type* { return t.builtin().tuple_any; }},
     {"copy_object", copy_object, effect_makes | effect_reads,
      [](TypeTable& t, ArgumentTypes args) { return args.size() == 1 ? args[0] : t.builtin().any; }},
     {"rebuild_object", rebuild_object, effect_makes, nullptr},

@@ -109,7 +109,7 @@ bool string_compare(Context& ctx, const Value* args, std::size_t count, Value& r
   return call.give_int(a.compare(b));
 }
 
-// MurmurHash3 (x64, 128 bits; Appleby), of which the first word is used.
+// MurmurHash3 (x64, 128 bits; Appleby), of which the second word is used.
 std::uint64_t murmur(std::string_view text, std::uint32_t seed) {
   auto rotate = [](std::uint64_t x, int k) { return x << k | x >> (64 - k); };
   auto mix = [](std::uint64_t k) {
@@ -144,7 +144,8 @@ std::uint64_t murmur(std::string_view text, std::uint32_t seed) {
   h2 += h1;
   h1 = mix(h1);
   h2 = mix(h2);
-  return h1 + h2;
+  h1 += h2;
+  return h2 + h1;
 }
 
 bool string_hash(Context& ctx, const Value* args, std::size_t count, Value& result) {
