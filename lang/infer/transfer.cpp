@@ -112,7 +112,11 @@ class Transfer {
     if (is_foldable(inst_.op) && all_constant()) return fold();
     std::vector<const Type*> types = operand_types();
     std::uint32_t effects = ir::op_info(inst_.op).effects;
-    if (inst_.op == Op::native) effects = inst_.aux_as<const NativeInfo>()->effects;
+    if (inst_.op == Op::native) {
+      const NativeInfo& native = *inst_.aux_as<const NativeInfo>();
+      effects = native.effects;
+      if ((effects & ~static_cast<std::uint32_t>(effect_throws)) == 0 && all_constant()) return fold(native);
+    }
     Fit fit = op_fit(impl_.runtime, inst_, types);
     if (fit == Fit::never) return {lattice_.bottom(), effect_throws};
     if (fit == Fit::unknown) effects |= effect_throws;
@@ -144,6 +148,16 @@ class Transfer {
     Value result;
     if (ir::execute(impl_.scratch, inst_.op, values.data(), values.size(), inst_.aux, result))
       return {lattice_.constant(result)};
+    impl_.scratch.take_error();
+    return {lattice_.bottom(), effect_throws};
+  }
+
+  // A native that only computes.
+  Evaluation fold(const NativeInfo& native) {
+    std::vector<Value> values(arguments_.size());
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = arguments_[i]->value;
+    Value result;
+    if (native.function(impl_.scratch, values.data(), values.size(), result)) return {lattice_.constant(result)};
     impl_.scratch.take_error();
     return {lattice_.bottom(), effect_throws};
   }
