@@ -427,6 +427,12 @@ Form* Desugar::deferred(NodeId node, DefinitionHints hints) {
   return native(span(node), "define", {integer(span(node), static_cast<std::int64_t>(definitions.size() - 1))});
 }
 
+Form* Desugar::then_newest_world(Form* form) {
+  if (function_depth_ > 0) return form;
+  Form* value = temporary(form);
+  return block(form->span, {value, native(form->span, "newest_world", {}), use(value)});
+}
+
 bool Desugar::needs_top_level(NodeId node, std::string_view what) {
   if (function_depth_ == 0) return true;
   error(node, "`" + std::string(what) + "` must be at top level, not inside a function");

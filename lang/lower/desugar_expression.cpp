@@ -34,14 +34,14 @@ Form* Desugar::special_call(NodeId node) {
   if (text == "include" && arguments.size() == 1) {
     const auto& file = runtime_.sources.file(span(node).file).name();
     Form* path = expression(arguments[0]);
-    return native(
+    return then_newest_world(native(
         span(node), "include_file",
-        {constant(span(node), Value(runtime_.types.builtin().module, module_)), string(span(node), file), path});
+        {constant(span(node), Value(runtime_.types.builtin().module, module_)), string(span(node), file), path}));
   }
   if (text == "eval" && arguments.size() == 1) {
     Form* code = expression(arguments[0]);
-    return native(span(node), "eval_expression",
-                  {constant(span(node), Value(runtime_.types.builtin().module, module_)), code});
+    return then_newest_world(native(span(node), "eval_expression",
+                                    {constant(span(node), Value(runtime_.types.builtin().module, module_)), code}));
   }
   if (text == "ccall" || text == "cglobal" || text == "llvmcall")
     return error(node, "`" + std::string(text) + "` is not part of Slope",

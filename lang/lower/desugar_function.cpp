@@ -147,11 +147,9 @@ void Desugar::keyword_prologue(Lambda&, const SignatureSyntax& signature, bool k
       } else if (known.empty()) {
         rest = name(at, names);
       } else {
-        rest = base_call(
-            at, "remove_keywords",
-            {name(at, names), operation(at, ir::Op::apply_type,
-                                        {constant(at, runtime_.from_type(runtime_.types.builtin().val_name->wrapper)),
-                                         constant(at, symbol_tuple(runtime_, ctx_, known))})});
+        const Type* parameter = runtime_.types.value(symbol_tuple(runtime_, ctx_, known));
+        const DataType* val = runtime_.types.apply(runtime_.types.builtin().val_name, std::span(&parameter, 1));
+        rest = base_call(at, "remove_keywords", {name(at, names), constant(at, val->instance)});
       }
       out.push_back(assign_name(at, sym, rest));
       continue;

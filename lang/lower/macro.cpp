@@ -205,7 +205,7 @@ Form* Desugar::macro_eval(NodeId node, std::span<const NodeId> arguments) {
   Form* module = arguments.size() == 2
                      ? expression(arguments[0])
                      : constant(span(node), Value(runtime_.types.builtin().module, static_cast<const void*>(module_)));
-  return native(span(node), "eval_expression", {module, quoted(arguments.back(), 0)});
+  return then_newest_world(native(span(node), "eval_expression", {module, quoted(arguments.back(), 0)}));
 }
 
 // --- views ---

@@ -52,7 +52,28 @@ bool define(Context& ctx, const Value* args, std::size_t count, Value& result) {
   if (count != 1 || args[0].type != runtime.types.builtin().int64 || args[0].bits < 0 ||
       static_cast<std::size_t>(args[0].bits) >= definitions.size())
     return ctx.argument_error("define: no such definition");
-  return run_definition(runtime, ctx, definitions[static_cast<std::size_t>(args[0].bits)], result);
+  // `definitions` may grow meanwhile (a deque: the entry stays where it is).
+  if (!run_definition(runtime, ctx, definitions[static_cast<std::size_t>(args[0].bits)], result)) return false;
+  // Definitions stand at top level only, and the rest of their statement sees them.
+  ctx.world = runtime.world();
+  return true;
+}
+
+// After `include` and `eval` at top level.
+bool newest_world(Context& ctx, const Value*, std::size_t, Value& result) {
+  ctx.world = ctx.runtime->world();
+  result = ctx.runtime->nothing();
+  return true;
+}
+
+// f(args…) in the newest world, whatever world the caller runs in.
+bool invoke_latest(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count == 0) return ctx.argument_error("invoke_latest takes a function");
+  const World outer = ctx.world;
+  ctx.world = ctx.runtime->world();
+  const bool ok = ctx.runtime->call(ctx, args[0], args + 1, count - 1, result);
+  ctx.world = outer;
+  return ok;
 }
 
 bool is_module_and_name(Context& ctx, const Value* args, std::size_t count, std::size_t wanted) {
@@ -189,6 +210,8 @@ const Type* never(TypeTable& types, std::span<const Type* const>) { return types
 
 constexpr NativeInfo natives[] = {
     {"define", define, effect_all, nullptr},
+    {"invoke_latest", invoke_latest, effect_all, nullptr},
+    {"newest_world", newest_world, effect_writes, nullptr},
     {"define_constant", define_constant_native, effect_all, nullptr},
     {"declare_global", declare_global, effect_all, nullptr},
     {"include_file", include_file, effect_all, nullptr},
