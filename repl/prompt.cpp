@@ -32,6 +32,7 @@ std::string_view trimmed(std::string_view text) {
 // An input that ends in `;` does not show its value. A comment may follow; `#` in a string is not worth a parser here:
 // it can only hide a value that ends in `;` anyway.
 bool hides_value(std::string_view input) {
+  input = trimmed(input);
   std::size_t last_line = input.rfind('\n');
   std::string_view line = last_line == std::string_view::npos ? input : input.substr(last_line + 1);
   if (line.find('"') == std::string_view::npos) line = line.substr(0, line.find('#'));

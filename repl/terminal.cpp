@@ -3,6 +3,7 @@
 // readline's callback interface is used, with our own wait for input: so that ^C throws away the line (readline itself
 // would only go on reading). Its variables and callbacks are of the process; so is the one engine of the command.
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -79,6 +80,24 @@ std::string history_file() {
   return failed ? std::string() : (folder / "slope" / "history").string();
 }
 
+// Blocks one signal on this thread.
+class SignalMask {
+ public:
+  explicit SignalMask(int number) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, number);
+    pthread_sigmask(SIG_BLOCK, &set, &before_);
+    sigdelset(&before_, number);
+  }
+  ~SignalMask() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalMask(const SignalMask&) = delete;
+  const sigset_t& before() const { return before_; }
+
+ private:
+  sigset_t before_;
+};
+
 class TerminalInput final : public InputSource {
  public:
   explicit TerminalInput(Engine& engine) : history_(history_file()) {
@@ -102,13 +121,15 @@ class TerminalInput final : public InputSource {
   }
 
   Outcome read(const char* prompt, std::string& line) override {
+    // SIGINT is let through while waiting only, so that none comes between the question and the wait.
+    SignalMask blocked(SIGINT);
     take_interrupt();
     session.complete = false;
     rl_callback_handler_install(prompt, on_line);
     while (!session.complete) {
       if (take_interrupt()) return abandon();
       pollfd input = {STDIN_FILENO, POLLIN, 0};
-      int ready = poll(&input, 1, -1);
+      int ready = ppoll(&input, 1, nullptr, &blocked.before());
       if (ready > 0) rl_callback_read_char();
     }
     if (!session.line) {
