@@ -54,7 +54,17 @@ const ir::Function* Pipeline::Impl::primal(Context& ctx, Specialization& target)
     return nullptr;
   }
   opt::OptOptions options;
-  options.is_primitive = [this, &ctx](const ir::Inst& inst) { return diff::has_rule(runtime, inst, ctx.world); };
+  options.is_primitive = [this, &ctx](const ir::Inst& inst) {
+    switch (diff::rule_of(runtime, inst, ctx.world)) {
+      case diff::RuleKind::none: return false;
+      case diff::RuleKind::non_differentiable: {
+        // Lengths and tests of types: inlined they show what loops count; what prints must stay a call.
+        const CodeInstance* code = valid_code(ctx, *inst.aux_as<Specialization>());
+        return !code || !code->typed || (code->effects & effect_writes) || code->typed->insts.size() > 40;
+      }
+      default: return true;
+    }
+  };
   options.callee = [this, &ctx, &target](Specialization& callee) -> const ir::Function* {
     return &callee == &target ? nullptr : primal(ctx, callee);
   };
@@ -92,17 +102,17 @@ bool Pipeline::Impl::make_gradient(Context& ctx, Specialization& target, const s
   diff::Derivative derivative;
   if (!diff::gradient_function(environment, *code, active, derivative, refusal)) return false;
   ++pipeline.statistics_.derivatives;
-  if (verify)
-    if (std::string problem = ir::verify(*derivative.combined); !problem.empty()) {
-      refusal = {target.method->span, target.method, "internal error: malformed derivative: " + problem + "\n" + ir::print(*derivative.combined)};
-      return false;
-    }
   infer::Inference inference(runtime, ctx, ctx.world, infer_options());
   infer::InferResult result = inference.reinfer(*derivative.combined);
   if (!result.typed) {
     refusal = {target.method->span, target.method, "internal error: the derivative's types could not be inferred"};
     return false;
   }
+  if (verify)
+    if (std::string problem = ir::verify(*result.typed); !problem.empty()) {
+      refusal = {target.method->span, target.method, "internal error: malformed derivative: " + problem + "\n" + ir::print(*result.typed)};
+      return false;
+    }
   opt::optimise(runtime, *result.typed, opt_options(nullptr));
   Synthetic& synthetic_code = synthetic("∇" + std::string(target.method->name->name), parameter_types(*result.typed), code);
   synthetic_code.layouts = std::move(derivative.layouts);
@@ -186,13 +196,6 @@ Pipeline::Impl::Halves* Pipeline::Impl::make_halves(Context& ctx, Specialization
     }
     ++pipeline.statistics_.derivatives;
     for (auto [function, part] : {std::pair{derivative.forward.get(), entry.forward}, {derivative.reverse.get(), entry.reverse}}) {
-      if (verify)
-        if (std::string problem = ir::verify(*function); !problem.empty()) {
-          refusal = {target.method->span, target.method, "internal error: malformed derivative: " + problem + "\n" + ir::print(*function)};
-          halves.erase(key);
-          halves.erase({&target, asked});
-          return nullptr;
-        }
       infer::Inference inference(runtime, ctx, ctx.world, infer_options());
       infer::InferResult result = inference.reinfer(*function);
       if (!result.typed) {

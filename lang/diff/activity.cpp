@@ -26,14 +26,19 @@ class Analysis {
       for (std::uint32_t id : block.insts)
         if (function_.insts[id].op == Op::invoke)
           result_.rules[id] = find_rule(tangents_.runtime(), function_.insts[id].aux_as<Specialization>()->types, world_, edges_);
+    find_returning_blocks();
     do {
       changed_ = false;
       for (std::size_t i = 0; i < parameters.size(); ++i)
         if (result_.active_parameters[i]) vary(parameters[i]);
-      for (const ir::Block& block : function_.blocks) {
+      for (ir::BlockId b = 0; b < function_.blocks.size(); ++b) {
+        // What only leads to an error is never reversed: anything may stand there.
+        if (!result_.returns[b]) continue;
+        const ir::Block& block = function_.blocks[b];
         for (std::uint32_t id : block.insts)
           if (!visit(id)) return false;
-        for (const ir::Edge& edge : block.edges) visit_edge(edge);
+        for (const ir::Edge& edge : block.edges)
+          if (result_.returns[edge.target]) visit_edge(edge);
       }
       for (std::size_t i = 0; i < parameters.size(); ++i)
         if (result_.written[parameters[i]] && !result_.active_parameters[i]) {
@@ -45,6 +50,20 @@ class Analysis {
   }
 
  private:
+  void find_returning_blocks() {
+    result_.returns.assign(function_.blocks.size(), false);
+    for (ir::BlockId b = 0; b < function_.blocks.size(); ++b)
+      if (function_.insts[function_.blocks[b].terminator].op == Op::ret) result_.returns[b] = true;
+    for (bool grew = true; grew;) {
+      grew = false;
+      for (ir::BlockId b = 0; b < function_.blocks.size(); ++b) {
+        if (result_.returns[b]) continue;
+        for (const ir::Edge& edge : function_.blocks[b].edges)
+          if (result_.returns[edge.target]) result_.returns[b] = grew = true;
+      }
+    }
+  }
+
   bool varied(Operand o) const { return o.is_inst() && result_.varied[o.index()]; }
   bool is_memory(const Type* t) { return !tangents_.known(t) || tangents_.has_shadow(t); }
   bool may_carry(const Type* t) { return !tangents_.known(t) || tangents_.differentiable(t); }

@@ -447,7 +447,8 @@ void Reverse::finish_slots(ir::Function& out, BlockId reverse_start, ir::Builder
   });
   drop_zero_terms(out);
   for (ir::Inst& inst : out.insts)
-    if (!inst.type && ir::op_info(inst.op).derivative != ir::Derivative::none && inst.op != Op::call && inst.op != Op::get_field)
+    if (!inst.type && ir::op_info(inst.op).derivative != ir::Derivative::none && inst.op != Op::call && inst.op != Op::get_field &&
+        inst.op != Op::set_field_at)
       inst.type = builtin_.nothing;  // stores and tapes: no result
   ir::simplify_cfg(out);
   ir::remove_dead_insts(out);

@@ -129,9 +129,9 @@ void Reverse::backward_load(const ir::Inst& inst, std::uint32_t id) {
   std::size_t next = 0;
   Operand packed = pack(inst.type, sum, next);
   if (is_array)
-    r_->emit(Op::array_set, {memory, packed, index}, element);
+    r_->emit(Op::array_set, {memory, packed, index});
   else
-    r_->emit(Op::set_field_at, {memory, packed}, element, inst.aux);
+    r_->emit(Op::set_field_at, {memory, packed}, nullptr, inst.aux);
 }
 
 void Reverse::backward_store(const ir::Inst& inst, std::uint32_t id) {
@@ -153,16 +153,16 @@ void Reverse::backward_store(const ir::Inst& inst, std::uint32_t id) {
     std::size_t next = 0;
     Operand cleared = pack(type, std::vector<Operand>(leaf_count(type)), next);
     if (is_array)
-      r_->emit(Op::array_set, {memory, cleared, index}, element);
+      r_->emit(Op::array_set, {memory, cleared, index});
     else
-      r_->emit(Op::set_field_at, {memory, cleared}, element, inst.aux);
+      r_->emit(Op::set_field_at, {memory, cleared}, nullptr, inst.aux);
   }
   if (extra_of_[id] == no_value) return;
   Operand old = in_reverse(extra_of_[id]);
   if (is_array)
-    r_->emit(Op::array_set, {primal_in_reverse(inst.operands[0]), old, index}, type);
+    r_->emit(Op::array_set, {primal_in_reverse(inst.operands[0]), old, index});
   else
-    r_->emit(Op::set_field_at, {primal_in_reverse(inst.operands[0]), old}, type, inst.aux);
+    r_->emit(Op::set_field_at, {primal_in_reverse(inst.operands[0]), old}, nullptr, inst.aux);
 }
 
 void Reverse::backward_float(const ir::Inst& inst, std::uint32_t id) {

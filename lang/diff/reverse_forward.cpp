@@ -72,6 +72,10 @@ bool Reverse::forward_inst(std::uint32_t id) {
   const ir::Inst inst = primal_->insts[id];
   f_->set_span(inst.span);
   f_->set_scope(inst.scope);
+  if (!activity_.returns[current_forward_]) {
+    clone_inst(id);
+    return true;
+  }
   if (inst.op == Op::invoke && classify(inst, activity_.rules[id]) == Treatment::call && activity_.varied[id])
     return forward_call(id);
   if (inst.op == Op::invoke && classify(inst, activity_.rules[id]) == Treatment::call) {

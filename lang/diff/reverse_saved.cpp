@@ -125,8 +125,9 @@ bool cheap(Op op) {
 }  // namespace
 
 void Reverse::find_stores() {
-  for (const ir::Block& block : primal_->blocks) {
-    for (std::uint32_t id : block.insts) {
+  for (ir::BlockId b = 0; b < primal_->blocks.size(); ++b) {
+    if (!activity_.returns[b]) continue;
+    for (std::uint32_t id : primal_->blocks[b].insts) {
       const ir::Inst& inst = primal_->insts[id];
       switch (inst.op) {
         case Op::array_set:

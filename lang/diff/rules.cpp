@@ -41,9 +41,9 @@ RuleKind find_rule(Runtime& runtime, const DataType* call_types, World world, st
   return RuleKind::none;
 }
 
-bool has_rule(Runtime& runtime, const ir::Inst& inst, World world) {
-  if (inst.op != ir::Op::invoke) return false;
-  return find_rule(runtime, inst.aux_as<Specialization>()->types, world, nullptr) != RuleKind::none;
+RuleKind rule_of(Runtime& runtime, const ir::Inst& inst, World world) {
+  if (inst.op != ir::Op::invoke) return RuleKind::none;
+  return find_rule(runtime, inst.aux_as<Specialization>()->types, world, nullptr);
 }
 
 }  // namespace slope::diff

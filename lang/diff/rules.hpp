@@ -19,7 +19,7 @@ enum class RuleKind : std::uint8_t {
 // later ends what was derived without it.
 RuleKind find_rule(Runtime& runtime, const DataType* call_types, World world, std::vector<Edge>* edges);
 
-// For the optimiser: calls that must stay calls until differentiation has seen them.
-bool has_rule(Runtime& runtime, const ir::Inst& inst, World world);
+// The rule of an `invoke`; none for other instructions.
+RuleKind rule_of(Runtime& runtime, const ir::Inst& inst, World world);
 
 }  // namespace slope::diff

@@ -30,6 +30,7 @@ class Folder {
         Operand result = fold(id);
         if (!result.valid()) continue;
         replacement_[id] = result;
+        function_.insts[id].flags |= ir::inst_nothrow | ir::inst_effect_free;  // its value is known: it goes
         changed_ = true;
       }
       branches |= fold_branch(function_.blocks[b]);
@@ -147,8 +148,26 @@ class Folder {
         const Type* b = type_of(inst.operands[1]);
         if (certainly_disjoint(runtime_.types, a, b)) return boolean(false);
         if (a == b && storage_of(a) == Storage::singleton) return boolean(true);
+        if (inst.operands[0] == inst.operands[1] && inst.operands[0].is_inst()) return boolean(true);
+        const ir::Inst* left = definition(inst.operands[0]);
+        const ir::Inst* right = definition(inst.operands[1]);
+        if (left && right && left->op == Op::tuple && right->op == Op::tuple && left->operands.size() == 1 &&
+            right->operands.size() == 1) {
+          Operand first = follow(left->operands[0]);
+          Operand second = follow(right->operands[0]);
+          inst.operands = {first, second};
+          changed_ = true;
+          return first == second && first.is_inst() ? boolean(true) : Operand();
+        }
+        if (a == b && storage_of(a) == Storage::bits && is_subtype(runtime_.types, a, builtin_.integer)) {
+          inst.op = Op::eq_int;
+          changed_ = true;
+        }
         return {};
       }
+      case Op::eq_int:
+        return inst.operands[0] == inst.operands[1] && inst.operands[0].is_inst() ? boolean(true) : Operand();
+      case Op::native: return evaluate_native(inst);
       case Op::get_field:
       case Op::set_field: name_field(inst); return inst.op == Op::field_at ? field(inst) : Operand();
       case Op::field_at: return field(inst);
@@ -164,6 +183,26 @@ class Folder {
     if (!inst.operands[1].is_constant()) return false;
     Value type = function_.constant_value(inst.operands[1]);
     return runtime_.is_type_value(type) && is_subtype(runtime_.types, type_of(inst.operands[0]), type.as_type);
+  }
+
+  // A native without effects, of constants that are types, symbols or plain bits.
+  Operand evaluate_native(const ir::Inst& inst) {
+    const NativeInfo& native = *inst.aux_as<const NativeInfo>();
+    if ((native.effects & ~static_cast<std::uint32_t>(effect_throws)) || inst.operands.size() > 4 || runtime_.context.failed()) return {};
+    Value operands[4];
+    for (std::size_t i = 0; i < inst.operands.size(); ++i) {
+      if (!inst.operands[i].is_constant()) return {};
+      operands[i] = function_.constant_value(inst.operands[i]);
+      if (!operands[i].defined() || !(runtime_.is_type_value(operands[i]) || operands[i].type == builtin_.symbol ||
+                                      storage_of(operands[i].type) == Storage::bits))
+        return {};
+    }
+    Value result;
+    if (!native.function(runtime_.context, operands, inst.operands.size(), result)) {
+      runtime_.context.take_error();
+      return {};
+    }
+    return storage_of(result.type) == Storage::bits || runtime_.is_type_value(result) ? function_.constant(result) : Operand();
   }
 
   // A field by a constant name or index of an object of known type: by position from now on.
@@ -182,10 +221,7 @@ class Folder {
       if (!object->is_mutable || field.is_const || !is_subtype(runtime_.types, type_of(inst.operands[2]), field.type)) return;
       inst.op = Op::set_field_at;
       inst.operands = {inst.operands[0], inst.operands[2]};
-      inst.type = builtin_.nothing;
-      // The op gives nothing, set_field the value: whoever uses it gets the value itself.
-      std::uint32_t id = static_cast<std::uint32_t>(&inst - function_.insts.data());
-      replacement_[id] = inst.operands[1];
+      inst.type = type_of(inst.operands[1]);
     } else {
       inst.op = Op::field_at;
       inst.operands = {inst.operands[0]};

@@ -15,15 +15,20 @@ using ir::Operand;
 namespace {
 
 // Something in the function may change an array's length.
-bool may_resize(const ir::Function& function) {
+bool may_resize(const ir::Function& function, const Type* bottom) {
   for (const ir::Block& block : function.blocks) {
     for (std::uint32_t id : block.insts) {
       const ir::Inst& inst = function.insts[id];
       switch (inst.op) {
-        case Op::array_resize:
+        case Op::array_resize: return true;
         case Op::call:
-        case Op::call_splat: return true;
+        case Op::call_splat:
+          if (inst.type == bottom) break;
+          return true;
         case Op::invoke:
+          if (inst.type == bottom) break;  // does not come back
+          if (const CodeInstance* code = inst.aux_as<Specialization>()->current; code && !(code->effects & effect_writes)) break;
+          return true;
         case Op::native:
           if (ir::op_effects(inst) & effect_writes) return true;
           break;
@@ -64,7 +69,7 @@ std::uint64_t hash_of(const ir::Inst& inst) {
 
 bool common_subexpressions(Runtime& runtime, ir::Function& function) {
   ir::Cfg cfg = ir::build_cfg(function);
-  bool resizes = may_resize(function);
+  bool resizes = may_resize(function, runtime.types.builtin().bottom);
   std::unordered_multimap<std::uint64_t, std::uint32_t> seen;
   std::vector<Operand> replacement(function.insts.size());
   bool any = false;
@@ -98,7 +103,7 @@ bool common_subexpressions(Runtime& runtime, ir::Function& function) {
 bool hoist_invariants(Runtime& runtime, ir::Function& function) {
   ir::Cfg cfg = ir::build_cfg(function);
   ir::LoopForest forest = ir::find_loops(function, cfg);
-  bool resizes = may_resize(function);
+  bool resizes = may_resize(function, runtime.types.builtin().bottom);
   bool any = false;
   // Inner loops first: what leaves them may leave the outer one too.
   for (auto at = forest.loops.rbegin(); at != forest.loops.rend(); ++at) {
