@@ -53,7 +53,7 @@ class Vm final : public Interpreter {
   bool call_splat(Context& ctx, const Value* operands, std::size_t count, std::uint64_t mask, Value& result);
   enum class Replaced { no, returned, failed };
   Replaced replace_on_stack(Context& ctx, Frame& frame, LoopCode& loop, Value& result);
-  // Calls and back edges of loops are safe points: the host asked the program to stop.
+  // The host asked the program to stop. Back edges of loops are safe points here, calls are in Runtime::call_specialized.
   bool interrupt(Context& ctx) const {
     ctx.interrupt.store(0, std::memory_order_relaxed);
     return ctx.raise(builtin_.interrupt_exception->instance);
@@ -76,7 +76,6 @@ bool Vm::run(Context& ctx, Specialization& target, Value callee, const Value* ar
   else
     function = runtime_.method_ir(ctx, *target.method);
   if (!function) return false;
-  if (ctx.interrupt.load(std::memory_order_relaxed)) return interrupt(ctx);
   const Bytecode& code = bytecode(*function);
   std::size_t frame_bytes = code.frame_size() * sizeof(Value);
   if (stack_is_low(ctx, frame_bytes)) return ctx.stack_overflow();
