@@ -510,10 +510,12 @@ Evaluation Inference::Impl::evaluate(Frame& frame, std::uint32_t id) {
     default:
       found = evaluate_op(frame, inst, arguments, inst.operands);
   }
-  // What the compiler wrote about its own code holds.
+  // What the compiler wrote about its own code holds, where it says more than we found.
   if (frame.partly_typed && inst.type && !found.value->is_bottom() &&
-      !lattice.less_or_equal(found.value, lattice.of_type(inst.type)))
-    found.value = lattice.narrow(lattice.without_condition(found.value), inst.type);
+      !lattice.less_or_equal(found.value, lattice.of_type(inst.type))) {
+    Known narrowed = lattice.narrow(lattice.without_condition(found.value), inst.type);
+    if (!narrowed->is_bottom()) found.value = narrowed;
+  }
   return found;
 }
 
