@@ -80,6 +80,7 @@ class Methods {
     if (signature_->body == no_node) return true;  // function f end
     const auto& builtin = runtime_.types.builtin();
     std::vector<const Type*> parameters;
+    parameters.reserve(signature_->parameters.size());
     for (const auto& parameter : signature_->parameters) {
       const Type* type = builtin.any;
       if (parameter.type != no_node && !types_.type(parameter.type, type)) return false;
@@ -188,7 +189,9 @@ class Methods {
            std::size_t variant_index) {
     const auto& builtin = runtime_.types.builtin();
     std::vector<const Type*> elements;
+    elements.reserve(parameters.size() + 3);
     auto method = std::make_unique<Method>();
+    method->arg_names.reserve(parameters.size() + 3);
     if (variant.keyword_method) {
       const Value kwcall = runtime_.generic_function(runtime_.base, runtime_.symbol("kwcall"));
       if (!kwcall.defined()) return ctx_.raise_error("Base.kwcall is not a function");

@@ -72,7 +72,7 @@ class Desugar {
   Form* literal(NodeId node);
   Form* statements(NodeId block);
   Form* deferred(NodeId node, DefinitionHints hints = {});  // a definition that runs when it is reached
-  Form* then_newest_world(Form* form);  // at top level what comes after sees what the form defined
+  Form* then_newest_world(Form* form);                      // at top level what comes after sees what the form defined
   bool needs_top_level(NodeId node, std::string_view what);
 
   // --- expressions (desugar_expression.cpp) ---
