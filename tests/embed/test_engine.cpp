@@ -93,7 +93,8 @@ TEST_CASE("Globals can be set and read") {
   engine.run("n += 1").value();
   CHECK(engine.get<int>("n").value() == 21);
   CHECK_FALSE(engine.get<int>("missing_name").ok());
-  CHECK_FALSE(engine.set("sin", 1.0).ok());
+  engine.run("const fixed = 1").value();
+  CHECK(engine.set("fixed", 2).error().message == "`fixed` is a constant and cannot be assigned");
 }
 
 TEST_CASE("Conversions that do not fit are errors that name both sides") {
@@ -208,7 +209,11 @@ TEST_CASE("Engines share nothing and run at the same time") {
       options.output = [&](std::string_view text) { out += text; };
       Engine engine(options);
       engine.set("k", k).value();
-      engine.run("f(x) = x^2 + k\nfor i in 1:20_000\n    f(i)\nend\nprintln(f(3), \" \", gradient(f, 2.0)[1])").value();
+      engine
+          .run(
+              "f(x, k) = x^2 + k\nfor i in 1:20_000\n    f(i, k)\nend\n"
+              "println(f(3, k), \" \", gradient(f, 2.0, k)[1])")
+          .value();
       if (out == std::to_string(9 + k) + " 4.0\n") ++right;
     });
   }
