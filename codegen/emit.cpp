@@ -264,7 +264,12 @@ void Emitter::terminator(const ir::Inst& inst, const ir::Block& block) {
       return;
     }
     default:
-      b_.CreateUnreachable();
+      if (!signature_.has_status) {
+        b_.CreateUnreachable();
+        return;
+      }
+      helper(Helper::unreachable, {context_, pointer(&function_)});
+      fail();
       return;
   }
 }
@@ -384,7 +389,8 @@ Emitter::V Emitter::helper(Helper which, llvm::ArrayRef<V> arguments) {
     callee->addFnAttr(llvm::Attribute::NoUnwind);
     if (info.result == 'b') callee->addRetAttr(llvm::Attribute::ZExt);
     if (which == Helper::trace || which == Helper::throw_value || which == Helper::stack_overflow ||
-        which == Helper::branch_type_error || which == Helper::catch_error || which == Helper::tape_release) {
+        which == Helper::branch_type_error || which == Helper::unreachable || which == Helper::catch_error ||
+        which == Helper::tape_release) {
       callee->addFnAttr(llvm::Attribute::Cold);
     }
   }

@@ -40,6 +40,11 @@ void branch_type_error(Context* ctx, const Type* type, std::int64_t payload) {
   ctx->type_error("if", ctx->runtime->types.builtin().boolean, Value(type, payload));
 }
 
+// Inference was wrong somewhere: an error is better than a wrong answer.
+void unreachable(Context* ctx, const ir::Function* function) {
+  ctx->raise_error("internal error: unreachable code was reached in " + function->name);
+}
+
 // Through compiled code when there is any, else through the runtime, which counts.
 bool call_target(Context& ctx, Specialization& target, const Value* values, std::size_t count, Value& result) {
   if (CodeInstance* code = target.current; code && code->valid_in(ctx.world)) {

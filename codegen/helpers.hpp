@@ -19,6 +19,7 @@ namespace slope::codegen {
   H(throw_value, v, "ppl")       /* ctx, type, payload */                                          \
   H(stack_overflow, v, "p")      /* ctx */                                                         \
   H(branch_type_error, v, "ppl") /* ctx, type, payload of what is no Bool */                       \
+  H(unreachable, v, "pp")        /* ctx, ir::Function */                                           \
   H(call, b, "ppplp")            /* ctx, CallCache, callee and args, count, result */              \
   H(invoke, b, "ppplp")          /* ctx, Specialization, callee and args, count, result */         \
   H(box, p, "pp")                /* ctx, type -> zeroed object, or null */                         \
