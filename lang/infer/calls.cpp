@@ -314,8 +314,8 @@ const Inference::Impl::Answer& Inference::Impl::find_methods(const DataType* typ
   auto [it, fresh] = answers.try_emplace(types);
   Answer& answer = it->second;
   if (!fresh) return answer;
-  // A builtin dispatches on nothing: which one it is is in the value, not in the type. And what an unknown type makes, in
-  // its own table.
+  // A builtin dispatches on nothing: which one it is is in the value, not in the type. And what an unknown type makes,
+  // in its own table.
   const Type* callee = types->params[0];
   if (callee->is_kind || is_subtype(runtime.types, builtin.builtin_function, callee)) {
     answer.known = false;

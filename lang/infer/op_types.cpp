@@ -321,7 +321,7 @@ class OpTypes {
       case Op::set_field:
         return operands_[2];
       case Op::set_field_at:
-        return operands_[1];
+        return builtin_.nothing;
       case Op::select:
         return type_merge(types_, operands_[1], operands_[2]);
       case Op::array_new: {

@@ -96,7 +96,9 @@ class Solver {
   void apply_value(std::uint32_t id, Known value, std::uint8_t patience) {
     Known old = frame_.values[id];
     if (value == old) return;
-    if (!old->is_bottom()) {
+    // A test that was sure while less was known of its subject now says something about it instead.
+    bool now_says = value->is_conditional() && old->is_constant() && old->type == impl_.builtin.boolean;
+    if (!old->is_bottom() && !now_says) {
       value = lattice_.join(old, value);
       if (value == old) return;
       std::uint8_t growth = ++frame_.growth[id];

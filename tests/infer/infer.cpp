@@ -153,6 +153,67 @@ TEST_CASE("loops reach a fixpoint") {
   CHECK_GOLDEN("typed", "loop_union_split", i.typed("f", {i.t.int64}));
 }
 
+TEST_CASE("a test that is sure at first narrows later") {
+  Inferring i;
+  // while n !== nothing; n = next(n); end, with next(::Int64)::Union{Nothing,Int64}
+  i.method("next", {i.t.int64}, [&](ir::Builder& b, const auto& p) {
+    ir::BlockId yes = b.new_block(), no = b.new_block();
+    b.branch(b.emit(Op::slt_int, {p[1], i.integer(b, 9)}), yes, no);
+    b.set_block(yes);
+    b.ret(b.emit(Op::add_int, {p[1], i.integer(b, 1)}));
+    b.set_block(no);
+    b.ret(b.constant(i.runtime.nothing()));
+  });
+  i.method("differ", {i.t.any, i.t.any}, [&](ir::Builder& b, const auto& p) {
+    b.ret(b.emit(Op::not_int, {b.emit(Op::egal, {p[1], p[2]})}));
+  });
+  i.method("f", {i.t.int64}, [&](ir::Builder& b, const auto& p) {
+    ir::BlockId header = b.new_block(), body = b.new_block(), done = b.new_block();
+    Operand n = b.add_parameter(header);
+    b.jump(header, {p[1]});
+    b.set_block(header);
+    b.branch(i.call(b, "differ", {n, b.constant(i.runtime.nothing())}), body, done);
+    b.set_block(body);
+    b.jump(header, {i.call(b, "next", {n})});
+    b.set_block(done);
+    b.ret(n);
+  });
+  CHECK(i.infer("f", {i.t.int64}).return_type == i.t.nothing);
+  CHECK_GOLDEN("typed", "loop_narrowing", i.typed("f", {i.t.int64}));
+}
+
+TEST_CASE("return_type is answered while inferring, builtins in variables are unknown") {
+  Inferring i;
+  static const NativeInfo asks{"return_type", [](Context&, const Value*, std::size_t, Value&) { return false; },
+                               effect_throws | effect_allocates, nullptr, true};
+  i.runtime.define_native(i.runtime.core, &asks);
+  i.method("g", {i.t.int64}, [&](ir::Builder& b, const auto& p) {
+    b.ret(b.emit(Op::sitofp, {i.type(b, i.t.float64), p[1]}));
+  });
+  i.method("f", {i.t.any}, [&](ir::Builder& b, const auto& p) {
+    Operand types = b.emit(Op::tuple, {b.emit(Op::type_of, {p[1]})});
+    std::vector<Operand> operands{i.callee(b, "g"), types};
+    b.ret(b.emit(Op::native, operands, nullptr, reinterpret_cast<std::uintptr_t>(&asks)));
+  });
+  CHECK(i.infer("f", {i.t.int64}).return_type == i.types.type_type(i.t.float64));
+  CHECK(i.infer("f", {i.t.string}).return_type == i.types.type_type(i.t.bottom));
+  i.method("h", {i.t.any, i.t.any}, [&](ir::Builder& b, const auto& p) { b.ret(b.emit(Op::call, {p[1], p[2]})); });
+  CHECK(i.infer("h", {i.t.builtin_function, i.t.float64}).return_type == i.t.any);
+}
+
+TEST_CASE("memory that a function makes and writes is its own") {
+  Inferring i;
+  const DataType* vector = i.types.array_of(i.t.float64, 1);
+  i.method("f", {i.t.float64}, [&](ir::Builder& b, const auto& p) {
+    Operand a = b.emit(Op::array_new, {i.type(b, vector), i.integer(b, 1)});
+    b.emit(Op::array_set, {a, p[1], i.integer(b, 1)});
+    b.ret(b.emit(Op::array_get, {a, i.integer(b, 1)}));
+  });
+  auto found = i.infer("f", {i.t.float64});
+  CHECK((found.effects & (effect_writes | effect_reads)) == 0);
+  CHECK_GOLDEN("typed", "own_memory", i.typed("f", {i.t.float64}));
+}
+
 TEST_CASE("recursion") {
   Inferring i;
   auto smaller = [&](ir::Builder& b, Operand n) { return b.emit(Op::sub_int, {n, i.integer(b, 1)}); };
