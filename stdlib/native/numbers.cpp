@@ -113,7 +113,7 @@ bool float32_text(Context& ctx, const Value* args, std::size_t count, Value& res
   float x = 0;
   bool compact = false;
   if (!single(call, x) || !call.boolean(1, compact)) return false;
-  return call.give(float_digits(x, compact, "e"));
+  return call.give(float_digits(x, compact, "f"));
 }
 
 // As one writes a Float32: 1.5f0, 1.0f10, Inf32.
