@@ -123,11 +123,50 @@ opt::OptOptions Pipeline::Impl::opt_options(const Specialization* self) {
   return options;
 }
 
+namespace {
+
+// Calls of known functions on known types that are still dynamic: their types only came with inlining.
+bool has_decidable_calls(Runtime& runtime, const ir::Function& function) {
+  for (const ir::Block& block : function.blocks) {
+    for (std::uint32_t id : block.insts) {
+      const ir::Inst& inst = function.insts[id];
+      if (inst.op != ir::Op::call || !inst.operands[0].is_constant()) continue;
+      Value callee = function.constant_value(inst.operands[0]);
+      if (!callee.defined() || callee.type == runtime.types.builtin().builtin_function) continue;
+      bool known = true;
+      for (ir::Operand o : inst.operands) {
+        const Type* t = function.type_of(o, runtime.types);
+        known = known && t && is_concrete(t);
+      }
+      if (known) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+void Pipeline::Impl::optimise(Context& ctx, infer::InferResult& result, const opt::OptOptions& options) {
+  opt::optimise(runtime, *result.typed, options);
+  if (refining || !has_decidable_calls(runtime, *result.typed)) return;
+  refining = true;
+  infer::InferResult again = infer::Inference(runtime, ctx, ctx.world, infer_options()).reinfer(*result.typed);
+  refining = false;
+  if (!again.typed) return;
+  opt::optimise(runtime, *again.typed, options);
+  result.typed = std::move(again.typed);
+  if (again.return_type && is_subtype(runtime.types, again.return_type, result.return_type)) result.return_type = again.return_type;
+  result.effects &= again.effects;
+  result.min_world = std::max(result.min_world, again.min_world);
+  result.max_world = std::min(result.max_world, again.max_world);
+  result.edges.insert(result.edges.end(), again.edges.begin(), again.edges.end());
+}
+
 infer::InferOptions Pipeline::Impl::infer_options() {
   infer::InferOptions options;
   options.on_finished = [this](Specialization& target, infer::InferResult&& result) {
     ++pipeline.statistics_.inferred;
-    if (result.typed && infer::is_runnable(runtime, target)) opt::optimise(runtime, *result.typed, opt_options(&target));
+    if (result.typed && infer::is_runnable(runtime, target)) optimise(runtime.context, result, opt_options(&target));
     infer::publish(runtime, target, std::move(result));
   };
   return options;
@@ -203,7 +242,7 @@ CodeInstance* Pipeline::on_hot_loop(Context& ctx, const ir::Function& running, S
   infer::InferResult result = inference.infer_function(*rest, types);
   CodeInstance* code = nullptr;
   if (result.typed) {
-    opt::optimise(runtime_, *result.typed, impl_->opt_options(nullptr));
+    impl_->optimise(ctx, result, impl_->opt_options(nullptr));
     Impl::Synthetic& synthetic = impl_->synthetic(rest->name, types, &running);
     code = impl_->publish(synthetic, std::move(result), {});
     std::string why;

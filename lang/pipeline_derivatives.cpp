@@ -1,5 +1,6 @@
 // From a specialisation to its derivative code: typed primal with rules' calls kept, differentiated, inferred again,
 // optimised, compiled. A derivative is an ordinary CodeInstance with edges: it ends when something it was made from does.
+#include "lang/ir/build.hpp"
 #include "lang/ir/passes.hpp"
 #include "lang/pipeline_impl.hpp"
 #include "lang/diff/rules.hpp"
@@ -83,6 +84,39 @@ const ir::Function* Pipeline::Impl::primal(Context& ctx, Specialization& target)
   return made.code.get();
 }
 
+// What is differentiated when the user asks for `target`: its code, or, when there is a rule for it, just the call of it.
+const ir::Function* Pipeline::Impl::primal_or_rule(Context& ctx, Specialization& target) {
+  diff::RuleKind rule = diff::find_rule(runtime, target.types, ctx.world, nullptr);
+  if (rule == diff::RuleKind::none) return primal(ctx, target);
+  CodeInstance* basis = pipeline.typed_code(ctx, target);
+  if (!basis || !basis->typed) return nullptr;
+  auto& made = rule_calls[&target];
+  if (made.basis == basis) return made.code.get();
+  auto code = std::make_shared<ir::Function>();
+  code->method = target.method;
+  code->name = std::string(target.method->name->name);
+  code->typed = true;
+  code->span = target.method->span;
+  code->return_type = basis->return_type;
+  code->scopes.push_back({target.method, ~0u, Span{}});
+  ir::Builder builder(*code);
+  builder.set_block(builder.new_block());
+  builder.set_span(target.method->span);
+  std::vector<ir::Operand> operands;
+  std::vector<const Type*> types = parameter_types(*basis->typed);
+  for (const Type* t : types) operands.push_back(builder.add_parameter(0, t));
+  if (target.method->is_vararg) {
+    ir::Operand rest = operands.back();
+    const DataType* tuple = as_data(types.back());
+    operands.pop_back();
+    for (std::size_t i = 0; i < tuple->fields.size(); ++i)
+      operands.push_back(builder.emit(ir::Op::field_at, {rest}, tuple->fields[i].type, i));
+  }
+  builder.ret(builder.emit(ir::Op::invoke, operands, basis->return_type, reinterpret_cast<std::uintptr_t>(&target)));
+  made = {basis, code};
+  return code.get();
+}
+
 void Pipeline::Impl::raise(Context& ctx, const Specialization& primal, const diff::Refusal& refusal) {
   std::string name = primal.method->name ? std::string(primal.method->name->name) : std::string("this function");
   std::string message = "cannot differentiate `" + name + "`: " + (refusal.reason.empty() ? "its types could not be inferred" : refusal.reason);
@@ -96,7 +130,7 @@ void Pipeline::Impl::raise(Context& ctx, const Specialization& primal, const dif
 
 bool Pipeline::Impl::make_gradient(Context& ctx, Specialization& target, const std::vector<char>& active, GradientCode& made,
                                    diff::Refusal& refusal) {
-  const ir::Function* code = primal(ctx, target);
+  const ir::Function* code = primal_or_rule(ctx, target);
   if (!code) return false;
   PipelineEnvironment environment(*this, ctx);
   diff::Derivative derivative;
@@ -153,7 +187,7 @@ Pipeline::Impl::Halves* Pipeline::Impl::make_halves(Context& ctx, Specialization
   Key key{&target, active};
   auto known = halves.find(key);
   if (known != halves.end() && (!known->second.ready || valid(ctx, known->second.forward->target))) return &known->second;
-  const ir::Function* code = primal(ctx, target);
+  const ir::Function* code = primal_or_rule(ctx, target);
   if (!code) {
     refusal = {target.method->span, target.method, "the types of `" + std::string(target.method->name->name) + "` could not be inferred"};
     return nullptr;

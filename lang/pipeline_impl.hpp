@@ -16,6 +16,8 @@ struct Pipeline::Impl {
   CodeGenerator* generator();  // null: this build or installation has none
 
   infer::InferOptions infer_options();
+  // Optimises; when inlining has made calls decidable that were not, infers and optimises once more.
+  void optimise(Context& ctx, infer::InferResult& result, const opt::OptOptions& options);
   opt::OptOptions opt_options(const Specialization* self);
   CodeInstance* valid_code(Context& ctx, Specialization& target) const;
 
@@ -45,7 +47,9 @@ struct Pipeline::Impl {
   std::map<Key, GradientCode> gradients;
   std::map<Key, Halves> halves;
   std::map<const Specialization*, PrimalCode> primals;
+  std::map<const Specialization*, PrimalCode> rule_calls;
   const ir::Function* primal(Context& ctx, Specialization& target);
+  const ir::Function* primal_or_rule(Context& ctx, Specialization& target);
   bool make_gradient(Context& ctx, Specialization& primal, const std::vector<char>& active, GradientCode& made, diff::Refusal& refusal);
   Halves* make_halves(Context& ctx, Specialization& primal, const std::vector<char>& active, diff::Refusal& refusal);
   bool valid(Context& ctx, const Specialization* target) const;
@@ -60,6 +64,7 @@ struct Pipeline::Impl {
   std::map<std::pair<const ir::Function*, std::vector<const Type*>>, CodeInstance*> loops;  // types end with the header's number
   int root_key = 0;
   bool verify = false;
+  bool refining = false;  // inside `optimise`'s second inference
 };
 
 // Core.value_and_gradient_call and the other natives that need the pipeline.

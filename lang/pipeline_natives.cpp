@@ -262,7 +262,19 @@ bool inspect_code(Context& ctx, const Value* args, std::size_t count, Value& res
   return ctx.argument_error("no such view of code: " + args[0].symbol->name);
 }
 
+// open_to_methods(name::Symbol): definitions of Base's function `name` in other modules add methods to it.
+bool open_to_methods(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Runtime& runtime = *ctx.runtime;
+  if (count != 1 || args[0].type != runtime.types.builtin().symbol) return ctx.argument_error("open_to_methods takes a symbol");
+  Binding* binding = runtime.base->find(args[0].symbol);
+  if (!binding) return ctx.undef_var(args[0].symbol);
+  binding->open_to_methods = true;
+  result = runtime.nothing();
+  return true;
+}
+
 const NativeInfo natives[] = {
+    {"open_to_methods", open_to_methods, effect_all, nullptr},
     {"value_and_gradient_call", value_and_gradient_call, effect_all, nullptr},
     {"pullback_forward", pullback_forward, effect_all, nullptr},
     {"pullback_reverse", pullback_reverse, effect_all, nullptr},

@@ -79,7 +79,7 @@ class Analysis {
   bool write(Operand o, const ir::Inst& at) {
     if (o.is_constant()) {
       if (!is_memory(type_of(o))) return true;
-      refusal_ = {at.span, function_.method, "a value that carries a derivative is stored into a global"};
+      refusal_ = refusal_at(function_, at, tangents_.runtime(), "a value that carries a derivative is stored into a global");
       return false;
     }
     if (!result_.written[o.index()] && is_memory(function_.inst(o).type)) {
@@ -125,13 +125,13 @@ class Analysis {
         break;
       case Treatment::refused:
         if (!flows) break;
-        refusal_ = {inst.span, function_.method, why_refused(inst, tangents_.runtime())};
+        refusal_ = refusal_at(function_, inst, tangents_.runtime(), why_refused(inst, tangents_.runtime()));
         return false;
     }
     if (result_.written[id]) vary(id);
     if (result_.varied[id] && !tangents_.known(inst.type)) {
-      refusal_ = {inst.span, function_.method,
-                  "the type of this value is not inferred (" + to_string(inst.type) + "), and it carries a derivative"};
+      refusal_ = refusal_at(function_, inst, tangents_.runtime(),
+                            "the type of this value is not inferred (" + to_string(inst.type) + "), and it carries a derivative");
       return false;
     }
     return true;

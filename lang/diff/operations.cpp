@@ -63,4 +63,18 @@ std::string why_refused(const ir::Inst& inst, Runtime&) {
   }
 }
 
+Refusal refusal_at(const ir::Function& function, const ir::Inst& inst, Runtime& runtime, std::string reason) {
+  Span span = inst.span;
+  std::uint32_t scope = inst.scope;
+  const Method* method = function.method;
+  while (scope < function.scopes.size()) {
+    method = function.scopes[scope].method;
+    bool library = method && (method->module == runtime.base || method->module == runtime.core);
+    if (!library || function.scopes[scope].parent == ~0u) break;
+    span = function.scopes[scope].call_site;
+    scope = function.scopes[scope].parent;
+  }
+  return {span, method, std::move(reason)};
+}
+
 }  // namespace slope::diff

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "lang/diff/diff.hpp"
 #include "lang/diff/rules.hpp"
 
 namespace slope::diff {
@@ -17,5 +18,8 @@ enum class Treatment : std::uint8_t {
 
 Treatment classify(const ir::Inst& inst, RuleKind rule);
 std::string why_refused(const ir::Inst& inst, Runtime& runtime);
+
+// A refusal at the user's own line: an instruction that was inlined from the standard library counts as the call of it.
+Refusal refusal_at(const ir::Function& function, const ir::Inst& inst, Runtime& runtime, std::string reason);
 
 }  // namespace slope::diff

@@ -29,6 +29,7 @@
 #include <algorithm>
 
 #include "lang/diff/normal_form.hpp"
+#include "lang/diff/operations.hpp"
 #include "lang/ir/passes.hpp"
 
 namespace slope::diff {
@@ -47,8 +48,7 @@ Reverse::Reverse(Environment& env, std::unique_ptr<ir::Function> primal, Refusal
 
 bool Reverse::refuse(const ir::Inst& at, std::string reason) {
   if (refusal_.reason.empty()) {
-    const Method* method = at.scope < primal_->scopes.size() ? primal_->scopes[at.scope].method : primal_->method;
-    refusal_ = {at.span, method, std::move(reason)};
+    refusal_ = refusal_at(*primal_, at, runtime_, std::move(reason));
   }
   return false;
 }
@@ -447,8 +447,7 @@ void Reverse::finish_slots(ir::Function& out, BlockId reverse_start, ir::Builder
   });
   drop_zero_terms(out);
   for (ir::Inst& inst : out.insts)
-    if (!inst.type && ir::op_info(inst.op).derivative != ir::Derivative::none && inst.op != Op::call && inst.op != Op::get_field &&
-        inst.op != Op::set_field_at)
+    if (!inst.type && ir::op_info(inst.op).derivative != ir::Derivative::none && inst.op != Op::call && inst.op != Op::get_field)
       inst.type = builtin_.nothing;  // stores and tapes: no result
   ir::simplify_cfg(out);
   ir::remove_dead_insts(out);

@@ -221,7 +221,9 @@ class Folder {
       if (!object->is_mutable || field.is_const || !is_subtype(runtime_.types, type_of(inst.operands[2]), field.type)) return;
       inst.op = Op::set_field_at;
       inst.operands = {inst.operands[0], inst.operands[2]};
-      inst.type = type_of(inst.operands[1]);
+      inst.type = builtin_.nothing;
+      // The op gives nothing, set_field the value: whoever uses that gets the value itself.
+      replacement_[static_cast<std::size_t>(&inst - function_.insts.data())] = inst.operands[1];
     } else {
       inst.op = Op::field_at;
       inst.operands = {inst.operands[0]};

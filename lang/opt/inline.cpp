@@ -143,9 +143,23 @@ class Inliner {
       for (Operand o : body.insts[source].operands) operands.push_back(map(o));
       function_.insts[copy].operands = std::move(operands);
     }
+    std::vector<bool> returns;
+    if (call.flags & ir::inst_inbounds) returns = blocks_that_return(body);
     for (BlockId k = 0; k < body.blocks.size(); ++k) {
       const ir::Block& block = body.blocks[k];
       const ir::Inst& terminator = body.insts[block.terminator];
+      if (!returns.empty() && terminator.op == Op::branch && (terminator.flags & ir::inst_boundscheck) &&
+          returns[block.edges[0].target] != returns[block.edges[1].target]) {
+        // `@inbounds` at the call: the check that guards the error is not made.
+        const ir::Edge& kept = block.edges[returns[block.edges[0].target] ? 0 : 1];
+        std::uint32_t jump = copy_inst(body, block.terminator, block_of[k], first_scope);
+        function_.insts[jump].op = Op::jump;
+        ir::Edge made{block_of[kept.target], {}};
+        for (Operand o : kept.arguments) made.arguments.push_back(map(o));
+        function_.blocks[block_of[k]].terminator = jump;
+        function_.blocks[block_of[k]].edges = {made};
+        continue;
+      }
       std::uint32_t copy = copy_inst(body, block.terminator, block_of[k], first_scope);
       std::vector<ir::Edge> edges;
       if (terminator.op == Op::ret) {
@@ -174,6 +188,20 @@ class Inliner {
     replacement[id] = result;
     ir::replace_all_uses(function_, replacement);
     function_.insts[id].block = ir::no_block;
+  }
+
+  static std::vector<bool> blocks_that_return(const ir::Function& body) {
+    std::vector<bool> returns(body.blocks.size());
+    for (bool grew = true; grew;) {
+      grew = false;
+      for (BlockId b = 0; b < body.blocks.size(); ++b) {
+        if (returns[b]) continue;
+        bool now = body.insts[body.blocks[b].terminator].op == Op::ret;
+        for (const ir::Edge& edge : body.blocks[b].edges) now = now || returns[edge.target];
+        if (now) returns[b] = grew = true;
+      }
+    }
+    return returns;
   }
 
   void bind_arguments(ir::Builder& builder, const ir::Function& body, const Specialization& target, const ir::Inst& call,

@@ -19,6 +19,7 @@ struct Binding {
   bool is_constant = false;         // `const`, functions, types, modules
   const Type* declared = nullptr;   // of `global x::T`; null: Any
   bool exported = false;
+  bool open_to_methods = false;     // definitions of this name elsewhere add methods, without an import: rrule, frule
   std::uint64_t version = 0;        // bumped when a constant is redefined (ends compiled code that used it)
 };
 
