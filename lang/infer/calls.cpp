@@ -353,8 +353,8 @@ const Inference::Impl::Answer& Inference::Impl::find_methods(const DataType* typ
     if (!one.method->native) {
       const DataType* common = as_data(one.exact ? types : intersect(runtime.types, types, one.method->signature));
       if (!common || !common->is_tuple || common->has_free_vars) common = types;
-      // At run time the arguments' types are narrower, and with them what the variables stand for: a `T` that was solved
-      // as an abstract type is not known here.
+      // At run time the arguments' types are narrower, and with them what the variables stand for: a `T` that was
+      // solved as an abstract type is not known here.
       std::vector<const Type*> known = one.static_params;
       for (std::size_t i = 0; i < known.size() && i < one.method->static_params.size(); ++i)
         if (!as_value(known[i]) && !is_concrete(known[i])) known[i] = one.method->static_params[i];
