@@ -50,7 +50,8 @@ struct Decimal {
 template <class Float>
 Decimal shortest(Float x, int most) {
   char text[64];
-  auto end = std::to_chars(text, text + sizeof text, x, std::chars_format::scientific).ptr;
+  char* end = std::to_chars(text, text + sizeof text - 1, x, std::chars_format::scientific).ptr;
+  *end = 0;  // for atoi
   Decimal d;
   const char* at = text;
   for (; at != end && *at != 'e'; ++at)
