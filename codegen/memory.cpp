@@ -401,6 +401,7 @@ const Type* Emitter::tape_column(const ir::Inst& inst) {
     if (std::find(seen.begin(), seen.end(), o.index()) != seen.end()) continue;
     seen.push_back(o.index());
     const ir::Inst& from = function_.inst(o);
+    if (from.op == Op::undef) continue;  // a path on which no tape was opened: none is used there
     if (from.op == Op::tape_open) {
       if (layout && layout != from.aux_as<TapeLayout>()) return nullptr;
       layout = from.aux_as<TapeLayout>();

@@ -106,7 +106,7 @@ void Reverse::find_loop_facts() {
     state.layout = layouts.back().get();
     if (state.latch == ir::no_block || state.preheader == ir::no_block) continue;
 
-    // A parameter that starts at 0 and grows by 1: the row within this entry.
+    // A parameter that starts at a constant and grows by 1: the row within this entry, shifted.
     const ir::Block& header = primal_->blocks[loop.header];
     auto edge_to_header = [&](BlockId from) -> const ir::Edge& {
       for (const ir::Edge& edge : primal_->blocks[from].edges)
@@ -119,10 +119,12 @@ void Reverse::find_loop_facts() {
       return o.is_constant() && primal_->constant_value(o).identical(runtime_.from_int(n));
     };
     for (std::size_t i = 0; i < header.parameters.size(); ++i) {
-      if (!is_int(entry.arguments[i], 0) || !back.arguments[i].is_inst()) continue;
+      if (!entry.arguments[i].is_constant() || !back.arguments[i].is_inst()) continue;
+      Value start = primal_->constant_value(entry.arguments[i]);
+      if (start.type != builtin_.int64 || start.bits < 0) continue;
       const ir::Inst& next = primal_->inst(back.arguments[i]);
       if (next.op == Op::add_int && next.operands[0] == Operand::inst(header.parameters[i]) && is_int(next.operands[1], 1))
-        state.counter = header.parameters[i];
+        state.counter = header.parameters[i], state.counter_start = start.bits;
     }
   }
 }

@@ -41,7 +41,8 @@ struct LoopState {
   ir::Operand row;                 // row of the running iteration, in the forward header
   TapeLayout* layout = nullptr;
   ir::Operand known_rows;          // upper bound of rows of one entry, in the preheader, when the loop is counted
-  std::uint32_t counter = ~0u;     // the header parameter that counts 0, 1, 2 … from the entry, if there is one
+  std::uint32_t counter = ~0u;     // the header parameter that counts up by one from the entry, if there is one
+  std::int64_t counter_start = 0;  // what it starts from: a constant, not negative
   ir::BlockId preheader = ir::no_block;
   ir::BlockId latch = ir::no_block;
 };

@@ -130,8 +130,8 @@ void Reverse::find_stores() {
     for (std::uint32_t id : primal_->blocks[b].insts) {
       const ir::Inst& inst = primal_->insts[id];
       switch (inst.op) {
+        // array_init writes only what was never read: no load before it sees the difference.
         case Op::array_set:
-        case Op::array_init:
         case Op::array_resize: {
           const DataType* array = as_data(type_of(inst.operands[0]));
           if (array && array->params.size() == 2)
@@ -199,6 +199,8 @@ Operand Reverse::recompute(std::uint32_t id) {
     result = row_in_reverse(loop);
     if (loops_[loop].start_row != no_value)
       result = r_->emit(Op::sub_int, {result, in_reverse(loops_[loop].start_row)}, builtin_.int64);
+    if (loops_[loop].counter_start != 0)
+      result = r_->emit(Op::add_int, {result, int_constant(*r_, loops_[loop].counter_start)}, builtin_.int64);
   } else {
     std::vector<Operand> operands;
     for (Operand o : inst.operands) operands.push_back(primal_in_reverse(o));
