@@ -1,11 +1,12 @@
 // What the interpreter runs: a Function flattened for one pass of a dispatch loop.
 //
-//   registers   one Value for each inst that has a result, then one for each remaining slot; constants are read in place
-//   operand     32 bits as in ir::Operand: top bit set, a constant; else a register
-//   edge        the moves that a jump makes into the target's parameters, already in an order in which no source is
+//   registers   one Value for each inst that has a result, then one for each remaining slot; constants are read in
+//   place operand     32 bits as in ir::Operand: top bit set, a constant; else a register edge        the moves that a
+//   jump makes into the target's parameters, already in an order in which no source is
 //               overwritten before it is read (cycles go through one spare register)
 //
-// A loop of the IR stays a loop here: edges to a loop header count, and ask the tiers for native code when they are many.
+// A loop of the IR stays a loop here: edges to a loop header count, and ask the tiers for native code when they are
+// many.
 #pragma once
 
 #include <cstdint>
@@ -40,15 +41,15 @@ struct EdgeCode {
 
 struct LoopCode {
   ir::BlockId header;
-  bool asked = false;                    // the live values below are known
-  bool possible = true;                  // on-stack replacement can work
-  std::vector<std::uint32_t> live;       // registers to hand over, in the order of ir::live_at_loop
+  bool asked = false;               // the live values below are known
+  bool possible = true;             // on-stack replacement can work
+  std::vector<std::uint32_t> live;  // registers to hand over, in the order of ir::live_at_loop
 };
 
 struct BlockRange {
   std::uint32_t first_pc;
-  std::uint32_t handler_pc;     // ~0: none
-  std::uint32_t catch_depth;    // catch blocks that are running at the block's start
+  std::uint32_t handler_pc;   // ~0: none
+  std::uint32_t catch_depth;  // catch blocks that are running at the block's start
 };
 
 struct Bytecode {
@@ -58,13 +59,13 @@ struct Bytecode {
   std::vector<EdgeCode> edges;
   std::vector<Move> moves;
   std::vector<LoopCode> loops;
-  std::vector<BlockRange> blocks;           // ascending first_pc
+  std::vector<BlockRange> blocks;  // ascending first_pc
   std::vector<CallCache> call_sites;
-  std::uint32_t register_count = 0;         // values and the spare register
-  std::uint32_t slot_count = 0;             // after the registers
-  std::uint32_t scratch_count = 0;          // after the slots: the arguments of the widest call
-  std::vector<std::uint32_t> parameters;    // registers of the entry block's parameters
-  std::vector<std::uint32_t> register_of;   // by inst; kept only when there are loops, for on-stack replacement
+  std::uint32_t register_count = 0;        // values and the spare register
+  std::uint32_t slot_count = 0;            // after the registers
+  std::uint32_t scratch_count = 0;         // after the slots: the arguments of the widest call
+  std::vector<std::uint32_t> parameters;   // registers of the entry block's parameters
+  std::vector<std::uint32_t> register_of;  // by inst; kept only when there are loops, for on-stack replacement
   bool uses_catch = false;
 
   const BlockRange& range_of(std::uint32_t pc) const;

@@ -118,10 +118,9 @@ class Emitter {
     edge_targets_.push_back(edge.target);
   }
 
-  // Emission goes in block order and lowering puts a loop's header before its body, so a header already emitted is behind.
-  bool is_back_edge(ir::BlockId target) const {
-    return target < result_->blocks.size();
-  }
+  // Emission goes in block order and lowering puts a loop's header before its body, so a header already emitted is
+  // behind.
+  bool is_back_edge(ir::BlockId target) const { return target < result_->blocks.size(); }
 
   std::uint32_t loop_index(ir::BlockId header) {
     for (std::uint32_t i = 0; i < result_->loops.size(); ++i)
@@ -138,9 +137,8 @@ class Emitter {
       bool progress = false;
       for (std::size_t i = 0; i < pending.size(); ++i) {
         std::uint32_t destination = pending[i].destination;
-        bool still_read = std::any_of(pending.begin(), pending.end(), [&](const Move& m) {
-          return &m != &pending[i] && m.source == destination;
-        });
+        bool still_read = std::any_of(pending.begin(), pending.end(),
+                                      [&](const Move& m) { return &m != &pending[i] && m.source == destination; });
         if (still_read) continue;
         result_->moves.push_back(pending[i]);
         pending.erase(pending.begin() + static_cast<std::ptrdiff_t>(i));

@@ -3,7 +3,8 @@
 // Rules that must not be broken:
 //  1. Registers live in this function's own native frame, where the collector scans conservatively. Nothing that only a
 //     std::vector holds is safe across a call.
-//  2. Whoever returns false has set ctx.error. On failure control goes to `raise`, which finds the handler of the block or
+//  2. Whoever returns false has set ctx.error. On failure control goes to `raise`, which finds the handler of the block
+//  or
 //     leaves the frame after adding it to the trace.
 //  3. A register is written after the operation has succeeded: a failed op leaves its destination as it was.
 #include <alloca.h>
@@ -30,7 +31,8 @@ class Vm final : public Interpreter {
   }
   ~Vm() override { runtime_.heap.remove_root_tracer(root_key_); }
 
-  bool run(Context& ctx, Specialization& target, Value callee, const Value* args, std::size_t count, Value& result) override;
+  bool run(Context& ctx, Specialization& target, Value callee, const Value* args, std::size_t count,
+           Value& result) override;
   bool run_toplevel(Context& ctx, const ir::Function& body, Value& result) override;
   void forget(Specialization&) override {}  // bytecode belongs to the Function and goes with it
 
@@ -53,7 +55,9 @@ class Vm final : public Interpreter {
   bool call_splat(Context& ctx, const Value* operands, std::size_t count, std::uint64_t mask, Value& result);
   enum class Replaced { no, returned, failed };
   Replaced replace_on_stack(Context& ctx, Frame& frame, LoopCode& loop, Value& result);
-  // The host asked the program to stop. Back edges of loops are safe points here, calls are in Runtime::call_specialized.
+  static void count_back_edges(Frame& frame);
+  // The host asked the program to stop. Back edges of loops are safe points here, calls are in
+  // Runtime::call_specialized.
   bool interrupt(Context& ctx) const {
     ctx.interrupt.store(0, std::memory_order_relaxed);
     return ctx.raise(builtin_.interrupt_exception->instance);
@@ -129,7 +133,8 @@ bool Vm::call(Context& ctx, const Bytecode& code, const Instruction& at, Value* 
   return runtime_.call_specialized(ctx, *target, argv[0], argv + 1, count, result);
 }
 
-// Flattens splatted operands (tuples and vectors directly, anything else through Base.splat_values, which returns a tuple).
+// Flattens splatted operands (tuples and vectors directly, anything else through Base.splat_values, which returns a
+// tuple).
 bool Vm::call_splat(Context& ctx, const Value* operands, std::size_t count, std::uint64_t mask, Value& result) {
   Rooted flat(runtime_.heap);
   for (std::size_t i = 1; i < count; ++i) {
@@ -154,7 +159,8 @@ bool Vm::call_splat(Context& ctx, const Value* operands, std::size_t count, std:
 
 Vm::Replaced Vm::replace_on_stack(Context& ctx, Frame& frame, LoopCode& loop, Value& result) {
   const Bytecode& code = frame.code;
-  if (!runtime_.tiers || runtime_.tiers->mode == TierMode::interpret || !loop.possible || ctx.caught.size() != frame.caught_base)
+  if (!runtime_.tiers || runtime_.tiers->mode == TierMode::interpret || !loop.possible ||
+      ctx.caught.size() != frame.caught_base)
     return Replaced::no;
   if (!loop.asked) {
     loop.asked = true;
@@ -176,6 +182,12 @@ Vm::Replaced Vm::replace_on_stack(Context& ctx, Frame& frame, LoopCode& loop, Va
   return entry(&ctx, runtime_.nothing(), live, loop.live.size(), &result) ? Replaced::returned : Replaced::failed;
 }
 
+// A loop that is replaced counts as well, so that the next call of the function is compiled from its start.
+void Vm::count_back_edges(Frame& frame) {
+  if (frame.target) frame.target->calls += frame.back_edges / 16;
+  frame.back_edges = 0;
+}
+
 bool Vm::execute(Context& ctx, Frame& frame, Value& result) {
   const Bytecode& code = frame.code;
   Value* const registers = frame.registers;
@@ -191,64 +203,81 @@ bool Vm::execute(Context& ctx, Frame& frame, Value& result) {
 
 #define OPERAND(n) (bases[operands[n] >> 31][operands[n] & 0x7fffffffu])
 #define BOTH(t) (OPERAND(0).type == (t) && OPERAND(1).type == (t))
-#define INT_OP(expression)                               \
-  if (BOTH(int64)) {                                     \
-    std::int64_t a = OPERAND(0).bits;                    \
-    std::int64_t b = OPERAND(1).bits;                    \
+#define INT_OP(expression)                                                            \
+  if (BOTH(int64)) {                                                                  \
+    std::int64_t a = OPERAND(0).bits;                                                 \
+    std::int64_t b = OPERAND(1).bits;                                                 \
     registers[pc->destination] = Value(int64, static_cast<std::int64_t>(expression)); \
-    ++pc;                                                \
-    continue;                                            \
-  }                                                      \
+    ++pc;                                                                             \
+    continue;                                                                         \
+  }                                                                                   \
   goto generic
-#define INT_TEST(expression)                             \
-  if (BOTH(int64)) {                                     \
-    std::int64_t a = OPERAND(0).bits;                    \
-    std::int64_t b = OPERAND(1).bits;                    \
+#define INT_TEST(expression)                                               \
+  if (BOTH(int64)) {                                                       \
+    std::int64_t a = OPERAND(0).bits;                                      \
+    std::int64_t b = OPERAND(1).bits;                                      \
     registers[pc->destination] = Value(boolean, std::int64_t{expression}); \
-    ++pc;                                                \
-    continue;                                            \
-  }                                                      \
+    ++pc;                                                                  \
+    continue;                                                              \
+  }                                                                        \
   goto generic
-#define FLOAT_OP(expression)                             \
-  if (BOTH(float64)) {                                   \
-    double a = OPERAND(0).float64;                       \
-    double b = OPERAND(1).float64;                       \
+#define FLOAT_OP(expression)                                 \
+  if (BOTH(float64)) {                                       \
+    double a = OPERAND(0).float64;                           \
+    double b = OPERAND(1).float64;                           \
     registers[pc->destination] = Value(float64, expression); \
-    ++pc;                                                \
-    continue;                                            \
-  }                                                      \
+    ++pc;                                                    \
+    continue;                                                \
+  }                                                          \
   goto generic
-#define FLOAT_TEST(expression)                           \
-  if (BOTH(float64)) {                                   \
-    double a = OPERAND(0).float64;                       \
-    double b = OPERAND(1).float64;                       \
+#define FLOAT_TEST(expression)                                             \
+  if (BOTH(float64)) {                                                     \
+    double a = OPERAND(0).float64;                                         \
+    double b = OPERAND(1).float64;                                         \
     registers[pc->destination] = Value(boolean, std::int64_t{expression}); \
-    ++pc;                                                \
-    continue;                                            \
-  }                                                      \
+    ++pc;                                                                  \
+    continue;                                                              \
+  }                                                                        \
   goto generic
 #define WRAP(x) static_cast<std::uint64_t>(x)
 
   for (;;) {
     const std::uint32_t* operands = operand_pool + pc->first_operand;
     switch (pc->op) {
-      case Op::add_int: INT_OP(WRAP(a) + WRAP(b));
-      case Op::sub_int: INT_OP(WRAP(a) - WRAP(b));
-      case Op::mul_int: INT_OP(WRAP(a) * WRAP(b));
-      case Op::and_int: INT_OP(a & b);
-      case Op::or_int: INT_OP(a | b);
-      case Op::slt_int: INT_TEST(a < b);
-      case Op::sle_int: INT_TEST(a <= b);
-      case Op::eq_int: INT_TEST(a == b);
-      case Op::ne_int: INT_TEST(a != b);
-      case Op::ult_int: INT_TEST(WRAP(a) < WRAP(b));
-      case Op::add_float: FLOAT_OP(a + b);
-      case Op::sub_float: FLOAT_OP(a - b);
-      case Op::mul_float: FLOAT_OP(a * b);
-      case Op::div_float: FLOAT_OP(a / b);
-      case Op::lt_float: FLOAT_TEST(a < b);
-      case Op::le_float: FLOAT_TEST(a <= b);
-      case Op::eq_float: FLOAT_TEST(a == b);
+      case Op::add_int:
+        INT_OP(WRAP(a) + WRAP(b));
+      case Op::sub_int:
+        INT_OP(WRAP(a) - WRAP(b));
+      case Op::mul_int:
+        INT_OP(WRAP(a) * WRAP(b));
+      case Op::and_int:
+        INT_OP(a & b);
+      case Op::or_int:
+        INT_OP(a | b);
+      case Op::slt_int:
+        INT_TEST(a < b);
+      case Op::sle_int:
+        INT_TEST(a <= b);
+      case Op::eq_int:
+        INT_TEST(a == b);
+      case Op::ne_int:
+        INT_TEST(a != b);
+      case Op::ult_int:
+        INT_TEST(WRAP(a) < WRAP(b));
+      case Op::add_float:
+        FLOAT_OP(a + b);
+      case Op::sub_float:
+        FLOAT_OP(a - b);
+      case Op::mul_float:
+        FLOAT_OP(a * b);
+      case Op::div_float:
+        FLOAT_OP(a / b);
+      case Op::lt_float:
+        FLOAT_TEST(a < b);
+      case Op::le_float:
+        FLOAT_TEST(a <= b);
+      case Op::eq_float:
+        FLOAT_TEST(a == b);
 
       case Op::undef:
         registers[pc->destination] = Value();
@@ -375,11 +404,14 @@ bool Vm::execute(Context& ctx, Frame& frame, Value& result) {
         if (ctx.interrupt.load(std::memory_order_relaxed)) goto interrupted;
         ++frame.back_edges;
         if (frame.back_edges < loop_threshold) continue;
-        frame.back_edges = 0;
+        count_back_edges(frame);
         switch (replace_on_stack(ctx, frame, const_cast<Bytecode&>(code).loops[edge.loop], result)) {
-          case Replaced::returned: return true;
-          case Replaced::failed: return false;  // the native continuation has the handlers and left its trace
-          case Replaced::no: break;
+          case Replaced::returned:
+            return true;
+          case Replaced::failed:
+            return false;  // the native continuation has the handlers and left its trace
+          case Replaced::no:
+            break;
         }
         continue;
       }
@@ -400,11 +432,14 @@ bool Vm::execute(Context& ctx, Frame& frame, Value& result) {
         if (ctx.interrupt.load(std::memory_order_relaxed)) goto interrupted;
         ++frame.back_edges;
         if (frame.back_edges < loop_threshold) continue;
-        frame.back_edges = 0;
+        count_back_edges(frame);
         switch (replace_on_stack(ctx, frame, const_cast<Bytecode&>(code).loops[edge.loop], result)) {
-          case Replaced::returned: return true;
-          case Replaced::failed: return false;  // the native continuation has the handlers and left its trace
-          case Replaced::no: break;
+          case Replaced::returned:
+            return true;
+          case Replaced::failed:
+            return false;  // the native continuation has the handlers and left its trace
+          case Replaced::no:
+            break;
         }
         continue;
       }
@@ -418,10 +453,11 @@ bool Vm::execute(Context& ctx, Frame& frame, Value& result) {
         ctx.raise_error("internal error: unreachable code was reached in " + code.function->name);
         goto raise;
 
-      default: goto generic;
+      default:
+        goto generic;
     }
 
-  generic: {
+  generic : {
     for (std::uint32_t i = 0; i < pc->operand_count; ++i) scratch[i] = OPERAND(i);
     Value v;
     if (!ir::execute(ctx, pc->op, scratch, pc->operand_count, pc->aux, v)) goto raise;
@@ -432,7 +468,7 @@ bool Vm::execute(Context& ctx, Frame& frame, Value& result) {
 
   interrupted:
     interrupt(ctx);
-  raise: {
+  raise : {
     push_trace(ctx, *code.function, pc->inst);
     const BlockRange& range = code.range_of(static_cast<std::uint32_t>(pc - code.code.data()));
     if (range.handler_pc == ~0u) return false;

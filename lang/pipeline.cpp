@@ -3,18 +3,20 @@
 //   text ─ parse ─ statements ─ lower ─ run by the interpreter, one after the other
 //   a method when first called: lower
 //   a specialisation when hot: infer (callees first) ─ optimise ─ code generation
-//   a gradient when first asked for: infer ─ optimise, rules' calls kept ─ differentiate ─ infer again ─ optimise ─ code
-//   (pipeline_derivatives.cpp)
+//   a gradient when first asked for: infer ─ optimise, rules' calls kept ─ differentiate ─ infer again ─ optimise ─
+//   code (pipeline_derivatives.cpp)
 #include "lang/pipeline.hpp"
 
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 
 #include "lang/ir/continuation.hpp"
 #include "lang/ir/passes.hpp"
 #include "lang/lower/lower.hpp"
 #include "lang/pipeline_impl.hpp"
+#include "lang/syntax/image.hpp"
 #include "lang/syntax/parse.hpp"
 
 namespace slope {
@@ -58,7 +60,11 @@ bool Pipeline::run(Context& ctx, Module* module, FileId file, Value& result, std
     diagnostics = std::move(parsed.diagnostics);
     return false;
   }
-  auto ast = std::make_shared<syntax::Ast>(std::move(parsed.ast));
+  return run_parsed(ctx, module, std::make_shared<syntax::Ast>(std::move(parsed.ast)), result, diagnostics);
+}
+
+bool Pipeline::run_parsed(Context& ctx, Module* module, std::shared_ptr<syntax::Ast> ast, Value& result,
+                          std::vector<Diagnostic>& diagnostics) {
   result = runtime_.nothing();
   World outer = ctx.world;
   std::vector<syntax::NodeId> statements(ast->children(ast->root).begin(), ast->children(ast->root).end());
@@ -86,12 +92,17 @@ bool Pipeline::run(Context& ctx, Module* module, FileId file, Value& result, std
 
 bool Pipeline::incomplete(const SourceMap& sources, FileId file) { return syntax::parse(sources, file).incomplete; }
 
-bool Pipeline::load_standard_library(Context& ctx, std::span<const std::pair<std::string, std::string>> files,
+bool Pipeline::load_standard_library(Context& ctx, std::span<const LibraryFile> files,
                                      std::vector<Diagnostic>& diagnostics) {
-  for (const auto& [name, text] : files) {
-    FileId file = runtime_.sources.add(name, text);
+  for (const LibraryFile& library : files) {
+    FileId file = runtime_.sources.add(library.name, library.text);
     Value result;
-    if (!run(ctx, runtime_.base, file, result, diagnostics)) return false;
+    bool ok;
+    if (std::optional<syntax::Ast> ast = syntax::read_image(library.image, file))
+      ok = run_parsed(ctx, runtime_.base, std::make_shared<syntax::Ast>(std::move(*ast)), result, diagnostics);
+    else
+      ok = run(ctx, runtime_.base, file, result, diagnostics);
+    if (!ok) return false;
   }
   return true;
 }
@@ -155,7 +166,8 @@ void Pipeline::Impl::optimise(Context& ctx, infer::InferResult& result, const op
   if (!again.typed) return;
   opt::optimise(runtime, *again.typed, options);
   result.typed = std::move(again.typed);
-  if (again.return_type && is_subtype(runtime.types, again.return_type, result.return_type)) result.return_type = again.return_type;
+  if (again.return_type && is_subtype(runtime.types, again.return_type, result.return_type))
+    result.return_type = again.return_type;
   result.effects &= again.effects;
   result.min_world = std::max(result.min_world, again.min_world);
   result.max_world = std::min(result.max_world, again.max_world);
@@ -217,8 +229,8 @@ void Pipeline::on_hot(Context& ctx, Specialization& target) {
   if (ctx.failed()) ctx.take_error();  // inference of a method that does not lower: calling it reports that
 }
 
-CodeInstance* Pipeline::on_hot_loop(Context& ctx, const ir::Function& running, Specialization* target, std::uint32_t header,
-                                    const Value* live, std::size_t live_count) {
+CodeInstance* Pipeline::on_hot_loop(Context& ctx, const ir::Function& running, Specialization* target,
+                                    std::uint32_t header, const Value* live, std::size_t live_count) {
   if (mode == TierMode::interpret || running.typed || !impl_->generator()) return nullptr;
   std::vector<const Type*> types{runtime_.types.builtin().nothing};
   for (std::size_t i = 0; i < live_count; ++i) {
@@ -226,7 +238,8 @@ CodeInstance* Pipeline::on_hot_loop(Context& ctx, const ir::Function& running, S
     types.push_back(runtime_.types.type_of_constant(live[i]));
     if (!runtime_.is_type_value(live[i])) types.back() = live[i].type;
   }
-  // Keyed without the method: the function is the method's own IR, its static parameters follow from the specialisation.
+  // Keyed without the method: the function is the method's own IR, its static parameters follow from the
+  // specialisation.
   std::vector<const Type*> key = types;
   if (target) key.insert(key.end(), target->static_params.begin(), target->static_params.end());
   key.push_back(runtime_.types.value_int(header));
@@ -254,7 +267,8 @@ CodeInstance* Pipeline::on_hot_loop(Context& ctx, const ir::Function& running, S
   return code;
 }
 
-Pipeline::Impl::Synthetic& Pipeline::Impl::synthetic(const std::string& name, std::span<const Type* const> parameter_types,
+Pipeline::Impl::Synthetic& Pipeline::Impl::synthetic(const std::string& name,
+                                                     std::span<const Type* const> parameter_types,
                                                      const ir::Function* like) {
   auto made = std::make_unique<Synthetic>();
   const Symbol* symbol = runtime.symbols.gensym(name);
@@ -278,7 +292,8 @@ Pipeline::Impl::Synthetic& Pipeline::Impl::synthetic(const std::string& name, st
   return *synthetics.back();
 }
 
-CodeInstance* Pipeline::Impl::publish(Synthetic& synthetic, infer::InferResult&& result, const std::vector<Edge>& more_edges) {
+CodeInstance* Pipeline::Impl::publish(Synthetic& synthetic, infer::InferResult&& result,
+                                      const std::vector<Edge>& more_edges) {
   result.edges.insert(result.edges.end(), more_edges.begin(), more_edges.end());
   return infer::publish(runtime, *synthetic.target, std::move(result));
 }

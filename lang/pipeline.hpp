@@ -6,12 +6,14 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "lang/diff/diff.hpp"
 #include "lang/runtime/runtime.hpp"
 #include "lang/support/diagnostic.hpp"
+#include "lang/syntax/ast.hpp"
 
 namespace slope {
 
@@ -22,13 +24,20 @@ class Pipeline final : public Tiers {
   Pipeline(Runtime& runtime, std::function<CodeGenerator*()> code_generator);
   ~Pipeline() override;
 
-  // Parses a text and runs it statement by statement in `module`. False: either `diagnostics` has syntax errors (nothing
-  // ran, or what stood before the first bad statement of lowering), or an error is pending in ctx.
+  // Parses a text and runs it statement by statement in `module`. False: either `diagnostics` has syntax errors
+  // (nothing ran, or what stood before the first bad statement of lowering), or an error is pending in ctx.
   bool run(Context& ctx, Module* module, FileId file, Value& result, std::vector<Diagnostic>& diagnostics);
   // The prompt's question: does the text end inside a form?
   static bool incomplete(const SourceMap& sources, FileId file);
-  bool load_standard_library(Context& ctx, std::span<const std::pair<std::string, std::string>> files,
-                             std::vector<Diagnostic>& diagnostics);
+  // The same for a text that was parsed before.
+  bool run_parsed(Context& ctx, Module* module, std::shared_ptr<syntax::Ast> ast, Value& result,
+                  std::vector<Diagnostic>& diagnostics);
+  struct LibraryFile {
+    std::string name;
+    std::string text;
+    std::string_view image;  // its tree (lang/syntax/image.hpp), which outlives the engine; else the text is parsed
+  };
+  bool load_standard_library(Context& ctx, std::span<const LibraryFile> files, std::vector<Diagnostic>& diagnostics);
 
   // Tiers
   void on_hot(Context& ctx, Specialization& target) override;
@@ -39,8 +48,9 @@ class Pipeline final : public Tiers {
   // Compiles `target` now, whatever the mode; null with `why`.
   CodeInstance* compile(Context& ctx, Specialization& target, std::string& why);
 
-  // The gradient function of a specialisation (diff.hpp), as a specialisation of its own: (#self#, callee, args…, shadows…,
-  // seed) → Tuple{value, cotangents}. Null: an error is raised in ctx (DifferentiationError with the user's line).
+  // The gradient function of a specialisation (diff.hpp), as a specialisation of its own: (#self#, callee, args…,
+  // shadows…, seed) → Tuple{value, cotangents}. Null: an error is raised in ctx (DifferentiationError with the user's
+  // line).
   struct GradientCode {
     Specialization* target = nullptr;
     Value callee;
@@ -56,7 +66,8 @@ class Pipeline final : public Tiers {
 
   // What @code_lowered, @code_typed, @code_warntype, @code_grad, @code_llvm, @code_native print.
   enum class View { lowered, typed, warntype, gradient, llvm, native };
-  bool inspect(Context& ctx, Value callee, std::span<const Type* const> argument_types, View view, bool color, std::string& text);
+  bool inspect(Context& ctx, Value callee, std::span<const Type* const> argument_types, View view, bool color,
+               std::string& text);
 
   struct Statistics {
     std::uint64_t inferred = 0;

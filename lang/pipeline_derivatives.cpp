@@ -1,10 +1,11 @@
 // From a specialisation to its derivative code: typed primal with rules' calls kept, differentiated, inferred again,
-// optimised, compiled. A derivative is an ordinary CodeInstance with edges: it ends when something it was made from does.
+// optimised, compiled. A derivative is an ordinary CodeInstance with edges: it ends when something it was made from
+// does.
+#include "lang/diff/rules.hpp"
+#include "lang/diff/tangent.hpp"
 #include "lang/ir/build.hpp"
 #include "lang/ir/passes.hpp"
 #include "lang/pipeline_impl.hpp"
-#include "lang/diff/rules.hpp"
-#include "lang/diff/tangent.hpp"
 
 namespace slope {
 
@@ -57,13 +58,15 @@ const ir::Function* Pipeline::Impl::primal(Context& ctx, Specialization& target)
   opt::OptOptions options;
   options.is_primitive = [this, &ctx](const ir::Inst& inst) {
     switch (diff::rule_of(runtime, inst, ctx.world)) {
-      case diff::RuleKind::none: return false;
+      case diff::RuleKind::none:
+        return false;
       case diff::RuleKind::non_differentiable: {
         // Lengths and tests of types: inlined they show what loops count; what prints must stay a call.
         const CodeInstance* code = valid_code(ctx, *inst.aux_as<Specialization>());
         return !code || !code->typed || (code->effects & effect_writes) || code->typed->insts.size() > 40;
       }
-      default: return true;
+      default:
+        return true;
     }
   };
   options.callee = [this, &ctx, &target](Specialization& callee) -> const ir::Function* {
@@ -84,7 +87,8 @@ const ir::Function* Pipeline::Impl::primal(Context& ctx, Specialization& target)
   return made.code.get();
 }
 
-// What is differentiated when the user asks for `target`: its code, or, when there is a rule for it, just the call of it.
+// What is differentiated when the user asks for `target`: its code, or, when there is a rule for it, just the call of
+// it.
 const ir::Function* Pipeline::Impl::primal_or_rule(Context& ctx, Specialization& target) {
   diff::RuleKind rule = diff::find_rule(runtime, target.types, ctx.world, nullptr);
   if (rule == diff::RuleKind::none) return primal(ctx, target);
@@ -119,7 +123,8 @@ const ir::Function* Pipeline::Impl::primal_or_rule(Context& ctx, Specialization&
 
 void Pipeline::Impl::raise(Context& ctx, const Specialization& primal, const diff::Refusal& refusal) {
   std::string name = primal.method->name ? std::string(primal.method->name->name) : std::string("this function");
-  std::string message = "cannot differentiate `" + name + "`: " + (refusal.reason.empty() ? "its types could not be inferred" : refusal.reason);
+  std::string message = "cannot differentiate `" + name +
+                        "`: " + (refusal.reason.empty() ? "its types could not be inferred" : refusal.reason);
   Span span = refusal.reason.empty() ? primal.method->span : refusal.span;
   if (span.file != 0 || span.end != 0) {
     message += "\n  --> " + runtime.sources.describe(span) + "\n" + runtime.sources.excerpt(span);
@@ -128,8 +133,8 @@ void Pipeline::Impl::raise(Context& ctx, const Specialization& primal, const dif
   ctx.raise_message(runtime.types.builtin().differentiation_error, message);
 }
 
-bool Pipeline::Impl::make_gradient(Context& ctx, Specialization& target, const std::vector<char>& active, GradientCode& made,
-                                   diff::Refusal& refusal) {
+bool Pipeline::Impl::make_gradient(Context& ctx, Specialization& target, const std::vector<char>& active,
+                                   GradientCode& made, diff::Refusal& refusal) {
   const ir::Function* code = primal_or_rule(ctx, target);
   if (!code) return false;
   PipelineEnvironment environment(*this, ctx);
@@ -144,11 +149,13 @@ bool Pipeline::Impl::make_gradient(Context& ctx, Specialization& target, const s
   }
   if (verify)
     if (std::string problem = ir::verify(*result.typed); !problem.empty()) {
-      refusal = {target.method->span, target.method, "internal error: malformed derivative: " + problem + "\n" + ir::print(*result.typed)};
+      refusal = {target.method->span, target.method,
+                 "internal error: malformed derivative: " + problem + "\n" + ir::print(*result.typed)};
       return false;
     }
   opt::optimise(runtime, *result.typed, opt_options(nullptr));
-  Synthetic& synthetic_code = synthetic("∇" + std::string(target.method->name->name), parameter_types(*result.typed), code);
+  Synthetic& synthetic_code =
+      synthetic("∇" + std::string(target.method->name->name), parameter_types(*result.typed), code);
   synthetic_code.layouts = std::move(derivative.layouts);
   derivative.edges.push_back({Edge::Kind::callee, nullptr, nullptr, &target});
   publish(synthetic_code, std::move(result), derivative.edges);
@@ -158,7 +165,8 @@ bool Pipeline::Impl::make_gradient(Context& ctx, Specialization& target, const s
   return true;
 }
 
-const Pipeline::GradientCode* Pipeline::gradient_code(Context& ctx, Specialization& primal, const std::vector<char>& active) {
+const Pipeline::GradientCode* Pipeline::gradient_code(Context& ctx, Specialization& primal,
+                                                      const std::vector<char>& active) {
   auto key = std::make_pair(static_cast<const Specialization*>(&primal), active);
   auto known = impl_->gradients.find(key);
   if (known != impl_->gradients.end() && impl_->valid(ctx, known->second.target)) return &known->second;
@@ -172,7 +180,8 @@ const Pipeline::GradientCode* Pipeline::gradient_code(Context& ctx, Specializati
   return &(impl_->gradients[key] = made);
 }
 
-const diff::Environment::Halves* Pipeline::halves(Context& ctx, Specialization& primal, const std::vector<char>& active) {
+const diff::Environment::Halves* Pipeline::halves(Context& ctx, Specialization& primal,
+                                                  const std::vector<char>& active) {
   diff::Refusal refusal;
   Impl::Halves* made = impl_->make_halves(ctx, primal, active, refusal);
   if (!made) {
@@ -182,14 +191,16 @@ const diff::Environment::Halves* Pipeline::halves(Context& ctx, Specialization& 
   return &made->answer;
 }
 
-Pipeline::Impl::Halves* Pipeline::Impl::make_halves(Context& ctx, Specialization& target, const std::vector<char>& active,
-                                                    diff::Refusal& refusal) {
+Pipeline::Impl::Halves* Pipeline::Impl::make_halves(Context& ctx, Specialization& target,
+                                                    const std::vector<char>& active, diff::Refusal& refusal) {
   Key key{&target, active};
   auto known = halves.find(key);
-  if (known != halves.end() && (!known->second.ready || valid(ctx, known->second.forward->target))) return &known->second;
+  if (known != halves.end() && (!known->second.ready || valid(ctx, known->second.forward->target)))
+    return &known->second;
   const ir::Function* code = primal_or_rule(ctx, target);
   if (!code) {
-    refusal = {target.method->span, target.method, "the types of `" + std::string(target.method->name->name) + "` could not be inferred"};
+    refusal = {target.method->span, target.method,
+               "the types of `" + std::string(target.method->name->name) + "` could not be inferred"};
     return nullptr;
   }
   diff::TangentTypes& tangents = diff::tangent_types(runtime);
@@ -198,7 +209,8 @@ Pipeline::Impl::Halves* Pipeline::Impl::make_halves(Context& ctx, Specialization
   const Type* result_type = code->return_type;
   if (!tangents.known(result_type)) {
     refusal = {target.method->span, target.method,
-               "the result type of `" + std::string(target.method->name->name) + "` is not inferred (" + to_string(result_type) + ")"};
+               "the result type of `" + std::string(target.method->name->name) + "` is not inferred (" +
+                   to_string(result_type) + ")"};
     return nullptr;
   }
   // Both specialisations exist, with their types, before their code does: a recursive call finds them.
@@ -229,7 +241,8 @@ Pipeline::Impl::Halves* Pipeline::Impl::make_halves(Context& ctx, Specialization
       continue;
     }
     ++pipeline.statistics_.derivatives;
-    for (auto [function, part] : {std::pair{derivative.forward.get(), entry.forward}, {derivative.reverse.get(), entry.reverse}}) {
+    for (auto [function, part] :
+         {std::pair{derivative.forward.get(), entry.forward}, {derivative.reverse.get(), entry.reverse}}) {
       infer::Inference inference(runtime, ctx, ctx.world, infer_options());
       infer::InferResult result = inference.reinfer(*function);
       if (!result.typed) {

@@ -21,8 +21,8 @@ struct Pipeline::Impl {
   opt::OptOptions opt_options(const Specialization* self);
   CodeInstance* valid_code(Context& ctx, Specialization& target) const;
 
-  // A method that no source stands for: a derivative, the rest of a hot loop. Its one specialisation gets `function`'s code.
-  // The callee value is a fresh singleton, so nothing else ever dispatches to it.
+  // A method that no source stands for: a derivative, the rest of a hot loop. Its one specialisation gets `function`'s
+  // code. The callee value is a fresh singleton, so nothing else ever dispatches to it.
   struct Synthetic {
     std::unique_ptr<Method> method;
     Specialization* target = nullptr;
@@ -50,7 +50,8 @@ struct Pipeline::Impl {
   std::map<const Specialization*, PrimalCode> rule_calls;
   const ir::Function* primal(Context& ctx, Specialization& target);
   const ir::Function* primal_or_rule(Context& ctx, Specialization& target);
-  bool make_gradient(Context& ctx, Specialization& primal, const std::vector<char>& active, GradientCode& made, diff::Refusal& refusal);
+  bool make_gradient(Context& ctx, Specialization& primal, const std::vector<char>& active, GradientCode& made,
+                     diff::Refusal& refusal);
   Halves* make_halves(Context& ctx, Specialization& primal, const std::vector<char>& active, diff::Refusal& refusal);
   bool valid(Context& ctx, const Specialization* target) const;
   void raise(Context& ctx, const Specialization& primal, const diff::Refusal& refusal);
@@ -61,7 +62,8 @@ struct Pipeline::Impl {
   bool asked_for_generator = false;
   CodeGenerator* code_generator = nullptr;
   std::vector<std::unique_ptr<Synthetic>> synthetics;
-  std::map<std::pair<const ir::Function*, std::vector<const Type*>>, CodeInstance*> loops;  // types end with the header's number
+  std::map<std::pair<const ir::Function*, std::vector<const Type*>>, CodeInstance*>
+      loops;  // types end with the header's number
   int root_key = 0;
   bool verify = false;
   bool refining = false;  // inside `optimise`'s second inference

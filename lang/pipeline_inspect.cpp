@@ -7,7 +7,8 @@ namespace slope {
 
 bool Pipeline::inspect(Context& ctx, Value callee, std::span<const Type* const> argument_types, View view, bool color,
                        std::string& text) {
-  std::vector<const Type*> types{runtime_.is_type_value(callee) ? runtime_.types.type_of_constant(callee) : callee.type};
+  std::vector<const Type*> types{runtime_.is_type_value(callee) ? runtime_.types.type_of_constant(callee)
+                                                                : callee.type};
   types.insert(types.end(), argument_types.begin(), argument_types.end());
   const DataType* call_types = runtime_.types.tuple(types);
   Specialization* target = runtime_.lookup_specialization(call_types, ctx.world);
@@ -31,12 +32,14 @@ bool Pipeline::inspect(Context& ctx, Value callee, std::span<const Type* const> 
   if (view == View::warntype) {
     infer::Inference inference(runtime_, ctx, ctx.world, impl_->infer_options());
     infer::InferResult result = inference.infer(*target);
-    if (!result.typed) return ctx.failed() ? false : ctx.argument_error("the types of `" + name + "` could not be inferred");
+    if (!result.typed)
+      return ctx.failed() ? false : ctx.argument_error("the types of `" + name + "` could not be inferred");
     text = infer::warntype(runtime_, *target, result, color);
     return true;
   }
   CodeInstance* code = typed_code(ctx, *target);
-  if (!code || !code->typed) return ctx.failed() ? false : ctx.argument_error("the types of `" + name + "` could not be inferred");
+  if (!code || !code->typed)
+    return ctx.failed() ? false : ctx.argument_error("the types of `" + name + "` could not be inferred");
   if (view == View::typed) {
     text = ir::print(*code->typed, &runtime_.sources);
     return true;

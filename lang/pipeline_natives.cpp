@@ -10,7 +10,8 @@ Pipeline& pipeline_of(Context& ctx) { return *static_cast<Pipeline*>(ctx.runtime
 
 std::vector<Value> elements(Context& ctx, Value tuple) {
   std::vector<Value> result;
-  for (const Field& field : as_data(tuple.type)->fields) result.push_back(load_field(ctx.runtime->heap, tuple.object, field));
+  for (const Field& field : as_data(tuple.type)->fields)
+    result.push_back(load_field(ctx.runtime->heap, tuple.object, field));
   return result;
 }
 
@@ -47,7 +48,8 @@ struct Primal {
     return true;
   }
 
-  // One shadow an argument, nothing for those without. Each argument's own: the same array given twice is two arguments.
+  // One shadow an argument, nothing for those without. Each argument's own: the same array given twice is two
+  // arguments.
   bool make_shadows(const std::vector<char>& active) {
     Runtime& runtime = *ctx.runtime;
     for (std::size_t i = 0; i < arguments.size(); ++i) {
@@ -187,15 +189,18 @@ bool seed_of(Context& ctx, const Type* t, Value given, Value shadow, Value& seed
     Value ignored;
     return accumulate && runtime.call(ctx, accumulate->value, call, 2, ignored);
   }
-  if (d->is_mutable) return none || ctx.argument_error("the cotangent of a mutable struct cannot be given to a pullback; use nothing");
+  if (d->is_mutable)
+    return none || ctx.argument_error("the cotangent of a mutable struct cannot be given to a pullback; use nothing");
   const DataType* shape = as_data(given.type);
   if (!none && (shape->fields.size() != d->fields.size() || !(shape->is_tuple || shape->is_named_tuple)))
-    return ctx.argument_error("the cotangent of a " + to_string(t) + " is a tuple with " + std::to_string(d->fields.size()) + " entries; found " + to_string(given.type));
+    return ctx.argument_error("the cotangent of a " + to_string(t) + " is a tuple with " +
+                              std::to_string(d->fields.size()) + " entries; found " + to_string(given.type));
   Rooted parts(runtime.heap);
   for (std::size_t i = 0; i < d->fields.size(); ++i) {
     Value part = none ? given : load_field(runtime.heap, given.object, shape->fields[i]);
     Value part_shadow = runtime.nothing();
-    if (as_data(shadow.type)->is_tuple) part_shadow = load_field(runtime.heap, shadow.object, as_data(shadow.type)->fields[i]);
+    if (as_data(shadow.type)->is_tuple)
+      part_shadow = load_field(runtime.heap, shadow.object, as_data(shadow.type)->fields[i]);
     Value part_seed;
     if (!seed_of(ctx, d->fields[i].type, part, part_shadow, part_seed)) return false;
     parts.values.push_back(part_seed);
@@ -214,8 +219,10 @@ bool pullback_reverse(Context& ctx, const Value* args, std::size_t count, Value&
   if (!halves) return false;
   primal.shadows = elements(ctx, args[4]);
   Value given[2] = {args[3], Value()};
-  if (!seed_of(ctx, halves->forward->current->return_type ? as_data(halves->forward->current->return_type)->params[0] : nullptr, args[5],
-               args[2], given[1]))
+  if (!seed_of(
+          ctx,
+          halves->forward->current->return_type ? as_data(halves->forward->current->return_type)->params[0] : nullptr,
+          args[5], args[2], given[1]))
     return false;
   Value cotangents;
   if (!runtime.call_specialized(ctx, *halves->reverse, halves->reverse_callee, given, 2, cotangents)) return false;
@@ -245,7 +252,8 @@ bool return_type(Context& ctx, const Value* args, std::size_t count, Value& resu
 bool inspect_code(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Runtime& runtime = *ctx.runtime;
   const BuiltinTypes& builtin = runtime.types.builtin();
-  if (count != 4) return ctx.argument_error("inspect_code takes a view, a function, a tuple of types and whether to colour");
+  if (count != 4)
+    return ctx.argument_error("inspect_code takes a view, a function, a tuple of types and whether to colour");
   if (args[0].type != builtin.symbol) return ctx.type_error("inspect_code", builtin.symbol, args[0]);
   static const std::pair<const char*, Pipeline::View> views[] = {
       {"lowered", Pipeline::View::lowered},   {"typed", Pipeline::View::typed}, {"warntype", Pipeline::View::warntype},
@@ -265,7 +273,8 @@ bool inspect_code(Context& ctx, const Value* args, std::size_t count, Value& res
 // open_to_methods(name::Symbol): definitions of Base's function `name` in other modules add methods to it.
 bool open_to_methods(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Runtime& runtime = *ctx.runtime;
-  if (count != 1 || args[0].type != runtime.types.builtin().symbol) return ctx.argument_error("open_to_methods takes a symbol");
+  if (count != 1 || args[0].type != runtime.types.builtin().symbol)
+    return ctx.argument_error("open_to_methods takes a symbol");
   Binding* binding = runtime.base->find(args[0].symbol);
   if (!binding) return ctx.undef_var(args[0].symbol);
   binding->open_to_methods = true;

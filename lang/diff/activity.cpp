@@ -11,8 +11,8 @@ using ir::Operand;
 
 class Analysis {
  public:
-  Analysis(const ir::Function& function, TangentTypes& tangents, World world, std::vector<Edge>* edges, Activity& result,
-           Refusal& refusal)
+  Analysis(const ir::Function& function, TangentTypes& tangents, World world, std::vector<Edge>* edges,
+           Activity& result, Refusal& refusal)
       : function_(function), tangents_(tangents), world_(world), edges_(edges), result_(result), refusal_(refusal) {}
 
   bool run(const std::vector<char>& active) {
@@ -25,7 +25,8 @@ class Analysis {
     for (const ir::Block& block : function_.blocks)
       for (std::uint32_t id : block.insts)
         if (function_.insts[id].op == Op::invoke)
-          result_.rules[id] = find_rule(tangents_.runtime(), function_.insts[id].aux_as<Specialization>()->types, world_, edges_);
+          result_.rules[id] =
+              find_rule(tangents_.runtime(), function_.insts[id].aux_as<Specialization>()->types, world_, edges_);
     find_returning_blocks();
     do {
       changed_ = false;
@@ -79,7 +80,8 @@ class Analysis {
   bool write(Operand o, const ir::Inst& at) {
     if (o.is_constant()) {
       if (!is_memory(type_of(o))) return true;
-      refusal_ = refusal_at(function_, at, tangents_.runtime(), "a value that carries a derivative is stored into a global");
+      refusal_ =
+          refusal_at(function_, at, tangents_.runtime(), "a value that carries a derivative is stored into a global");
       return false;
     }
     if (!result_.written[o.index()] && is_memory(function_.inst(o).type)) {
@@ -99,7 +101,8 @@ class Analysis {
     const ir::Inst& inst = function_.insts[id];
     bool flows = any_varied(inst);
     switch (classify(inst, result_.rules[id])) {
-      case Treatment::inert: break;
+      case Treatment::inert:
+        break;
       case Treatment::value:
         if (flows) vary(id);
         // A struct or alias that is written through must be made of real shadows.
@@ -109,10 +112,12 @@ class Analysis {
         break;
       case Treatment::store: {
         Operand object = inst.operands[0];
-        Operand value = inst.operands[inst.op == Op::array_set || inst.op == Op::array_init ? 1 : inst.operands.size() - 1];
+        Operand value =
+            inst.operands[inst.op == Op::array_set || inst.op == Op::array_init ? 1 : inst.operands.size() - 1];
         if (varied(value) && !write(object, inst)) return false;
         // What is kept in memory that is written may be read back and written through.
-        if (object.is_inst() && result_.written[object.index()] && is_memory(type_of(value)) && !write(value, inst)) return false;
+        if (object.is_inst() && result_.written[object.index()] && is_memory(type_of(value)) && !write(value, inst))
+          return false;
         break;
       }
       case Treatment::call:
@@ -130,8 +135,9 @@ class Analysis {
     }
     if (result_.written[id]) vary(id);
     if (result_.varied[id] && !tangents_.known(inst.type)) {
-      refusal_ = refusal_at(function_, inst, tangents_.runtime(),
-                            "the type of this value is not inferred (" + to_string(inst.type) + "), and it carries a derivative");
+      refusal_ = refusal_at(
+          function_, inst, tangents_.runtime(),
+          "the type of this value is not inferred (" + to_string(inst.type) + "), and it carries a derivative");
       return false;
     }
     return true;
@@ -162,8 +168,8 @@ class Analysis {
 
 }  // namespace
 
-bool analyse_activity(const ir::Function& function, TangentTypes& tangents, World world, const std::vector<char>& active,
-                      std::vector<Edge>* edges, Activity& result, Refusal& refusal) {
+bool analyse_activity(const ir::Function& function, TangentTypes& tangents, World world,
+                      const std::vector<char>& active, std::vector<Edge>* edges, Activity& result, Refusal& refusal) {
   if (!Analysis(function, tangents, world, edges, result, refusal).run(active)) return false;
   // Parameters of blocks that turned out varied with unknown types.
   for (const ir::Block& block : function.blocks) {

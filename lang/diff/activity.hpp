@@ -2,7 +2,8 @@
 //
 //   varied[v]   v depends differentiably on an active argument: it has cotangent leaves, a shadow, or both
 //   written[v]  v is memory into which a varied value is stored somewhere: its shadow must be the one of the object's
-//               origin, not a fresh zero one. An argument that is written becomes active; a global that is written is refused.
+//               origin, not a fresh zero one. An argument that is written becomes active; a global that is written is
+//               refused.
 //
 // Both only grow; the fixed point is reached in a few sweeps.
 #pragma once
@@ -23,7 +24,7 @@ struct Activity {
 };
 
 // False: something cannot be differentiated (refusal).
-bool analyse_activity(const ir::Function& function, TangentTypes& tangents, World world, const std::vector<char>& active,
-                      std::vector<Edge>* edges, Activity& result, Refusal& refusal);
+bool analyse_activity(const ir::Function& function, TangentTypes& tangents, World world,
+                      const std::vector<char>& active, std::vector<Edge>* edges, Activity& result, Refusal& refusal);
 
 }  // namespace slope::diff

@@ -3,7 +3,8 @@
 // Tangents of a type split in two, because memory and values travel in different directions:
 //   shadow(T)      what runs forward beside the value: same-identity accumulators of memory (arrays, mutable structs);
 //                  `Nothing` for what holds no memory
-//   cotangent(T)   what runs backward: the cotangent of immutable values; `Nothing` for memory and non-differentiable data
+//   cotangent(T)   what runs backward: the cotangent of immutable values; `Nothing` for memory and non-differentiable
+//   data
 // An array's shadow is an array of tangent(element); a user sees tangent(T): the two merged (number, array, tuple,
 // named tuple of fields, nothing).
 #pragma once
@@ -31,10 +32,11 @@ class Environment {
   // Typed code of `target`, optimised with calls that have rules left in place. Null: cannot be inferred.
   virtual const ir::Function* primal(Specialization& target) = 0;
   virtual const Type* return_type(const DataType* call_types) = 0;  // inferred; Any when unknown
-  // The split derivative of a callee as two specialisations. `active` has one entry an operand (callee first); the answer's
-  // may have more set (arguments that the callee writes). forward: (#self#, callee, args…, shadows of active memory…) →
-  // Tuple{value, shadow, Any record}; reverse: (#self#, record, cotangent of the value) → Tuple of cotangents, one an operand.
-  // They may still be under construction (recursion): only their types are promised. Null with `refusal` otherwise.
+  // The split derivative of a callee as two specialisations. `active` has one entry an operand (callee first); the
+  // answer's may have more set (arguments that the callee writes). forward: (#self#, callee, args…, shadows of active
+  // memory…) → Tuple{value, shadow, Any record}; reverse: (#self#, record, cotangent of the value) → Tuple of
+  // cotangents, one an operand. They may still be under construction (recursion): only their types are promised. Null
+  // with `refusal` otherwise.
   struct Halves {
     Specialization* forward = nullptr;
     Specialization* reverse = nullptr;
@@ -52,17 +54,17 @@ struct Derivative {
   std::unique_ptr<ir::Function> combined;  // value and gradient in one function, or the two halves:
   std::unique_ptr<ir::Function> forward;
   std::unique_ptr<ir::Function> reverse;
-  std::vector<char> active;                // by parameter of the primal, callee first: asked for, or written by the primal
+  std::vector<char> active;  // by parameter of the primal, callee first: asked for, or written by the primal
   std::vector<Edge> edges;
   std::vector<std::shared_ptr<TapeLayout>> layouts;
 };
 
 // value_and_gradient as one function: both sweeps together.
-// Parameters: #self#, the primal's (callee, args…; a vararg is one tuple), then for each active one with memory its shadow,
-// then the seed (the cotangent of the result, a float).
-// Result: Tuple{primal value, Tuple of cotangents, one a parameter of the primal}.
-bool gradient_function(Environment& env, const ir::Function& primal, const std::vector<char>& active, Derivative& result,
-                       Refusal& refusal);
+// Parameters: #self#, the primal's (callee, args…; a vararg is one tuple), then for each active one with memory its
+// shadow, then the seed (the cotangent of the result, a float). Result: Tuple{primal value, Tuple of cotangents, one a
+// parameter of the primal}.
+bool gradient_function(Environment& env, const ir::Function& primal, const std::vector<char>& active,
+                       Derivative& result, Refusal& refusal);
 
 // The split form, for pullbacks that escape and for calls that are not inlined (recursion); parameters as in Halves.
 bool split_derivative(Environment& env, const ir::Function& primal, const std::vector<char>& active, Derivative& result,

@@ -59,9 +59,9 @@ bool simplify_one_loop(ir::Function& function) {
     std::size_t entry_edges = 0;
     for (BlockId p = 0; p < function.blocks.size(); ++p) {
       if (!cfg.reachable(p)) continue;
-      std::size_t edges = static_cast<std::size_t>(
-          std::count_if(function.blocks[p].edges.begin(), function.blocks[p].edges.end(),
-                        [&](const ir::Edge& edge) { return edge.target == loop.header; }));
+      std::size_t edges =
+          static_cast<std::size_t>(std::count_if(function.blocks[p].edges.begin(), function.blocks[p].edges.end(),
+                                                 [&](const ir::Edge& edge) { return edge.target == loop.header; }));
       if (!edges) continue;
       bool inside = std::find(loop.blocks.begin(), loop.blocks.end(), p) != loop.blocks.end();
       (inside ? latches : entries).push_back(p);
@@ -71,7 +71,8 @@ bool simplify_one_loop(ir::Function& function) {
       merge_edges(function, loop.header, latches);
       return true;
     }
-    // The block before the loop must be the loop's own: it opens tapes and remembers where the rows of this entry start.
+    // The block before the loop must be the loop's own: it opens tapes and remembers where the rows of this entry
+    // start.
     bool own = entry_edges == 1 && function.blocks[entries[0]].edges.size() == 1;
     if (!own) {
       merge_edges(function, loop.header, entries);

@@ -6,10 +6,12 @@ using ir::Op;
 
 Treatment classify(const ir::Inst& inst, RuleKind rule) {
   switch (inst.op) {
-    case Op::invoke: return rule == RuleKind::non_differentiable ? Treatment::inert : Treatment::call;
+    case Op::invoke:
+      return rule == RuleKind::non_differentiable ? Treatment::inert : Treatment::call;
     case Op::array_set:
     case Op::array_init:
-    case Op::set_field_at: return Treatment::store;
+    case Op::set_field_at:
+      return Treatment::store;
     case Op::tuple:
     case Op::make_struct:
     case Op::make_closure:
@@ -20,9 +22,11 @@ Treatment classify(const ir::Inst& inst, RuleKind rule) {
     case Op::array_new:
     case Op::array_get:
     case Op::array_share:
-    case Op::array_resize: return Treatment::value;
+    case Op::array_resize:
+      return Treatment::value;
     case Op::native:
-      // A native that only looks (lengths, printing of numbers …) is inert; what computes or writes needs a rule above it.
+      // A native that only looks (lengths, printing of numbers …) is inert; what computes or writes needs a rule above
+      // it.
       return Treatment::refused;
     case Op::call:
     case Op::call_splat:
@@ -35,14 +39,18 @@ Treatment classify(const ir::Inst& inst, RuleKind rule) {
     case Op::tape_reserve:
     case Op::tape_store:
     case Op::tape_load:
-    case Op::tape_close: return Treatment::refused;
-    default: break;
+    case Op::tape_close:
+      return Treatment::refused;
+    default:
+      break;
   }
   switch (ir::op_info(inst.op).derivative) {
     case ir::Derivative::linear:
     case ir::Derivative::operands:
-    case ir::Derivative::result: return Treatment::value;
-    default: return Treatment::inert;
+    case ir::Derivative::result:
+      return Treatment::value;
+    default:
+      return Treatment::inert;
   }
 }
 
@@ -53,13 +61,19 @@ std::string why_refused(const ir::Inst& inst, Runtime&) {
       return "the builtin `" + name + "` has no derivative rule";
     }
     case Op::call:
-    case Op::call_splat: return "the function called here is not known before run time (types were not inferred), and it is given values that carry a derivative";
+    case Op::call_splat:
+      return "the function called here is not known before run time (types were not inferred), and it is given values "
+             "that carry a derivative";
     case Op::get_field:
-    case Op::set_field: return "a field whose object's type is not inferred carries a derivative";
-    case Op::store_global: return "a value that carries a derivative is stored into a global variable";
+    case Op::set_field:
+      return "a field whose object's type is not inferred carries a derivative";
+    case Op::store_global:
+      return "a value that carries a derivative is stored into a global variable";
     case Op::cell_new:
-    case Op::cell_set: return "a captured variable that is assigned after its capture carries a derivative";
-    default: return std::string("`") + std::string(ir::op_info(inst.op).name) + "` cannot be differentiated in reverse mode";
+    case Op::cell_set:
+      return "a captured variable that is assigned after its capture carries a derivative";
+    default:
+      return std::string("`") + std::string(ir::op_info(inst.op).name) + "` cannot be differentiated in reverse mode";
   }
 }
 

@@ -1,26 +1,29 @@
 // Reverse mode on typed SSA IR, before LLVM.
 //
 // Goal: from a typed primal function, one function that computes the value and the gradient, with no closures on the
-// heap and no stacks outside loops; or, when the pullback must travel (recursion, `pullback`), two halves with a record.
+// heap and no stacks outside loops; or, when the pullback must travel (recursion, `pullback`), two halves with a
+// record.
 //
 // The walk. The primal is brought to a normal form (one return; each loop one entering edge, one latch). The forward
-// sweep is a copy of it, block by block, in which each operation has an augmented step (reverse_forward.cpp). The reverse
-// sweep has one block for each primal block, with the operations' reverse steps in opposite order (reverse_backward.cpp),
-// and goes through the control-flow graph backwards:
+// sweep is a copy of it, block by block, in which each operation has an augmented step (reverse_forward.cpp). The
+// reverse sweep has one block for each primal block, with the operations' reverse steps in opposite order
+// (reverse_backward.cpp), and goes through the control-flow graph backwards:
 //   - a block with several predecessors knows by which edge it was entered (a block argument of the forward sweep);
 //   - a loop is left backwards when as many header executions were undone as its entry had made: the forward sweep
 //     counts header executions in `row`, which is also the index of the loop's tape rows.
 // What reverse steps need of the forward sweep: reverse_saved.cpp. Cotangents: reverse_adjoint.cpp.
 //
 // Invariants:
-//   - At each point of the reverse sweep memory is as it was right after the operation being reversed: stores are undone.
+//   - At each point of the reverse sweep memory is as it was right after the operation being reversed: stores are
+//   undone.
 //   - The shadow of an object has the object's identity: aliases share it. It is zero where nothing was accumulated.
 //   - A cotangent slot is zero whenever its value is not live: definitions clear it (they may run again in a loop).
-//   - Everything goes through slots between reverse blocks; promote_slots makes SSA of it. No reverse block has parameters.
+//   - Everything goes through slots between reverse blocks; promote_slots makes SSA of it. No reverse block has
+//   parameters.
 //
-// Traps: a value defined in a loop and used after it is read from the loop's last row; `row` must therefore be decremented
-// only at the very end of the header's reverse block. Tapes are opened once, before the outermost loop, and closed when the
-// reverse sweep passes that point.
+// Traps: a value defined in a loop and used after it is read from the loop's last row; `row` must therefore be
+// decremented only at the very end of the header's reverse block. Tapes are opened once, before the outermost loop, and
+// closed when the reverse sweep passes that point.
 //
 // Sources: Innes 2018 (arXiv:1810.07951) for SSA form reverse mode; Moses and Churavy 2020 (Enzyme) for shadows;
 // Hascoët and Pascual 2013 (Tapenade) for to-be-recorded analysis.
@@ -123,7 +126,8 @@ void Reverse::find_loop_facts() {
       Value start = primal_->constant_value(entry.arguments[i]);
       if (start.type != builtin_.int64 || start.bits < 0) continue;
       const ir::Inst& next = primal_->inst(back.arguments[i]);
-      if (next.op == Op::add_int && next.operands[0] == Operand::inst(header.parameters[i]) && is_int(next.operands[1], 1))
+      if (next.op == Op::add_int && next.operands[0] == Operand::inst(header.parameters[i]) &&
+          is_int(next.operands[1], 1))
         state.counter = header.parameters[i], state.counter_start = start.bits;
     }
   }
@@ -131,7 +135,8 @@ void Reverse::find_loop_facts() {
 
 namespace {
 
-bool find_bound(const ir::Function& primal, const ir::Cfg& cfg, const ir::Loop& loop, std::uint32_t counter, Operand& bound) {
+bool find_bound(const ir::Function& primal, const ir::Cfg& cfg, const ir::Loop& loop, std::uint32_t counter,
+                Operand& bound) {
   // The header's own test of the counter against something made before the loop.
   const ir::Block& header = primal.blocks[loop.header];
   if (primal.insts[header.terminator].op != Op::branch) return false;
@@ -165,7 +170,8 @@ void Reverse::open_tapes(std::uint32_t l) {
   if (state.outermost == l) {
     for (std::uint32_t inner = 0; inner < loops_.size(); ++inner) {
       if (loops_[inner].outermost != l) continue;
-      Operand tape = f_->emit(Op::tape_open, {int_constant(*f_, 0)}, builtin_.tape, reinterpret_cast<std::uintptr_t>(loops_[inner].layout));
+      Operand tape = f_->emit(Op::tape_open, {int_constant(*f_, 0)}, builtin_.tape,
+                              reinterpret_cast<std::uintptr_t>(loops_[inner].layout));
       loops_[inner].tape = remember(tape, builtin_.tape);
     }
   } else {
@@ -231,7 +237,8 @@ bool Reverse::forward_sweep() {
     f_->set_block(forward_blocks_[b]);
     out.blocks[forward_blocks_[b]].is_loop_header = primal_->blocks[b].is_loop_header;
     for (std::uint32_t id : primal_->blocks[b].parameters)
-      value_of_[id] = remember(f_->add_parameter(forward_blocks_[b], primal_->insts[id].type), primal_->insts[id].type, id);
+      value_of_[id] =
+          remember(f_->add_parameter(forward_blocks_[b], primal_->insts[id].type), primal_->insts[id].type, id);
     for (std::uint32_t id : primal_->blocks[b].parameters)
       if (activity_.varied[id] && tangents_.has_shadow(primal_->insts[id].type))
         set_shadow(id, f_->add_parameter(forward_blocks_[b], tangents_.shadow(primal_->insts[id].type)));
@@ -267,13 +274,22 @@ bool Reverse::forward_sweep() {
       edges_out.push_back(std::move(made));
     }
     switch (terminator.op) {
-      case Op::jump: f_->jump(edges_out[0].target, edges_out[0].arguments); break;
-      case Op::branch:
-        f_->branch(forward(terminator.operands[0]), edges_out[0].target, edges_out[1].target, edges_out[0].arguments, edges_out[1].arguments);
+      case Op::jump:
+        f_->jump(edges_out[0].target, edges_out[0].arguments);
         break;
-      case Op::switch_int: f_->switch_int(forward(terminator.operands[0]), edges_out); break;
-      case Op::throw_: f_->raise(forward(terminator.operands[0])); break;
-      default: f_->unreachable(); break;
+      case Op::branch:
+        f_->branch(forward(terminator.operands[0]), edges_out[0].target, edges_out[1].target, edges_out[0].arguments,
+                   edges_out[1].arguments);
+        break;
+      case Op::switch_int:
+        f_->switch_int(forward(terminator.operands[0]), edges_out);
+        break;
+      case Op::throw_:
+        f_->raise(forward(terminator.operands[0]));
+        break;
+      default:
+        f_->unreachable();
+        break;
     }
   }
   return true;
@@ -287,7 +303,8 @@ void Reverse::leave_reverse_block(BlockId) {
 }
 
 // Between two reverse blocks: cotangents of the target's parameters go to the edge's arguments.
-void Reverse::reverse_edge(BlockId source, std::size_t edge, const std::vector<std::vector<Operand>>& parameter_cotangents, BlockId) {
+void Reverse::reverse_edge(BlockId source, std::size_t edge,
+                           const std::vector<std::vector<Operand>>& parameter_cotangents, BlockId) {
   const ir::Edge& passed = primal_->blocks[source].edges[edge];
   for (std::size_t i = 0; i < passed.arguments.size(); ++i)
     for (std::size_t leaf = 0; leaf < parameter_cotangents[i].size(); ++leaf)
@@ -397,12 +414,15 @@ void Reverse::insert_pending(ir::Function& out) {
         if (state.row.valid() && out.inst(state.row).block == b) header = true;
       std::size_t prefix = 0;
       if (header) {
-        while (prefix < out.blocks[b].insts.size() && out.insts[out.blocks[b].insts[prefix]].op != Op::slot_set) ++prefix;
+        while (prefix < out.blocks[b].insts.size() && out.insts[out.blocks[b].insts[prefix]].op != Op::slot_set)
+          ++prefix;
         ++prefix;
       }
-      insts.insert(insts.end(), out.blocks[b].insts.begin(), out.blocks[b].insts.begin() + static_cast<std::ptrdiff_t>(prefix));
+      insts.insert(insts.end(), out.blocks[b].insts.begin(),
+                   out.blocks[b].insts.begin() + static_cast<std::ptrdiff_t>(prefix));
       insts.insert(insts.end(), first->second.begin(), first->second.end());
-      insts.insert(insts.end(), out.blocks[b].insts.begin() + static_cast<std::ptrdiff_t>(prefix), out.blocks[b].insts.end());
+      insts.insert(insts.end(), out.blocks[b].insts.begin() + static_cast<std::ptrdiff_t>(prefix),
+                   out.blocks[b].insts.end());
     } else {
       insts = out.blocks[b].insts;
     }
@@ -449,14 +469,15 @@ void Reverse::finish_slots(ir::Function& out, BlockId reverse_start, ir::Builder
   });
   drop_zero_terms(out);
   for (ir::Inst& inst : out.insts)
-    if (!inst.type && ir::op_info(inst.op).derivative != ir::Derivative::none && inst.op != Op::call && inst.op != Op::get_field)
+    if (!inst.type && ir::op_info(inst.op).derivative != ir::Derivative::none && inst.op != Op::call &&
+        inst.op != Op::get_field)
       inst.type = builtin_.nothing;  // stores and tapes: no result
   ir::simplify_cfg(out);
   ir::remove_dead_insts(out);
 }
 
-// The first term of a cotangent is added to the zero it starts from: not when that zero is in sight. (Only for sums that
-// this transform made; 0.0 + x is not x for x = -0.0, and the primal's own sums keep that.)
+// The first term of a cotangent is added to the zero it starts from: not when that zero is in sight. (Only for sums
+// that this transform made; 0.0 + x is not x for x = -0.0, and the primal's own sums keep that.)
 void Reverse::drop_zero_terms(ir::Function& out) {
   std::vector<Operand> replacement(out.insts.size());
   bool any = false;
@@ -489,7 +510,8 @@ std::unique_ptr<ir::Function> Reverse::combined() {
   const Type* result_type = type_of(primal_result);
   if (!tangents_.is_float(result_type)) {
     refusal_ = {primal_->span, primal_->method,
-                "the gradient needs a function that returns one floating-point number; this one returns " + to_string(result_type)};
+                "the gradient needs a function that returns one floating-point number; this one returns " +
+                    to_string(result_type)};
     return nullptr;
   }
   Operand seed = f_->add_parameter(0, result_type);
@@ -582,9 +604,10 @@ bool Reverse::split(Derivative& result) {
   }
   const Type* record_type = runtime_.types.tuple(kept_types);
   Operand record_value = f_->emit(Op::tuple, kept, record_type);
-  Operand shadow_value = varied(primal_result) && tangents_.has_shadow(primal_type)
-                             ? shadow(primal_result)
-                             : (shadow_type == builtin_.nothing ? f_->constant(runtime_.nothing()) : shadow(primal_result));
+  Operand shadow_value =
+      varied(primal_result) && tangents_.has_shadow(primal_type)
+          ? shadow(primal_result)
+          : (shadow_type == builtin_.nothing ? f_->constant(runtime_.nothing()) : shadow(primal_result));
   f_->ret(f_->emit(Op::tuple, {forward(primal_result), shadow_value, record_value}, forward_out_->return_type));
 
   r_->set_block(entry);
@@ -614,8 +637,8 @@ bool Reverse::split(Derivative& result) {
 
 namespace {
 
-bool run(Environment& env, const ir::Function& primal, const std::vector<char>& active, Derivative& result, Refusal& refusal,
-         bool as_halves) {
+bool run(Environment& env, const ir::Function& primal, const std::vector<char>& active, Derivative& result,
+         Refusal& refusal, bool as_halves) {
   Reverse reverse(env, primal.clone(), refusal);
   if (!reverse.analyse(active)) return false;
   if (as_halves) {
@@ -632,8 +655,8 @@ bool run(Environment& env, const ir::Function& primal, const std::vector<char>& 
 
 }  // namespace
 
-bool gradient_function(Environment& env, const ir::Function& primal, const std::vector<char>& active, Derivative& result,
-                       Refusal& refusal) {
+bool gradient_function(Environment& env, const ir::Function& primal, const std::vector<char>& active,
+                       Derivative& result, Refusal& refusal) {
   return run(env, primal, active, result, refusal, false);
 }
 

@@ -23,22 +23,23 @@ inline constexpr std::uint32_t no_loop = ~0u;
 
 // Something of the forward sweep that the reverse sweep may ask for.
 struct ForwardValue {
-  ir::Operand forward;             // its operand in the forward sweep
+  ir::Operand forward;  // its operand in the forward sweep
   const Type* type = nullptr;
-  std::uint32_t loop = no_loop;    // innermost loop (of the primal) in which it is made
-  ir::BlockId block = ir::no_block;  // forward block that makes it; saving code goes after `forward` or to the block's start
-  std::uint32_t primal = ~0u;      // the primal inst whose value this is, if it may be recomputed
-  int slot = -1;                   // where it is kept: a slot (outside loops) …
-  int column = -1;                 // … or a column of its loop's tape
+  std::uint32_t loop = no_loop;  // innermost loop (of the primal) in which it is made
+  ir::BlockId block =
+      ir::no_block;            // forward block that makes it; saving code goes after `forward` or to the block's start
+  std::uint32_t primal = ~0u;  // the primal inst whose value this is, if it may be recomputed
+  int slot = -1;               // where it is kept: a slot (outside loops) …
+  int column = -1;             // … or a column of its loop's tape
 };
 
 struct LoopState {
   std::uint32_t outermost = no_loop;
-  int forward_row_slot = -1;       // rows used so far: one an execution of the header
-  int row_slot = -1;               // rows not yet reversed; in combined mode the same slot
-  ValueIndex tape = no_value;      // handle, opened before the outermost loop
-  ValueIndex start_row = no_value; // forward_row_slot when this entry of the loop began (no_value: always 0)
-  ir::Operand row;                 // row of the running iteration, in the forward header
+  int forward_row_slot = -1;        // rows used so far: one an execution of the header
+  int row_slot = -1;                // rows not yet reversed; in combined mode the same slot
+  ValueIndex tape = no_value;       // handle, opened before the outermost loop
+  ValueIndex start_row = no_value;  // forward_row_slot when this entry of the loop began (no_value: always 0)
+  ir::Operand row;                  // row of the running iteration, in the forward header
   TapeLayout* layout = nullptr;
   ir::Operand known_rows;          // upper bound of rows of one entry, in the preheader, when the loop is counted
   std::uint32_t counter = ~0u;     // the header parameter that counts up by one from the entry, if there is one
@@ -66,8 +67,8 @@ class Reverse {
   void begin_header(std::uint32_t loop);
   bool reverse_block(ir::BlockId block);
   void leave_reverse_block(ir::BlockId block);
-  void reverse_edge(ir::BlockId source, std::size_t edge, const std::vector<std::vector<ir::Operand>>& parameter_cotangents,
-                    ir::BlockId target);
+  void reverse_edge(ir::BlockId source, std::size_t edge,
+                    const std::vector<std::vector<ir::Operand>>& parameter_cotangents, ir::BlockId target);
   ir::BlockId reverse_of(ir::BlockId block) const { return reverse_blocks_[block]; }
   std::vector<ir::Operand> argument_cotangents();  // one operand a parameter, nothing where it has none
   void finish_slots(ir::Function& out, ir::BlockId reverse_start, ir::Builder& at);
@@ -76,7 +77,8 @@ class Reverse {
   bool refuse(const ir::Inst& at, std::string reason);
 
   // --- reverse_saved.cpp ---
-  ValueIndex remember(ir::Operand forward, const Type* type, std::uint32_t primal = ~0u);  // made here, in the current forward block
+  ValueIndex remember(ir::Operand forward, const Type* type,
+                      std::uint32_t primal = ~0u);  // made here, in the current forward block
   ir::Operand in_reverse(ValueIndex value);
   ir::Operand primal_in_reverse(ir::Operand primal);
   ir::Operand shadow_in_reverse(ir::Operand primal);
@@ -120,14 +122,14 @@ class Reverse {
   };
   std::size_t leaf_count(const Type* t) { return tangents_.leaves(t).size(); }
   bool is_local(std::uint32_t id) const { return local_[id]; }
-  std::vector<ir::Operand> cotangent_of(std::uint32_t id);              // invalid operands: zero
-  std::vector<ir::Operand> take_cotangent(std::uint32_t id);            // and sets it to zero
+  std::vector<ir::Operand> cotangent_of(std::uint32_t id);    // invalid operands: zero
+  std::vector<ir::Operand> take_cotangent(std::uint32_t id);  // and sets it to zero
   void add_cotangent(ir::Operand primal, std::size_t leaf, ir::Operand x);
   void add_cotangents(ir::Operand primal, const std::vector<ir::Operand>& leaves);
   void flush_adjoints();
   int adjoint_slot(std::uint32_t id, std::size_t leaf);
-  ir::Operand pack(const Type* t, const std::vector<ir::Operand>& leaves, std::size_t& next);   // leaves → cotangent(t)
-  void unpack(const Type* t, ir::Operand cotangent, std::vector<ir::Operand>& leaves);          // cotangent(t) → leaves
+  ir::Operand pack(const Type* t, const std::vector<ir::Operand>& leaves, std::size_t& next);  // leaves → cotangent(t)
+  void unpack(const Type* t, ir::Operand cotangent, std::vector<ir::Operand>& leaves);  // cotangent(t) → leaves
   ir::Operand zero(const Type* float_type);
   ir::Operand or_zero(ir::Operand o, const Type* float_type) { return o.valid() ? o : zero(float_type); }
   void find_local_values();
@@ -159,29 +161,29 @@ class Reverse {
   bool split_ = false;
 
   std::vector<ForwardValue> values_;
-  std::vector<ValueIndex> value_of_;        // by primal inst
-  std::vector<ValueIndex> shadow_of_;       // by primal inst
-  std::vector<ValueIndex> extra_of_;        // by primal inst: old value of a store, pullback of a rule, record of a call
+  std::vector<ValueIndex> value_of_;   // by primal inst
+  std::vector<ValueIndex> shadow_of_;  // by primal inst
+  std::vector<ValueIndex> extra_of_;   // by primal inst: old value of a store, pullback of a rule, record of a call
   std::unordered_map<std::uint32_t, Environment::Halves> halves_of_;  // by primal inst
-  std::vector<ValueIndex> from_of_;         // by primal block: which edge control came by
-  std::vector<ir::BlockId> forward_blocks_; // by primal block
+  std::vector<ValueIndex> from_of_;                                   // by primal block: which edge control came by
+  std::vector<ir::BlockId> forward_blocks_;                           // by primal block
   std::vector<ir::BlockId> reverse_blocks_;
   std::vector<bool> reaches_exit_;
-  std::vector<ir::Operand> parameters_;     // of the forward function: the primal's
-  std::unordered_map<ValueIndex, ir::Operand> reverse_cache_;       // of the current reverse block
-  std::unordered_map<std::uint32_t, ir::Operand> recomputed_;       // likewise
-  std::unordered_map<std::uint32_t, ir::Operand> row_cache_;        // likewise, by loop
-  std::unordered_map<std::uint32_t, Adjoint> adjoints_;             // likewise
+  std::vector<ir::Operand> parameters_;                        // of the forward function: the primal's
+  std::unordered_map<ValueIndex, ir::Operand> reverse_cache_;  // of the current reverse block
+  std::unordered_map<std::uint32_t, ir::Operand> recomputed_;  // likewise
+  std::unordered_map<std::uint32_t, ir::Operand> row_cache_;   // likewise, by loop
+  std::unordered_map<std::uint32_t, Adjoint> adjoints_;        // likewise
   std::vector<bool> local_;
-  std::vector<std::uint32_t> sums_;                                 // insts of the reverse sweep that add cotangents
+  std::vector<std::uint32_t> sums_;  // insts of the reverse sweep that add cotangents
   std::unordered_map<std::uint64_t, int> adjoint_slots_;
   std::vector<int> adjoint_slot_list_;
-  std::vector<ValueIndex> recorded_;        // split mode: values kept in the record, in order
+  std::vector<ValueIndex> recorded_;  // split mode: values kept in the record, in order
   std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> pending_after_;  // forward inst → insts that follow it
   std::unordered_map<ir::BlockId, std::vector<std::uint32_t>> pending_start_;    // forward block → insts at its start
-  std::vector<const Type*> stored_elements_;  // element types of arrays that are stored into (not through array_init)
-  bool writes_unknown_ = false;               // a call may write any array
-  ir::BlockId current_forward_ = ir::no_block;   // primal block being emitted
+  std::vector<const Type*> stored_elements_;    // element types of arrays that are stored into (not through array_init)
+  bool writes_unknown_ = false;                 // a call may write any array
+  ir::BlockId current_forward_ = ir::no_block;  // primal block being emitted
   ir::BlockId current_reverse_ = ir::no_block;
 };
 

@@ -1,5 +1,5 @@
-// Cotangents of SSA values. The cotangent of a value is held leaf by leaf (TangentTypes::leaves), never as an aggregate:
-// arithmetic on leaves needs no packing, and SSA construction sees plain floats.
+// Cotangents of SSA values. The cotangent of a value is held leaf by leaf (TangentTypes::leaves), never as an
+// aggregate: arithmetic on leaves needs no packing, and SSA construction sees plain floats.
 //
 // A value whose uses all stand in its own block has its cotangent in a local map while that block is reversed; every
 // other leaf has a slot, zero at the start of the reverse sweep, which promote_slots turns into block arguments.
@@ -54,7 +54,8 @@ std::vector<Operand> Reverse::cotangent_of(std::uint32_t id) {
     at->second.leaves.resize(leaves.size());
     if (!is_local(id))
       for (std::size_t i = 0; i < leaves.size(); ++i)
-        at->second.leaves[i] = r_->emit(Op::slot_get, {}, leaves[i].type, static_cast<std::uintptr_t>(adjoint_slot(id, i)));
+        at->second.leaves[i] =
+            r_->emit(Op::slot_get, {}, leaves[i].type, static_cast<std::uintptr_t>(adjoint_slot(id, i)));
   }
   return at->second.leaves;
 }

@@ -1,5 +1,5 @@
-// The reverse step of each operation. When it runs, memory is as it was right after the primal operation: everything the
-// primal did later has been undone.
+// The reverse step of each operation. When it runs, memory is as it was right after the primal operation: everything
+// the primal did later has been undone.
 #include "lang/diff/operations.hpp"
 #include "lang/diff/reverse.hpp"
 
@@ -26,11 +26,14 @@ bool Reverse::backward_inst(std::uint32_t id) {
   switch (inst.op) {
     case Op::array_set:
     case Op::array_init:
-    case Op::set_field_at: backward_store(inst, id); return true;
+    case Op::set_field_at:
+      backward_store(inst, id);
+      return true;
     case Op::array_resize: {
       if (extra_of_[id] == no_value) return true;
       Operand old_length = in_reverse(extra_of_[id]);
-      call_base(*r_, "undo_resize", {primal_in_reverse(inst.operands[0]), old_length, in_reverse(shadow_of_[id])}, nullptr);
+      call_base(*r_, "undo_resize", {primal_in_reverse(inst.operands[0]), old_length, in_reverse(shadow_of_[id])},
+                nullptr);
       r_->emit(Op::array_resize, {shadow_in_reverse(inst.operands[0]), old_length}, builtin_.nothing);
       return true;
     }
@@ -39,7 +42,8 @@ bool Reverse::backward_inst(std::uint32_t id) {
       if (split_ && activity_.varied[id] && shadow_of_[id] != no_value)
         call_base(*r_, "clear_shadow", {shadow_in_reverse(Operand::inst(id))}, nullptr);
       return true;
-    default: break;
+    default:
+      break;
   }
   if (!activity_.varied[id] || !tangents_.has_cotangent(inst.type)) {
     // A mutable object's numbers: what they were made of gets what accumulated in the shadow.
@@ -48,7 +52,8 @@ bool Reverse::backward_inst(std::uint32_t id) {
     for (std::size_t i = 1; i < inst.operands.size(); ++i) {
       if (!varied(inst.operands[i]) || !tangents_.has_cotangent(type_of(inst.operands[i]))) continue;
       const Type* field_type = made->fields[i - 1].type;
-      Operand cotangent = r_->emit(Op::field_at, {shadow_in_reverse(Operand::inst(id))}, tangents_.element(field_type), i - 1);
+      Operand cotangent =
+          r_->emit(Op::field_at, {shadow_in_reverse(Operand::inst(id))}, tangents_.element(field_type), i - 1);
       std::vector<Operand> leaves;
       unpack(field_type, cotangent, leaves);
       add_cotangents(inst.operands[i], leaves);
@@ -56,7 +61,9 @@ bool Reverse::backward_inst(std::uint32_t id) {
     return true;
   }
   switch (inst.op) {
-    case Op::array_get: backward_load(inst, id); return true;
+    case Op::array_get:
+      backward_load(inst, id);
+      return true;
     case Op::field_at: {
       const DataType* object = as_data(type_of(inst.operands[0]));
       if (object->is_mutable) {
@@ -104,10 +111,13 @@ bool Reverse::backward_inst(std::uint32_t id) {
       }
       return true;
     }
-    case Op::invoke: return backward_call(id);
-    default: break;
+    case Op::invoke:
+      return backward_call(id);
+    default:
+      break;
   }
-  if (!tangents_.is_float(inst.type)) return refuse(inst, "`" + std::string(ir::op_info(inst.op).name) + "` of a composite value");
+  if (!tangents_.is_float(inst.type))
+    return refuse(inst, "`" + std::string(ir::op_info(inst.op).name) + "` of a composite value");
   backward_float(inst, id);
   return true;
 }
@@ -120,7 +130,8 @@ void Reverse::backward_load(const ir::Inst& inst, std::uint32_t id) {
   Operand memory = shadow_in_reverse(inst.operands[0]);
   const Type* element = tangents_.element(inst.type);
   Operand index = is_array ? primal_in_reverse(inst.operands[1]) : Operand();
-  Operand old = is_array ? r_->emit(Op::array_get, {memory, index}, element) : r_->emit(Op::field_at, {memory}, element, inst.aux);
+  Operand old = is_array ? r_->emit(Op::array_get, {memory, index}, element)
+                         : r_->emit(Op::field_at, {memory}, element, inst.aux);
   std::vector<Operand> sum;
   unpack(inst.type, old, sum);
   const auto& described = tangents_.leaves(inst.type);
@@ -138,14 +149,15 @@ void Reverse::backward_store(const ir::Inst& inst, std::uint32_t id) {
   if (!varied(inst.operands[0])) return;
   bool is_array = inst.op != Op::set_field_at;
   Operand stored = inst.operands[1];
-  const Type* type = is_array ? as_data(type_of(inst.operands[0]))->params[0] : as_data(type_of(inst.operands[0]))->fields[inst.aux].type;
+  const Type* type = is_array ? as_data(type_of(inst.operands[0]))->params[0]
+                              : as_data(type_of(inst.operands[0]))->fields[inst.aux].type;
   Operand index = is_array ? primal_in_reverse(inst.operands[2]) : Operand();
   if (tangents_.has_cotangent(type)) {
     Operand memory = shadow_in_reverse(inst.operands[0]);
     const Type* element = tangents_.element(type);
     if (varied(stored)) {
-      Operand cotangent =
-          is_array ? r_->emit(Op::array_get, {memory, index}, element) : r_->emit(Op::field_at, {memory}, element, inst.aux);
+      Operand cotangent = is_array ? r_->emit(Op::array_get, {memory, index}, element)
+                                   : r_->emit(Op::field_at, {memory}, element, inst.aux);
       std::vector<Operand> leaves;
       unpack(type, cotangent, leaves);
       add_cotangents(stored, leaves);
@@ -190,9 +202,18 @@ void Reverse::backward_float(const ir::Inst& inst, std::uint32_t id) {
   auto choose = [&](Operand condition, Operand a, Operand b) { return r_->emit(Op::select, {condition, a, b}, t); };
 
   switch (inst.op) {
-    case Op::add_float: if (active(0)) add(0, y); if (active(1)) add(1, y); return;
-    case Op::sub_float: if (active(0)) add(0, y); if (active(1)) add(1, op1(Op::neg_float, y)); return;
-    case Op::mul_float: if (active(0)) add(0, times(y, value(1))); if (active(1)) add(1, times(y, value(0))); return;
+    case Op::add_float:
+      if (active(0)) add(0, y);
+      if (active(1)) add(1, y);
+      return;
+    case Op::sub_float:
+      if (active(0)) add(0, y);
+      if (active(1)) add(1, op1(Op::neg_float, y));
+      return;
+    case Op::mul_float:
+      if (active(0)) add(0, times(y, value(1)));
+      if (active(1)) add(1, times(y, value(0)));
+      return;
     case Op::div_float: {
       Operand scaled = over(y, value(1));
       if (active(0)) add(0, scaled);
@@ -204,22 +225,29 @@ void Reverse::backward_float(const ir::Inst& inst, std::uint32_t id) {
       if (active(1)) add(1, op1(Op::neg_float, times(y, op1(Op::trunc_float, over(value(0), value(1))))));
       return;
     }
-    case Op::neg_float: add(0, op1(Op::neg_float, y)); return;
+    case Op::neg_float:
+      add(0, op1(Op::neg_float, y));
+      return;
     case Op::fma_float:
     case Op::muladd_float:
       if (active(0)) add(0, times(y, value(1)));
       if (active(1)) add(1, times(y, value(0)));
       if (active(2)) add(2, y);
       return;
-    case Op::abs_float: add(0, choose(test(Op::lt_float, value(0), number(0)), op1(Op::neg_float, y), choose(test(Op::eq_float, value(0), number(0)), number(0), y))); return;
+    case Op::abs_float:
+      add(0, choose(test(Op::lt_float, value(0), number(0)), op1(Op::neg_float, y),
+                    choose(test(Op::eq_float, value(0), number(0)), number(0), y)));
+      return;
     case Op::copysign_float: {
-      Operand same = test(Op::eq_float, op2(Op::copysign_float, number(1), value(0)), op2(Op::copysign_float, number(1), value(1)));
+      Operand same = test(Op::eq_float, op2(Op::copysign_float, number(1), value(0)),
+                          op2(Op::copysign_float, number(1), value(1)));
       if (active(0)) add(0, choose(same, y, op1(Op::neg_float, y)));
       return;
     }
     case Op::min_float:
     case Op::max_float: {
-      Operand first = inst.op == Op::min_float ? test(Op::lt_float, value(0), value(1)) : test(Op::lt_float, value(1), value(0));
+      Operand first =
+          inst.op == Op::min_float ? test(Op::lt_float, value(0), value(1)) : test(Op::lt_float, value(1), value(0));
       if (active(0)) add(0, choose(first, y, number(0)));
       if (active(1)) add(1, choose(first, number(0), y));
       return;
@@ -228,24 +256,54 @@ void Reverse::backward_float(const ir::Inst& inst, std::uint32_t id) {
     case Op::fpext: {
       const Type* from = type_of(inst.operands[1]);
       Op back = inst.op == Op::fptrunc ? Op::fpext : Op::fptrunc;
-      if (from == t) add(1, y);
-      else add(1, r_->emit(back, {r_->constant(runtime_.from_type(from)), y}, from));
+      if (from == t)
+        add(1, y);
+      else
+        add(1, r_->emit(back, {r_->constant(runtime_.from_type(from)), y}, from));
       return;
     }
-    case Op::sqrt_float: add(0, over(y, times(number(2), result()))); return;
-    case Op::exp_float: add(0, times(y, result())); return;
-    case Op::exp2_float: add(0, times(times(y, result()), number(0.69314718055994530942))); return;
-    case Op::expm1_float: add(0, times(y, plus(result(), number(1)))); return;
-    case Op::log_float: add(0, over(y, value(0))); return;
-    case Op::log2_float: add(0, over(y, times(value(0), number(0.69314718055994530942)))); return;
-    case Op::log10_float: add(0, over(y, times(value(0), number(2.30258509299404568402)))); return;
-    case Op::log1p_float: add(0, over(y, plus(value(0), number(1)))); return;
-    case Op::sin_float: add(0, times(y, op1(Op::cos_float, value(0)))); return;
-    case Op::cos_float: add(0, op1(Op::neg_float, times(y, op1(Op::sin_float, value(0))))); return;
-    case Op::tan_float: add(0, times(y, plus(number(1), times(result(), result())))); return;
-    case Op::asin_float: add(0, over(y, op1(Op::sqrt_float, minus(number(1), times(value(0), value(0)))))); return;
-    case Op::acos_float: add(0, op1(Op::neg_float, over(y, op1(Op::sqrt_float, minus(number(1), times(value(0), value(0))))))); return;
-    case Op::atan_float: add(0, over(y, plus(number(1), times(value(0), value(0))))); return;
+    case Op::sqrt_float:
+      add(0, over(y, times(number(2), result())));
+      return;
+    case Op::exp_float:
+      add(0, times(y, result()));
+      return;
+    case Op::exp2_float:
+      add(0, times(times(y, result()), number(0.69314718055994530942)));
+      return;
+    case Op::expm1_float:
+      add(0, times(y, plus(result(), number(1))));
+      return;
+    case Op::log_float:
+      add(0, over(y, value(0)));
+      return;
+    case Op::log2_float:
+      add(0, over(y, times(value(0), number(0.69314718055994530942))));
+      return;
+    case Op::log10_float:
+      add(0, over(y, times(value(0), number(2.30258509299404568402))));
+      return;
+    case Op::log1p_float:
+      add(0, over(y, plus(value(0), number(1))));
+      return;
+    case Op::sin_float:
+      add(0, times(y, op1(Op::cos_float, value(0))));
+      return;
+    case Op::cos_float:
+      add(0, op1(Op::neg_float, times(y, op1(Op::sin_float, value(0)))));
+      return;
+    case Op::tan_float:
+      add(0, times(y, plus(number(1), times(result(), result()))));
+      return;
+    case Op::asin_float:
+      add(0, over(y, op1(Op::sqrt_float, minus(number(1), times(value(0), value(0))))));
+      return;
+    case Op::acos_float:
+      add(0, op1(Op::neg_float, over(y, op1(Op::sqrt_float, minus(number(1), times(value(0), value(0)))))));
+      return;
+    case Op::atan_float:
+      add(0, over(y, plus(number(1), times(value(0), value(0)))));
+      return;
     case Op::atan2_float: {
       Operand square = plus(times(value(0), value(0)), times(value(1), value(1)));
       Operand scaled = over(y, square);
@@ -253,10 +311,18 @@ void Reverse::backward_float(const ir::Inst& inst, std::uint32_t id) {
       if (active(1)) add(1, op1(Op::neg_float, times(scaled, value(0))));
       return;
     }
-    case Op::sinh_float: add(0, times(y, op1(Op::cosh_float, value(0)))); return;
-    case Op::cosh_float: add(0, times(y, op1(Op::sinh_float, value(0)))); return;
-    case Op::tanh_float: add(0, times(y, minus(number(1), times(result(), result())))); return;
-    case Op::cbrt_float: add(0, over(y, times(number(3), times(result(), result())))); return;
+    case Op::sinh_float:
+      add(0, times(y, op1(Op::cosh_float, value(0))));
+      return;
+    case Op::cosh_float:
+      add(0, times(y, op1(Op::sinh_float, value(0))));
+      return;
+    case Op::tanh_float:
+      add(0, times(y, minus(number(1), times(result(), result()))));
+      return;
+    case Op::cbrt_float:
+      add(0, over(y, times(number(3), times(result(), result()))));
+      return;
     case Op::hypot_float:
       if (active(0)) add(0, times(y, over(value(0), result())));
       if (active(1)) add(1, times(y, over(value(1), result())));
@@ -273,7 +339,9 @@ void Reverse::backward_float(const ir::Inst& inst, std::uint32_t id) {
       }
       return;
     }
-    default: refuse(inst, "`" + std::string(ir::op_info(inst.op).name) + "` has no derivative"); return;
+    default:
+      refuse(inst, "`" + std::string(ir::op_info(inst.op).name) + "` has no derivative");
+      return;
   }
 }
 
@@ -281,7 +349,10 @@ void Reverse::backward_float(const ir::Inst& inst, std::uint32_t id) {
 void Reverse::accumulate_rule_result(Operand argument, Operand cotangent) {
   const Type* type = type_of(argument);
   if (tangents_.has_shadow(type) && tangents_.has_cotangent(type)) {
-    Operand own = call_base(*r_, "accumulate_mixed!", {shadow_in_reverse(argument), cotangent, r_->constant(runtime_.from_type(tangents_.cotangent(type)))}, tangents_.cotangent(type));
+    Operand own =
+        call_base(*r_, "accumulate_mixed!",
+                  {shadow_in_reverse(argument), cotangent, r_->constant(runtime_.from_type(tangents_.cotangent(type)))},
+                  tangents_.cotangent(type));
     std::vector<Operand> leaves;
     unpack(type, own, leaves);
     add_cotangents(argument, leaves);
@@ -309,7 +380,8 @@ bool Reverse::backward_call(std::uint32_t id) {
       for (std::size_t i = 1; i < inst.operands.size(); ++i) {
         if (!varied(inst.operands[i])) continue;
         Operand partial = r_->emit(Op::get_field, {partials, int_constant(*r_, static_cast<std::int64_t>(i))}, nullptr);
-        Operand number = call_base(*r_, "as_cotangent", {r_->constant(runtime_.from_type(inst.type)), partial}, inst.type);
+        Operand number =
+            call_base(*r_, "as_cotangent", {r_->constant(runtime_.from_type(inst.type)), partial}, inst.type);
         add_cotangent(inst.operands[i], 0, r_->emit(Op::mul_float, {leaves[0], number}, inst.type));
       }
       return true;
@@ -318,7 +390,8 @@ bool Reverse::backward_call(std::uint32_t id) {
       if (extra_of_[id] == no_value) return true;
       Operand cotangent;
       if (tangents_.has_shadow(inst.type)) {
-        if (tangents_.has_cotangent(inst.type)) return refuse(inst, "a rule's result that holds both numbers and arrays");
+        if (tangents_.has_cotangent(inst.type))
+          return refuse(inst, "a rule's result that holds both numbers and arrays");
         cotangent = shadow_in_reverse(Operand::inst(id));
       } else {
         std::vector<Operand> leaves = take_cotangent(id);
@@ -330,12 +403,16 @@ bool Reverse::backward_call(std::uint32_t id) {
       Operand result = r_->emit(Op::call, {pullback, cotangent}, nullptr);
       for (std::size_t i = 1; i < inst.operands.size(); ++i) {
         if (!varied(inst.operands[i])) continue;
-        accumulate_rule_result(inst.operands[i], r_->emit(Op::get_field, {result, int_constant(*r_, static_cast<std::int64_t>(i))}, nullptr));
+        accumulate_rule_result(
+            inst.operands[i],
+            r_->emit(Op::get_field, {result, int_constant(*r_, static_cast<std::int64_t>(i))}, nullptr));
       }
-      if (varied(inst.operands[0])) return refuse(inst, "a rule for a function that itself carries a derivative (a closure)");
+      if (varied(inst.operands[0]))
+        return refuse(inst, "a rule for a function that itself carries a derivative (a closure)");
       return true;
     }
-    default: return backward_halves(id);
+    default:
+      return backward_halves(id);
   }
 }
 
@@ -356,8 +433,8 @@ bool Reverse::backward_halves(std::uint32_t id) {
   for (std::size_t i = 0; i < arguments.size(); ++i)
     types.push_back(halves.active[i] ? tangents_.cotangent(arguments[i].type) : builtin_.nothing);
   Operand record = in_reverse(extra_of_[id]);
-  Operand result = r_->emit(Op::invoke, {r_->constant(halves.reverse_callee), record, cotangent}, runtime_.types.tuple(types),
-                            reinterpret_cast<std::uintptr_t>(halves.reverse));
+  Operand result = r_->emit(Op::invoke, {r_->constant(halves.reverse_callee), record, cotangent},
+                            runtime_.types.tuple(types), reinterpret_cast<std::uintptr_t>(halves.reverse));
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     if (!halves.active[i] || !tangents_.has_cotangent(arguments[i].type)) continue;
     std::vector<Operand> leaves;

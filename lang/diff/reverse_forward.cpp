@@ -46,8 +46,8 @@ Operand Reverse::clone_inst(std::uint32_t id) {
   return result;
 }
 
-// Old contents come back in the reverse sweep, so that rules and callers may keep references to what the primal overwrote.
-// Not needed for memory that this function made and that nothing outside its own loads and stores ever sees.
+// Old contents come back in the reverse sweep, so that rules and callers may keep references to what the primal
+// overwrote. Not needed for memory that this function made and that nothing outside its own loads and stores ever sees.
 bool Reverse::must_restore(const ir::Inst& store) const {
   if (store.op == Op::array_init) return false;
   Operand object = store.operands[0];
@@ -81,7 +81,8 @@ bool Reverse::forward_inst(std::uint32_t id) {
   if (inst.op == Op::invoke && classify(inst, activity_.rules[id]) == Treatment::call) {
     // The result carries nothing, but the call may move derivatives between its arguments.
     for (Operand o : inst.operands)
-      if (varied(o) && tangents_.has_shadow(type_of(o)) && activity_.rules[id] == RuleKind::none) return forward_call(id);
+      if (varied(o) && tangents_.has_shadow(type_of(o)) && activity_.rules[id] == RuleKind::none)
+        return forward_call(id);
   }
   switch (inst.op) {
     case Op::array_set:
@@ -102,7 +103,8 @@ bool Reverse::forward_inst(std::uint32_t id) {
       Operand old = f_->emit(Op::field_at, {forward(inst.operands[0])}, field.type, inst.aux);
       extra_of_[id] = remember(old, field.type);
       if (tangents_.has_shadow(field.type)) {
-        if (tangents_.has_cotangent(field.type)) return refuse(inst, "a field that holds both numbers and arrays is assigned");
+        if (tangents_.has_cotangent(field.type))
+          return refuse(inst, "a field that holds both numbers and arrays is assigned");
         f_->emit(Op::set_field_at, {shadow(inst.operands[0]), shadow(inst.operands[1])}, nullptr, inst.aux);
       }
       break;
@@ -118,7 +120,8 @@ bool Reverse::forward_inst(std::uint32_t id) {
       shadow_of_[id] = remember(tail, array);  // the op has no shadow of its own: the place is free
       break;
     }
-    default: break;
+    default:
+      break;
   }
 
   clone_inst(id);
@@ -157,8 +160,10 @@ bool Reverse::forward_inst(std::uint32_t id) {
         const DataType* made = as_data(inst.type);
         if (made->is_mutable && tangents_.has_cotangent(type_of(inst.operands[i]))) {
           // Numbers in mutable memory accumulate in the shadow itself.
-          if (tangents_.has_shadow(type_of(inst.operands[i]))) return refuse(inst, "a field that holds both numbers and arrays");
-          s = call_base(*f_, "zero_cotangent", {forward(inst.operands[i])}, tangents_.cotangent(type_of(inst.operands[i])));
+          if (tangents_.has_shadow(type_of(inst.operands[i])))
+            return refuse(inst, "a field that holds both numbers and arrays");
+          s = call_base(*f_, "zero_cotangent", {forward(inst.operands[i])},
+                        tangents_.cotangent(type_of(inst.operands[i])));
         }
         fields.push_back(s);
       }
@@ -173,11 +178,16 @@ bool Reverse::forward_inst(std::uint32_t id) {
       return true;
     }
     case Op::refine:
-    case Op::type_assert: set_shadow(id, shadow(inst.operands[0])); return true;
-    case Op::select:
-      set_shadow(id, f_->emit(Op::select, {forward(inst.operands[0]), shadow(inst.operands[1]), shadow(inst.operands[2])}, shadow_type));
+    case Op::type_assert:
+      set_shadow(id, shadow(inst.operands[0]));
       return true;
-    default: return refuse(inst, "memory made by `" + std::string(ir::op_info(inst.op).name) + "` carries a derivative");
+    case Op::select:
+      set_shadow(id,
+                 f_->emit(Op::select, {forward(inst.operands[0]), shadow(inst.operands[1]), shadow(inst.operands[2])},
+                          shadow_type));
+      return true;
+    default:
+      return refuse(inst, "memory made by `" + std::string(ir::op_info(inst.op).name) + "` carries a derivative");
   }
 }
 
@@ -185,7 +195,9 @@ bool Reverse::forward_call(std::uint32_t id) {
   const ir::Inst inst = primal_->insts[id];
   Specialization& callee = *inst.aux_as<Specialization>();
   switch (activity_.rules[id]) {
-    case RuleKind::scalar: clone_inst(id); return true;
+    case RuleKind::scalar:
+      clone_inst(id);
+      return true;
     case RuleKind::reverse: {
       std::vector<Operand> operands{base_function("rrule", *f_)};
       std::vector<const Type*> types{forward_out_->type_of(operands[0], runtime_.types)};
@@ -209,7 +221,8 @@ bool Reverse::forward_call(std::uint32_t id) {
         set_shadow(id, call_base(*f_, "zero_shadow", {value}, tangents_.shadow(inst.type)));
       return true;
     }
-    default: break;
+    default:
+      break;
   }
   return forward_halves(id);
 }
@@ -259,13 +272,16 @@ bool Reverse::forward_halves(std::uint32_t id) {
     if (!halves.active[i] || !tangents_.has_shadow(arguments[i].type)) continue;
     std::vector<Operand> parts;
     for (Operand o : arguments[i].operands) parts.push_back(shadow(o));
-    operands.push_back(arguments[i].is_tuple ? f_->emit(Op::tuple, parts, tangents_.shadow(arguments[i].type)) : parts[0]);
+    operands.push_back(arguments[i].is_tuple ? f_->emit(Op::tuple, parts, tangents_.shadow(arguments[i].type))
+                                             : parts[0]);
   }
   const Type* shadow_of_result = tangents_.shadow(inst.type) ? tangents_.shadow(inst.type) : builtin_.nothing;
   const Type* parts[] = {inst.type, shadow_of_result, builtin_.any};
-  Operand result = f_->emit(Op::invoke, operands, runtime_.types.tuple(parts), reinterpret_cast<std::uintptr_t>(halves.forward));
+  Operand result =
+      f_->emit(Op::invoke, operands, runtime_.types.tuple(parts), reinterpret_cast<std::uintptr_t>(halves.forward));
   value_of_[id] = remember(f_->emit(Op::field_at, {result}, parts[0], 0), inst.type);
-  if (tangents_.has_shadow(inst.type) && activity_.varied[id]) set_shadow(id, f_->emit(Op::field_at, {result}, parts[1], 1));
+  if (tangents_.has_shadow(inst.type) && activity_.varied[id])
+    set_shadow(id, f_->emit(Op::field_at, {result}, parts[1], 1));
   extra_of_[id] = remember(f_->emit(Op::field_at, {result}, parts[2], 2), builtin_.any);
   halves_of_[id] = halves;
   return true;

@@ -3,9 +3,10 @@
 //   constants, arguments   nowhere: they are there
 //   made outside loops     a slot that the forward sweep sets and the reverse sweep reads; SSA construction makes plain
 //                          values and block arguments of them (nothing is read on a path where it was not set)
-//   made inside a loop     recomputed when that is cheap: index arithmetic, the loop's counter, loads from memory that nothing
-//                          in this function overwrites; otherwise a column of the loop's tape, a row for each execution of
-//                          the loop's header
+//   made inside a loop     recomputed when that is cheap: index arithmetic, the loop's counter, loads from memory that
+//   nothing
+//                          in this function overwrites; otherwise a column of the loop's tape, a row for each execution
+//                          of the loop's header
 #include "lang/diff/reverse.hpp"
 
 namespace slope::diff {
@@ -50,7 +51,9 @@ void Reverse::after(const ForwardValue& value, Op op, std::vector<Operand> opera
     pending_after_[anchor].push_back(id);
 }
 
-Operand Reverse::copy_constant(Operand primal, ir::Function& out) { return out.constant(primal_->constant_value(primal)); }
+Operand Reverse::copy_constant(Operand primal, ir::Function& out) {
+  return out.constant(primal_->constant_value(primal));
+}
 
 Operand Reverse::primal_in_reverse(Operand primal) {
   if (primal.is_constant()) return copy_constant(primal, r_->function());
@@ -72,7 +75,8 @@ Operand Reverse::in_reverse(ValueIndex index) {
   if (auto cached = reverse_cache_.find(index); cached != reverse_cache_.end()) return cached->second;
   ForwardValue value = values_[index];
   Operand result;
-  bool is_parameter = value.forward.is_inst() && forward_out_->inst(value.forward).op == Op::parameter && value.block == 0;
+  bool is_parameter =
+      value.forward.is_inst() && forward_out_->inst(value.forward).op == Op::parameter && value.block == 0;
   if (value.forward.is_constant()) {
     result = r_->constant(forward_out_->constant_value(value.forward));
   } else if (!split_ && is_parameter) {
@@ -93,7 +97,8 @@ Operand Reverse::in_reverse(ValueIndex index) {
     if (value.column < 0) {
       value.column = values_[index].column = static_cast<int>(loop.layout->columns.size());
       loop.layout->columns.push_back(value.type);
-      after(value, Op::tape_store, {values_[loop.tape].forward, loop.row, value.forward}, static_cast<std::uintptr_t>(value.column));
+      after(value, Op::tape_store, {values_[loop.tape].forward, loop.row, value.forward},
+            static_cast<std::uintptr_t>(value.column));
     }
     Operand tape = in_reverse(loop.tape);
     Operand row = row_in_reverse(value.loop);
@@ -108,17 +113,46 @@ namespace {
 // Cheap and without effects: worth doing again instead of a store and a load.
 bool cheap(Op op) {
   switch (op) {
-    case Op::add_int: case Op::sub_int: case Op::mul_int: case Op::neg_int:
-    case Op::and_int: case Op::or_int: case Op::xor_int: case Op::not_int:
-    case Op::shl_int: case Op::lshr_int: case Op::ashr_int:
-    case Op::slt_int: case Op::sle_int: case Op::ult_int: case Op::ule_int: case Op::eq_int: case Op::ne_int:
-    case Op::sext_int: case Op::zext_int: case Op::trunc_int: case Op::sitofp: case Op::uitofp:
-    case Op::fptrunc: case Op::fpext: case Op::bitcast:
-    case Op::add_float: case Op::sub_float: case Op::mul_float: case Op::neg_float: case Op::abs_float:
-    case Op::eq_float: case Op::ne_float: case Op::lt_float: case Op::le_float:
-    case Op::select: case Op::refine: case Op::tuple:
+    case Op::add_int:
+    case Op::sub_int:
+    case Op::mul_int:
+    case Op::neg_int:
+    case Op::and_int:
+    case Op::or_int:
+    case Op::xor_int:
+    case Op::not_int:
+    case Op::shl_int:
+    case Op::lshr_int:
+    case Op::ashr_int:
+    case Op::slt_int:
+    case Op::sle_int:
+    case Op::ult_int:
+    case Op::ule_int:
+    case Op::eq_int:
+    case Op::ne_int:
+    case Op::sext_int:
+    case Op::zext_int:
+    case Op::trunc_int:
+    case Op::sitofp:
+    case Op::uitofp:
+    case Op::fptrunc:
+    case Op::fpext:
+    case Op::bitcast:
+    case Op::add_float:
+    case Op::sub_float:
+    case Op::mul_float:
+    case Op::neg_float:
+    case Op::abs_float:
+    case Op::eq_float:
+    case Op::ne_float:
+    case Op::lt_float:
+    case Op::le_float:
+    case Op::select:
+    case Op::refine:
+    case Op::tuple:
       return true;
-    default: return false;
+    default:
+      return false;
   }
 }
 
@@ -153,14 +187,18 @@ void Reverse::find_stores() {
         case Op::call_splat:
         case Op::set_field:
         case Op::set_field_at:
-        case Op::cell_set: writes_unknown_ = true; break;
-        default: break;
+        case Op::cell_set:
+          writes_unknown_ = true;
+          break;
+        default:
+          break;
       }
     }
   }
 }
 
-// Nothing in this function may overwrite what the load reads. Arrays of different element types never share memory here.
+// Nothing in this function may overwrite what the load reads. Arrays of different element types never share memory
+// here.
 bool Reverse::load_is_stable(const ir::Inst& load) const {
   if (writes_unknown_) return false;
   const DataType* array = as_data(primal_->type_of(load.operands[0], runtime_.types));
@@ -176,7 +214,8 @@ bool Reverse::can_recompute(std::uint32_t id, int& budget) {
   std::uint32_t loop = forest_.loop_of[inst.block];
   if (inst.op == Op::parameter) return loop != no_loop && loops_[loop].counter == id;
   bool load = inst.op == Op::array_get || inst.op == Op::array_length || inst.op == Op::array_size;
-  bool immutable_field = inst.op == Op::field_at && !as_data(primal_->type_of(inst.operands[0], runtime_.types))->is_mutable;
+  bool immutable_field =
+      inst.op == Op::field_at && !as_data(primal_->type_of(inst.operands[0], runtime_.types))->is_mutable;
   if (!(load && load_is_stable(inst)) && !immutable_field && !cheap(inst.op)) return false;
   for (Operand o : inst.operands) {
     if (o.is_constant()) continue;

@@ -4,7 +4,8 @@ namespace slope::diff {
 
 namespace {
 
-// Types of the call `rule(f, args…)`, with Ω's type after f when the rule is for scalars. Null when Base has no such function.
+// Types of the call `rule(f, args…)`, with Ω's type after f when the rule is for scalars. Null when Base has no such
+// function.
 const DataType* rule_call(Runtime& runtime, const char* rule, const DataType* call_types, bool with_result) {
   Binding* binding = runtime.base->find(runtime.symbol(rule));
   if (!binding || !binding->value.defined()) return nullptr;

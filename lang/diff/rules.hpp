@@ -15,8 +15,8 @@ enum class RuleKind : std::uint8_t {
   reverse,             // rrule(f, args…) → (value, pullback)
 };
 
-// `call_types`: Tuple{typeof(f), args…}. The lookups' edges are appended, also of rules that were not found: a rule defined
-// later ends what was derived without it.
+// `call_types`: Tuple{typeof(f), args…}. The lookups' edges are appended, also of rules that were not found: a rule
+// defined later ends what was derived without it.
 RuleKind find_rule(Runtime& runtime, const DataType* call_types, World world, std::vector<Edge>* edges);
 
 // The rule of an `invoke`; none for other instructions.

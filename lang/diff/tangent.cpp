@@ -41,7 +41,8 @@ namespace {
 
 bool plain(const DataType* d) {
   return d->object_kind == DataType::ObjectKind::string || d->object_kind == DataType::ObjectKind::immortal ||
-         d->object_kind == DataType::ObjectKind::opaque || d->storage == Storage::singleton || d->storage == Storage::bits;
+         d->object_kind == DataType::ObjectKind::opaque || d->storage == Storage::singleton ||
+         d->storage == Storage::bits;
 }
 
 }  // namespace
@@ -51,7 +52,8 @@ const Type* TangentTypes::compute_shadow(const Type* t) {
   const DataType* d = as_data(t);
   if (!d || !d->is_concrete) {
     // An abstract type below which nothing can carry a derivative is known all the same.
-    for (const Type* none : std::initializer_list<const Type*>{builtin_.type, builtin_.abstract_string, builtin_.integer, builtin_.abstract_char, builtin_.exception})
+    for (const Type* none : std::initializer_list<const Type*>{
+             builtin_.type, builtin_.abstract_string, builtin_.integer, builtin_.abstract_char, builtin_.exception})
       if (is_subtype(runtime_.types, t, none)) return builtin_.nothing;
     return nullptr;
   }
@@ -83,7 +85,8 @@ const Type* TangentTypes::compute_cotangent(const Type* t) {
   const Type* s = shadow(t);
   if (!s) return nullptr;
   const DataType* d = as_data(t);
-  if (!d || !d->is_concrete || plain(d) || d->is_mutable || d->object_kind != DataType::ObjectKind::fields) return builtin_.nothing;
+  if (!d || !d->is_concrete || plain(d) || d->is_mutable || d->object_kind != DataType::ObjectKind::fields)
+    return builtin_.nothing;
   std::vector<const Type*> fields;
   bool any = false;
   for (const Field& field : d->fields) {

@@ -21,8 +21,14 @@ class TangentTypes {
   const Type* element(const Type* t);
 
   bool known(const Type* t) { return shadow(t) != nullptr; }
-  bool has_shadow(const Type* t) { const Type* s = shadow(t); return s && s != builtin_.nothing; }
-  bool has_cotangent(const Type* t) { const Type* c = cotangent(t); return c && c != builtin_.nothing; }
+  bool has_shadow(const Type* t) {
+    const Type* s = shadow(t);
+    return s && s != builtin_.nothing;
+  }
+  bool has_cotangent(const Type* t) {
+    const Type* c = cotangent(t);
+    return c && c != builtin_.nothing;
+  }
   bool differentiable(const Type* t) { return has_shadow(t) || has_cotangent(t); }
   bool is_float(const Type* t) const { return t == builtin_.float64 || t == builtin_.float32; }
 
@@ -51,7 +57,8 @@ TangentTypes& tangent_types(Runtime& runtime);
 
 // Zero accumulators for the memory in `v` (identity kept within it); `nothing` when there is none.
 bool make_zero_shadow(Context& ctx, Value v, Value& result);
-// (shadow, cotangent) of `v` → what the user sees: the number, the array, a tuple, a named tuple of the fields, nothing.
+// (shadow, cotangent) of `v` → what the user sees: the number, the array, a tuple, a named tuple of the fields,
+// nothing.
 bool finish_tangent(Context& ctx, Value v, Value shadow, Value cotangent, Value& result);
 
 // Natives over values: Core.zero_shadows(values::Tuple) keeps identity between the values given at once,

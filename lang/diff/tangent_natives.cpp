@@ -16,11 +16,14 @@ namespace {
 // Makes zero shadows, one an object: what is shared among the values is shared among their shadows.
 class ShadowMaker {
  public:
-  explicit ShadowMaker(Context& ctx) : ctx_(ctx), runtime_(*ctx.runtime), tangents_(tangent_types(runtime_)), made_(runtime_.heap) {}
+  explicit ShadowMaker(Context& ctx)
+      : ctx_(ctx), runtime_(*ctx.runtime), tangents_(tangent_types(runtime_)), made_(runtime_.heap) {}
 
   bool shadow(Value v, Value& result) {
     const Type* type = tangents_.shadow(v.type);
-    if (!type) return ctx_.argument_error("a value of type " + to_string(v.type) + " cannot carry a derivative: its type holds abstract parts");
+    if (!type)
+      return ctx_.argument_error("a value of type " + to_string(v.type) +
+                                 " cannot carry a derivative: its type holds abstract parts");
     result = runtime_.nothing();
     if (type == runtime_.types.builtin().nothing) return true;
     const DataType* d = as_data(v.type);
@@ -35,7 +38,9 @@ class ShadowMaker {
     for (const Field& field : d->fields) {
       Value value = load_field(runtime_.heap, v.object, field);
       Value part;
-      if (!value.defined()) return ctx_.argument_error("a field of a " + to_string(v.type) + " is not assigned: it cannot carry a derivative");
+      if (!value.defined())
+        return ctx_.argument_error("a field of a " + to_string(v.type) +
+                                   " is not assigned: it cannot carry a derivative");
       if (d->is_mutable ? !element(value, field.type, part) : !shadow(value, part)) return false;
       parts.values.push_back(part);
     }
@@ -114,7 +119,8 @@ class ShadowMaker {
   std::unordered_map<const Object*, std::size_t> index_;
 };
 
-// (shadow, cotangent) of a value → what the user sees: the number, the array, a tuple, a named tuple of the fields, nothing.
+// (shadow, cotangent) of a value → what the user sees: the number, the array, a tuple, a named tuple of the fields,
+// nothing.
 class TangentFinisher {
  public:
   explicit TangentFinisher(Context& ctx) : ctx_(ctx), runtime_(*ctx.runtime), tangents_(tangent_types(runtime_)) {}
@@ -141,7 +147,8 @@ class TangentFinisher {
         Value stored = load_field(runtime_.heap, shadow.object, as_data(shadow.type)->fields[i]);
         split(field.type, stored, field_shadow, field_cotangent);
       } else {
-        if (as_data(shadow.type)->is_tuple) field_shadow = load_field(runtime_.heap, shadow.object, as_data(shadow.type)->fields[i]);
+        if (as_data(shadow.type)->is_tuple)
+          field_shadow = load_field(runtime_.heap, shadow.object, as_data(shadow.type)->fields[i]);
         if (as_data(cotangent.type)->is_tuple)
           field_cotangent = load_field(runtime_.heap, cotangent.object, as_data(cotangent.type)->fields[i]);
       }
@@ -156,7 +163,8 @@ class TangentFinisher {
       result = tuple;
       return true;
     }
-    return runtime_.new_object(ctx_, runtime_.types.named_tuple(names, tuple.type), parts.values.data(), parts.values.size(), result);
+    return runtime_.new_object(ctx_, runtime_.types.named_tuple(names, tuple.type), parts.values.data(),
+                               parts.values.size(), result);
   }
 
  private:
@@ -188,15 +196,18 @@ class TangentFinisher {
       Value value = load_stored(runtime_.heap, source->data + i * stored_size(declared), declared);
       Value element_shadow = runtime_.nothing();
       Value element_cotangent = runtime_.nothing();
-      split(declared, load_stored(runtime_.heap, shadows->data + i * stored_size(stored), stored), element_shadow, element_cotangent);
+      split(declared, load_stored(runtime_.heap, shadows->data + i * stored_size(stored), stored), element_shadow,
+            element_cotangent);
       Value part;
       if (!finish(value, element_shadow, element_cotangent, part)) return false;
       parts.values.push_back(part);
       if (!element) element = part.type;
       if (element != part.type) element = runtime_.types.builtin().any;
     }
-    ArrayObject* made = runtime_.heap.allocate_array(
-        runtime_.types.array_of(element ? element : runtime_.types.builtin().any, static_cast<std::int64_t>(dims.size())), dims);
+    ArrayObject* made =
+        runtime_.heap.allocate_array(runtime_.types.array_of(element ? element : runtime_.types.builtin().any,
+                                                             static_cast<std::int64_t>(dims.size())),
+                                     dims);
     if (!made) return ctx_.out_of_memory();
     element = array_element_type(made);
     for (std::int64_t i = 0; i < source->length; ++i)
@@ -252,7 +263,8 @@ bool finish_tangents(Context& ctx, const Value* args, std::size_t count, Value& 
   Rooted parts(ctx.runtime->heap);
   for (std::size_t i = 0; i < as_data(args[0].type)->fields.size(); ++i) {
     Value part;
-    if (!finisher.finish(tuple_part(ctx, args[0], i), tuple_part(ctx, args[1], i), tuple_part(ctx, args[2], i), part)) return false;
+    if (!finisher.finish(tuple_part(ctx, args[0], i), tuple_part(ctx, args[1], i), tuple_part(ctx, args[2], i), part))
+      return false;
     parts.values.push_back(part);
   }
   return ctx.runtime->new_tuple(ctx, parts.values.data(), parts.values.size(), result);

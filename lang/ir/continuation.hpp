@@ -1,5 +1,5 @@
-// On-stack replacement: the rest of a running activation as a function of its own. Because the IR is SSA, the state of an
-// activation at the head of a loop is the values that are live there; the continuation takes them as arguments.
+// On-stack replacement: the rest of a running activation as a function of its own. Because the IR is SSA, the state of
+// an activation at the head of a loop is the values that are live there; the continuation takes them as arguments.
 #pragma once
 
 #include <memory>

@@ -1,7 +1,7 @@
 // Constants, identities and decided branches. Rules look at one instruction and the definitions of its operands.
 //
-// Requirements of every rule: the result has a type that is at most the instruction's, raises nothing that the instruction
-// would not have raised, and reads no memory that could have changed.
+// Requirements of every rule: the result has a type that is at most the instruction's, raises nothing that the
+// instruction would not have raised, and reads no memory that could have changed.
 #include "lang/ir/execute.hpp"
 #include "lang/ir/passes.hpp"
 #include "lang/opt/opt.hpp"
@@ -43,7 +43,8 @@ class Folder {
 
  private:
   Operand follow(Operand o) const {
-    while (o.is_inst() && o.index() < replacement_.size() && replacement_[o.index()].valid()) o = replacement_[o.index()];
+    while (o.is_inst() && o.index() < replacement_.size() && replacement_[o.index()].valid())
+      o = replacement_[o.index()];
     return o;
   }
   const ir::Inst* definition(Operand o) const { return o.is_inst() ? &function_.inst(o) : nullptr; }
@@ -65,8 +66,10 @@ class Folder {
       case Op::static_param:
       case Op::type_assert:
       case Op::select:
-      case Op::slot_get: return false;
-      default: return !ir::is_terminator(op);
+      case Op::slot_get:
+        return false;
+      default:
+        return !ir::is_terminator(op);
     }
   }
 
@@ -108,8 +111,10 @@ class Folder {
         if (is_int(inst.operands[1], 0)) return inst.operands[0];
         // (a + b) - b, as index arithmetic makes it
         const ir::Inst* sum = definition(inst.operands[0]);
-        if (sum && sum->op == Op::add_int && follow(sum->operands[1]) == inst.operands[1]) return follow(sum->operands[0]);
-        if (sum && sum->op == Op::add_int && follow(sum->operands[0]) == inst.operands[1]) return follow(sum->operands[1]);
+        if (sum && sum->op == Op::add_int && follow(sum->operands[1]) == inst.operands[1])
+          return follow(sum->operands[0]);
+        if (sum && sum->op == Op::add_int && follow(sum->operands[0]) == inst.operands[1])
+          return follow(sum->operands[1]);
         return {};
       }
       case Op::mul_int:
@@ -141,7 +146,9 @@ class Folder {
       }
       case Op::type_of: {
         const Type* known = type_of(inst.operands[0]);
-        return is_concrete(known) && as_data(known)->name != builtin_.type_name ? function_.constant(runtime_.from_type(known)) : Operand();
+        return is_concrete(known) && as_data(known)->name != builtin_.type_name
+                   ? function_.constant(runtime_.from_type(known))
+                   : Operand();
       }
       case Op::egal: {
         const Type* a = type_of(inst.operands[0]);
@@ -167,15 +174,21 @@ class Folder {
       }
       case Op::eq_int:
         return inst.operands[0] == inst.operands[1] && inst.operands[0].is_inst() ? boolean(true) : Operand();
-      case Op::native: return evaluate_native(inst);
+      case Op::native:
+        return evaluate_native(inst);
       case Op::get_field:
-      case Op::set_field: name_field(inst); return inst.op == Op::field_at ? field(inst) : Operand();
-      case Op::field_at: return field(inst);
-      case Op::array_length: return fresh_length(inst, 0);
+      case Op::set_field:
+        name_field(inst);
+        return inst.op == Op::field_at ? field(inst) : Operand();
+      case Op::field_at:
+        return field(inst);
+      case Op::array_length:
+        return fresh_length(inst, 0);
       case Op::array_size:
         if (!inst.operands[1].is_constant()) return {};
         return fresh_length(inst, function_.constant_value(inst.operands[1]).bits);
-      default: return {};
+      default:
+        return {};
     }
   }
 
@@ -188,7 +201,9 @@ class Folder {
   // A native without effects, of constants that are types, symbols or plain bits.
   Operand evaluate_native(const ir::Inst& inst) {
     const NativeInfo& native = *inst.aux_as<const NativeInfo>();
-    if ((native.effects & ~static_cast<std::uint32_t>(effect_throws)) || inst.operands.size() > 4 || runtime_.context.failed()) return {};
+    if ((native.effects & ~static_cast<std::uint32_t>(effect_throws)) || inst.operands.size() > 4 ||
+        runtime_.context.failed())
+      return {};
     Value operands[4];
     for (std::size_t i = 0; i < inst.operands.size(); ++i) {
       if (!inst.operands[i].is_constant()) return {};
@@ -202,14 +217,15 @@ class Folder {
       runtime_.context.take_error();
       return {};
     }
-    return storage_of(result.type) == Storage::bits || runtime_.is_type_value(result) ? function_.constant(result) : Operand();
+    return storage_of(result.type) == Storage::bits || runtime_.is_type_value(result) ? function_.constant(result)
+                                                                                      : Operand();
   }
 
   // A field by a constant name or index of an object of known type: by position from now on.
   void name_field(ir::Inst& inst) {
     const DataType* object = as_data(type_of(inst.operands[0]));
-    if (!object || !object->is_concrete || object->object_kind != DataType::ObjectKind::fields || !inst.operands[1].is_constant() ||
-        object->name == builtin_.type_name || object->is_kind)
+    if (!object || !object->is_concrete || object->object_kind != DataType::ObjectKind::fields ||
+        !inst.operands[1].is_constant() || object->name == builtin_.type_name || object->is_kind)
       return;
     Value name = function_.constant_value(inst.operands[1]);
     std::int64_t index = -1;
@@ -218,7 +234,8 @@ class Folder {
     if (index < 0 || index >= static_cast<std::int64_t>(object->fields.size())) return;
     const Field& field = object->fields[static_cast<std::size_t>(index)];
     if (inst.op == Op::set_field) {
-      if (!object->is_mutable || field.is_const || !is_subtype(runtime_.types, type_of(inst.operands[2]), field.type)) return;
+      if (!object->is_mutable || field.is_const || !is_subtype(runtime_.types, type_of(inst.operands[2]), field.type))
+        return;
       inst.op = Op::set_field_at;
       inst.operands = {inst.operands[0], inst.operands[2]};
       inst.type = builtin_.nothing;
@@ -253,8 +270,8 @@ class Folder {
     return is_subtype(runtime_.types, type_of(part), inst.type) ? part : Operand();
   }
 
-  // The length of an array made in this function is what it was made with, as long as nothing here resizes arrays; others
-  // can't if the array never leaves, which is not asked: vectors may grow in callees, other arrays can't.
+  // The length of an array made in this function is what it was made with, as long as nothing here resizes arrays;
+  // others can't if the array never leaves, which is not asked: vectors may grow in callees, other arrays can't.
   Operand fresh_length(const ir::Inst& inst, std::int64_t dimension) {
     const ir::Inst* made = definition(inst.operands[0]);
     if (!made || made->op != Op::array_new) return {};

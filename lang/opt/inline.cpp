@@ -137,7 +137,9 @@ class Inliner {
         copied.emplace_back(copy, source);
       }
     }
-    auto map = [&](Operand o) { return o.is_constant() ? function_.constant(body.constant_value(o)) : mapped[o.index()]; };
+    auto map = [&](Operand o) {
+      return o.is_constant() ? function_.constant(body.constant_value(o)) : mapped[o.index()];
+    };
     for (auto [copy, source] : copied) {
       std::vector<Operand> operands;
       for (Operand o : body.insts[source].operands) operands.push_back(map(o));
@@ -204,8 +206,8 @@ class Inliner {
     return returns;
   }
 
-  void bind_arguments(ir::Builder& builder, const ir::Function& body, const Specialization& target, const ir::Inst& call,
-                      std::vector<Operand>& mapped) {
+  void bind_arguments(ir::Builder& builder, const ir::Function& body, const Specialization& target,
+                      const ir::Inst& call, std::vector<Operand>& mapped) {
     const std::vector<std::uint32_t>& parameters = body.blocks[0].parameters;
     std::size_t fixed = target.method->is_vararg ? target.method->arg_count : parameters.size();
     for (std::size_t i = 0; i < fixed && i < call.operands.size(); ++i) mapped[parameters[i]] = call.operands[i];

@@ -1,5 +1,5 @@
-// Optimisation of typed IR before differentiation and code generation: what LLVM can't do (dispatch, immutable aggregates,
-// small calls to Slope methods, unions), so that stdlib code over intrinsics costs nothing.
+// Optimisation of typed IR before differentiation and code generation: what LLVM can't do (dispatch, immutable
+// aggregates, small calls to Slope methods, unions), so that stdlib code over intrinsics costs nothing.
 #pragma once
 
 #include <functional>
@@ -10,18 +10,18 @@
 namespace slope::opt {
 
 struct OptOptions {
-  int inline_budget = 120;         // insts of a callee that is inlined without @inline
-  int inline_total = 6000;         // insts of a caller after which only tiny callees are inlined
-  int self_recursion_depth = 2;    // how often a function is inlined into itself
-  int self_recursion_budget = 60;  // insts of a function that may be inlined into itself
-  const Specialization* self = nullptr;  // whose code this is
+  int inline_budget = 120;                            // insts of a callee that is inlined without @inline
+  int inline_total = 6000;                            // insts of a caller after which only tiny callees are inlined
+  int self_recursion_depth = 2;                       // how often a function is inlined into itself
+  int self_recursion_budget = 60;                     // insts of a function that may be inlined into itself
+  const Specialization* self = nullptr;               // whose code this is
   std::function<bool(const ir::Inst&)> is_primitive;  // for differentiation: calls that stay calls
   // Typed code of a callee, or null (not inferred, or still being inferred).
   std::function<const ir::Function*(Specialization&)> callee;
 };
 
-// To a fixed point of a few rounds: inline · fold (constants, branches) · scalar replacement of immutable structs, tuples and
-// closures (also through block parameters) · CSE · loop-invariant lengths · dead code.
+// To a fixed point of a few rounds: inline · fold (constants, branches) · scalar replacement of immutable structs,
+// tuples and closures (also through block parameters) · CSE · loop-invariant lengths · dead code.
 void optimise(Runtime& runtime, ir::Function& function, const OptOptions& options);
 
 // The passes; true when they changed something.

@@ -20,19 +20,23 @@ bool may_resize(const ir::Function& function, const Type* bottom) {
     for (std::uint32_t id : block.insts) {
       const ir::Inst& inst = function.insts[id];
       switch (inst.op) {
-        case Op::array_resize: return true;
+        case Op::array_resize:
+          return true;
         case Op::call:
         case Op::call_splat:
           if (inst.type == bottom) break;
           return true;
         case Op::invoke:
           if (inst.type == bottom) break;  // does not come back
-          if (const CodeInstance* code = inst.aux_as<Specialization>()->current; code && !(code->effects & effect_writes)) break;
+          if (const CodeInstance* code = inst.aux_as<Specialization>()->current;
+              code && !(code->effects & effect_writes))
+            break;
           return true;
         case Op::native:
           if (ir::op_effects(inst) & effect_writes) return true;
           break;
-        default: break;
+        default:
+          break;
       }
     }
   }
@@ -45,7 +49,8 @@ bool is_vector_length(const ir::Function& function, const ir::Inst& inst, Runtim
 }
 
 bool reads_only_fixed(const ir::Function& function, const ir::Inst& inst, Runtime& runtime, bool resizes) {
-  if (inst.op == Op::array_length || inst.op == Op::array_size) return !resizes && is_vector_length(function, inst, runtime);
+  if (inst.op == Op::array_length || inst.op == Op::array_size)
+    return !resizes && is_vector_length(function, inst, runtime);
   if (inst.op == Op::field_at) {
     const DataType* object = as_data(function.type_of(inst.operands[0], runtime.types));
     return object && !object->is_mutable;
@@ -88,7 +93,8 @@ bool common_subexpressions(Runtime& runtime, ir::Function& function) {
       auto [first, last] = seen.equal_range(hash);
       for (auto at = first; at != last && !found; ++at) {
         const ir::Inst& other = function.insts[at->second];
-        if (other.op != inst.op || other.aux != inst.aux || other.type != inst.type || other.operands != inst.operands) continue;
+        if (other.op != inst.op || other.aux != inst.aux || other.type != inst.type || other.operands != inst.operands)
+          continue;
         if (!cfg.dominates(other.block, b)) continue;
         replacement[id] = Operand::inst(at->second);
         found = any = true;
@@ -117,7 +123,9 @@ bool hoist_invariants(Runtime& runtime, ir::Function& function) {
       before = p;
       ++entries;
     }
-    if (entries != 1 || function.blocks[before].edges.size() != 1 || function.blocks[before].handler != function.blocks[loop.header].handler) continue;
+    if (entries != 1 || function.blocks[before].edges.size() != 1 ||
+        function.blocks[before].handler != function.blocks[loop.header].handler)
+      continue;
     for (BlockId b : cfg.order) {
       if (!inside[b]) continue;
       std::vector<std::uint32_t> kept;

@@ -1,6 +1,6 @@
 // Scalar replacement of immutable aggregates that travel through block parameters: a parameter that is a tuple, an
-// immutable struct or a closure becomes one parameter a field. Where the whole is still wanted it is made again at the start
-// of the block; when only fields are read, folding removes that.
+// immutable struct or a closure becomes one parameter a field. Where the whole is still wanted it is made again at the
+// start of the block; when only fields are read, folding removes that.
 //
 // Aggregates made and read on one path need nothing here: fold sees field_at of tuple/make_struct.
 #include "lang/ir/build.hpp"
@@ -65,7 +65,9 @@ class ScalarReplacer {
           continue;
         }
         const ir::Inst& definition = function_.inst(o);
-        if (makes(definition.op) && definition.operands.size() == type->fields.size() + (definition.op == Op::make_struct)) made = true;
+        if (makes(definition.op) &&
+            definition.operands.size() == type->fields.size() + (definition.op == Op::make_struct))
+          made = true;
       }
     }
     return made || (id < read_.size() && read_[id]);
