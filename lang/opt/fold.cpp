@@ -181,6 +181,14 @@ class Folder {
         name_field(inst);
         return inst.op == Op::field_at ? field(inst) : Operand();
       case Op::field_at:
+        // A part of what nobody looks at.
+        if (const ir::Inst* object = definition(inst.operands[0]); object && object->op == Op::undef) {
+          inst.op = Op::undef;
+          inst.operands.clear();
+          inst.aux = 0;
+          changed_ = true;
+          return {};
+        }
         return field(inst);
       case Op::array_length:
         return fresh_length(inst, 0);

@@ -123,10 +123,13 @@ class ScalarReplacer {
     std::vector<Operand> fields;
     for (std::size_t i = 0; i < type->fields.size(); ++i) {
       ir::Inst inst;
-      inst.op = Op::field_at;
+      bool nothing_there = whole.is_inst() && function_.inst(whole).op == Op::undef;
+      inst.op = nothing_there ? Op::undef : Op::field_at;
       inst.type = type->fields[i].type;
-      inst.operands = {whole};
-      inst.aux = i;
+      if (!nothing_there) {
+        inst.operands = {whole};
+        inst.aux = i;
+      }
       inst.block = from;
       inst.flags = ir::inst_nothrow;
       if (function_.blocks[from].terminator != ~0u) {
