@@ -36,6 +36,11 @@ void throw_value(Context* ctx, const Type* type, std::int64_t payload) { ctx->ra
 
 void stack_overflow(Context* ctx) { ctx->stack_overflow(); }
 
+void interrupt(Context* ctx) {
+  ctx->interrupt.store(0, std::memory_order_relaxed);
+  ctx->raise(ctx->runtime->types.builtin().interrupt_exception->instance);
+}
+
 void branch_type_error(Context* ctx, const Type* type, std::int64_t payload) {
   ctx->type_error("if", ctx->runtime->types.builtin().boolean, Value(type, payload));
 }
