@@ -53,6 +53,16 @@ class Vm final : public Interpreter {
   bool execute(Context& ctx, Frame& frame, Value& result);
   bool call(Context& ctx, const Bytecode& code, const Instruction& at, Value* argv, Value& result);
   bool call_splat(Context& ctx, const Value* operands, std::size_t count, std::uint64_t mask, Value& result);
+  // Something of the type that can be passed on and put into aggregates; nobody looks at it.
+  Value arbitrary(const Type* type) {
+    const DataType* d = as_data(type);
+    if (!d || !d->is_concrete) return runtime_.nothing();
+    switch (d->storage) {
+      case Storage::singleton: return d->instance;
+      case Storage::aggregate: return Value(d, runtime_.heap.allocate(d, d->size));
+      default: return Value(d, std::int64_t{0});
+    }
+  }
   enum class Replaced { no, returned, failed };
   Replaced replace_on_stack(Context& ctx, Frame& frame, LoopCode& loop, Value& result);
   static void count_back_edges(Frame& frame);
@@ -280,7 +290,7 @@ bool Vm::execute(Context& ctx, Frame& frame, Value& result) {
         FLOAT_TEST(a == b);
 
       case Op::undef:
-        registers[pc->destination] = Value();
+        registers[pc->destination] = arbitrary(code.function->insts[pc->inst].type);
         ++pc;
         continue;
       case Op::refine:
