@@ -22,6 +22,7 @@
 #include "lang/ir/ir.hpp"
 #include "lang/lower/lower.hpp"
 #include "lang/support/diagnostic.hpp"
+#include "stdlib/load_order.hpp"
 #include "stdlib/native/natives.hpp"
 #include "stdlib/text.hpp"
 
@@ -39,14 +40,14 @@ std::string without_last_newlines(std::string text) {
   return text;
 }
 
-using Files = std::vector<std::pair<std::string, std::string>>;
+using Files = std::vector<Pipeline::LibraryFile>;
 
 Files all_texts() {
   Files files;
   const char* folder = std::getenv("SLOPE_STDLIB_DIR");
   if (!folder || !*folder) {
     for (const stdlib::TextFile& file : stdlib::texts())
-      files.emplace_back(std::string(file.name()), std::string(file.text()));
+      files.push_back({std::string(file.name()), std::string(file.text()), file.image()});
     return files;
   }
   namespace fs = std::filesystem;
@@ -57,30 +58,23 @@ Files all_texts() {
     std::ifstream in(at->path(), std::ios::binary);
     std::ostringstream text;
     text << in.rdbuf();
-    files.emplace_back(fs::relative(at->path(), folder).generic_string(), text.str());
+    files.push_back({fs::relative(at->path(), folder).generic_string(), text.str(), {}});
   }
-  std::sort(files.begin(), files.end());
+  std::sort(files.begin(), files.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
   return files;
 }
 
-// The files in the order in which base.slope includes them; it holds nothing but includes and comments.
 Files in_load_order(Files files) {
   auto find = [&](std::string_view name) {
-    return std::find_if(files.begin(), files.end(), [&](const auto& file) { return file.first == name; });
+    return std::find_if(files.begin(), files.end(), [&](const auto& file) { return file.name == name; });
   };
   auto base = find("base.slope");
   if (base == files.end()) return files;
   Files ordered;
-  std::string_view rest = base->second;
-  while (!rest.empty()) {
-    std::string_view line = rest.substr(0, rest.find('\n'));
-    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
-    constexpr std::string_view call = "include(\"";
-    if (!line.starts_with(call)) continue;
-    std::string_view name = line.substr(call.size(), line.find('"', call.size()) - call.size());
+  const std::string order = base->text;
+  for (std::string_view name : stdlib::load_order(order))
     if (auto file = find(name); file != files.end())
-      ordered.emplace_back("Base/" + file->first, std::move(file->second));
-  }
+      ordered.push_back({"Base/" + file->name, std::move(file->text), file->image});
   return ordered;
 }
 

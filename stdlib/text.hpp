@@ -1,5 +1,5 @@
-// The text of the standard library, carried inside the binary (stdlib/CMakeLists.txt writes the assembler file that
-// holds it). Sorted by name.
+// The text of the standard library and its syntax trees, carried inside the binary (stdlib/CMakeLists.txt writes the
+// assembler file that holds them). Sorted by name.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +12,12 @@ struct TextFile {
   const char* name_data;  // path under stdlib/, "rules/arrays.slope"; ends in a zero byte
   const char* text_data;
   std::size_t text_size;
+  const char* image_data;
+  std::size_t image_size;
 
   std::string_view name() const { return name_data; }
   std::string_view text() const { return {text_data, text_size}; }
+  std::string_view image() const { return {image_data, image_size}; }  // lang/syntax/image.hpp; empty: none
 };
 
 extern "C" {

@@ -239,7 +239,7 @@ class Reader {
     auto& values = state_of(runtime_).spliced.values;
     values.push_back(v);
     const NodeId made = ast_.leaf(Head::value, span_);
-    ast_.node(made).value = static_cast<std::uint32_t>(values.size() - 1);
+    ast_.made(made).value = static_cast<std::uint32_t>(values.size() - 1);
     return made;
   }
 
@@ -266,17 +266,17 @@ class Reader {
     if (v.type == builtin.symbol) return identifier(v.symbol, true);
     if (v.type == builtin.int64) {
       const NodeId made = ast_.leaf(Head::integer, span_);
-      ast_.node(made).integer = v.bits;
+      ast_.made(made).integer = v.bits;
       return made;
     }
     if (v.type == builtin.float64) {
       const NodeId made = ast_.leaf(Head::floating, span_);
-      ast_.node(made).floating = v.float64;
+      ast_.made(made).floating = v.float64;
       return made;
     }
     if (v.type == builtin.boolean) {
       const NodeId made = ast_.leaf(Head::boolean, span_);
-      ast_.node(made).integer = v.bits;
+      ast_.made(made).integer = v.bits;
       return made;
     }
     if (v.type == builtin.string)
@@ -287,7 +287,7 @@ class Reader {
       if (!runtime_.get_field(ctx_, v, runtime_.from_int(1), inner)) return fail("malformed QuoteNode");
       if (inner.type != builtin.symbol) return spliced(inner);
       const NodeId made = ast_.leaf(Head::quote_symbol, span_);
-      ast_.node(made).name = ast_.intern(inner.symbol->name);
+      ast_.made(made).name = ast_.intern(inner.symbol->name);
       return made;
     }
     return spliced(v);
@@ -451,7 +451,7 @@ class Reader {
 
   NodeId quote(const Symbol* symbol) {
     const NodeId made = ast_.leaf(Head::quote_symbol, span_);
-    ast_.node(made).name = ast_.intern(symbol->name);
+    ast_.made(made).name = ast_.intern(symbol->name);
     return made;
   }
 

@@ -47,7 +47,7 @@ Form* Desugar::macro_scalar_rule(NodeId node, std::span<const NodeId> arguments)
 // Base.name as syntax.
 NodeId Desugar::global_name(std::string_view name, Span at) {
   const NodeId member = ast_->leaf(Head::quote_symbol, at);
-  ast_->node(member).name = ast_->intern(name);
+  ast_->made(member).name = ast_->intern(name);
   return ast_->make(Head::dot, at, std::vector<NodeId>{ast_->identifier("Base", at), member});
 }
 
@@ -63,7 +63,7 @@ Form* Desugar::macro_non_differentiable(NodeId node, std::span<const NodeId> arg
                                  ast_->make(Head::type_assert, at, std::vector<NodeId>{of})};
   parameters.insert(parameters.end(), parts.begin() + 1, parts.end());
   const NodeId yes = ast_->leaf(Head::boolean, at);
-  ast_->node(yes).integer = 1;
+  ast_->made(yes).integer = 1;
   const NodeId definition =
       ast_->make(Head::assign, at, std::vector<NodeId>{ast_->make(Head::call, at, parameters), yes});
   return block(at, {function_definition(definition, {}), nothing(at)});

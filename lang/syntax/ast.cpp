@@ -164,8 +164,10 @@ std::string_view head_name(Head head) {
 
 Ast::Ast() { nodes_.emplace_back(); }
 
+Ast::Ast(const FixedTree& fixed) : root(fixed.root), fixed_(fixed) {}
+
 NodeId Ast::leaf(Head head, Span span) {
-  const auto id = static_cast<NodeId>(nodes_.size());
+  const auto id = node_count();
   Node& made = nodes_.emplace_back();
   made.head = head;
   made.span = span;
@@ -175,12 +177,12 @@ NodeId Ast::leaf(Head head, Span span) {
 NodeId Ast::identifier(std::string_view spelling, Span span) {
   const NameId name = intern(spelling);
   const NodeId id = leaf(Head::identifier, span);
-  nodes_[id].name = name;
+  made(id).name = name;
   return id;
 }
 
 NodeId Ast::make(Head head, Span span, std::span<const NodeId> children, std::uint8_t flag) {
-  const auto first = static_cast<std::uint32_t>(children_.size());
+  const std::size_t first = children_.size();
   std::uint32_t height = 0;
   // The children given may lie in children_ itself, so room is made before they are read.
   const bool inside =
@@ -190,38 +192,49 @@ NodeId Ast::make(Head head, Span span, std::span<const NodeId> children, std::ui
   const NodeId* from = inside ? children_.data() + offset : children.data();
   for (std::size_t i = 0; i < children.size(); ++i) {
     children_[first + i] = from[i];
-    height = std::max<std::uint32_t>(height, nodes_[from[i]].height);
+    height = std::max<std::uint32_t>(height, node(from[i]).height);
   }
-  const auto id = static_cast<NodeId>(nodes_.size());
+  const auto id = node_count();
   Node& made = nodes_.emplace_back();
   made.head = head;
   made.flag = flag;
   made.span = span;
   made.height =
       static_cast<std::uint16_t>(std::min<std::uint32_t>(height + 1, std::numeric_limits<std::uint16_t>::max()));
-  made.children.first = first;
+  made.children.first = fixed_.child_count + static_cast<std::uint32_t>(first);
   made.children.count = static_cast<std::uint32_t>(children.size());
   return id;
 }
 
 NodeId Ast::string_leaf(std::string text, Span span) {
-  const auto index = static_cast<std::uint32_t>(texts_.size());
+  const auto index = fixed_.text_count + static_cast<std::uint32_t>(texts_.size());
   texts_.push_back(std::move(text));
   const NodeId id = leaf(Head::string, span);
-  nodes_[id].text = index;
+  made(id).text = index;
   return id;
 }
 
 std::span<const NodeId> Ast::children(NodeId id) const {
-  const Node& parent = nodes_[id];
+  const Node& parent = node(id);
   if (is_leaf(parent.head)) return {};
-  return {children_.data() + parent.children.first, parent.children.count};
+  const std::uint32_t first = parent.children.first;
+  const NodeId* from =
+      first < fixed_.child_count ? fixed_.children + first : children_.data() + (first - fixed_.child_count);
+  return {from, parent.children.count};
+}
+
+void Ast::move_to(FileId file) {
+  nodes_.insert(nodes_.begin(), fixed_.nodes, fixed_.nodes + fixed_.node_count);
+  fixed_.node_count = 0;
+  for (Node& node : nodes_) node.span.file = file;
 }
 
 NameId Ast::intern(std::string_view spelling) {
+  if (name_ids_.empty())
+    for (NameId id = 0; id < fixed_.name_count; ++id) name_ids_.emplace(name(id), id);
   const auto found = name_ids_.find(spelling);
   if (found != name_ids_.end()) return found->second;
-  const auto id = static_cast<NameId>(names_.size());
+  const auto id = name_count();
   names_.emplace_back(spelling);
   name_ids_.emplace(names_.back(), id);
   return id;

@@ -139,39 +139,72 @@ struct Node {
   Node() : integer(0) {}
 };
 
-// Owns the nodes of one parsed text. Immutable once parsed, except that macro expansion appends.
+// A tree that lies in memory owned by someone else, ready to be read: what an image holds (image.hpp). Text and name i
+// are the characters from offset i to offset i + 1.
+struct FixedTree {
+  const Node* nodes = nullptr;
+  const NodeId* children = nullptr;
+  const std::uint32_t* text_offsets = nullptr;
+  const std::uint32_t* name_offsets = nullptr;
+  const char* characters = nullptr;
+  std::uint32_t node_count = 0;
+  std::uint32_t child_count = 0;
+  std::uint32_t text_count = 0;
+  std::uint32_t name_count = 0;
+  NodeId root = no_node;
+};
+
+// Owns the nodes of one parsed text. Immutable once parsed, except that macro expansion appends. The first nodes,
+// children, texts and names may be those of a FixedTree, which is never written; what is appended is owned.
 class Ast {
  public:
   Ast();
-  Ast(Ast&&) = default;  // not copied: the table of names views the spellings
+  explicit Ast(const FixedTree& fixed);  // `fixed` outlives this
+  Ast(Ast&&) = default;                  // not copied: the table of names views the spellings
   Ast& operator=(Ast&&) = default;
-  NodeId leaf(Head head, Span span);  // then set the payload through `node(id)`
+  NodeId leaf(Head head, Span span);  // then set the payload through `made(id)`
   NodeId identifier(std::string_view spelling, Span span);
   NodeId make(Head head, Span span, std::span<const NodeId> children, std::uint8_t flag = 0);
   NodeId string_leaf(std::string text, Span span);
 
-  Node& node(NodeId id) { return nodes_[id]; }
-  const Node& node(NodeId id) const { return nodes_[id]; }
-  Head head(NodeId id) const { return nodes_[id].head; }
+  Node& made(NodeId id) { return nodes_[id - fixed_.node_count]; }  // a node made here, never one of a FixedTree
+  const Node& node(NodeId id) const {
+    return id < fixed_.node_count ? fixed_.nodes[id] : nodes_[id - fixed_.node_count];
+  }
+  std::uint32_t node_count() const { return fixed_.node_count + static_cast<std::uint32_t>(nodes_.size()); }
+  Head head(NodeId id) const { return node(id).head; }
   std::span<const NodeId> children(NodeId id) const;  // empty for leaves; stays valid until the next `make`
   NodeId child(NodeId id, std::size_t index) const { return children(id)[index]; }
   std::size_t child_count(NodeId id) const { return children(id).size(); }
 
   NameId intern(std::string_view spelling);
-  std::string_view name(NameId id) const { return names_[id]; }
-  std::string_view name_of(NodeId identifier_or_quote_symbol) const {
-    return names_[nodes_[identifier_or_quote_symbol].name];
+  std::uint32_t name_count() const { return fixed_.name_count + static_cast<std::uint32_t>(names_.size()); }
+  std::string_view name(NameId id) const {
+    return id < fixed_.name_count ? fixed_characters(fixed_.name_offsets + id) : names_[id - fixed_.name_count];
   }
-  std::string_view text_of(NodeId string_leaf) const { return texts_[nodes_[string_leaf].text]; }
+  std::string_view name_of(NodeId identifier_or_quote_symbol) const {
+    return name(node(identifier_or_quote_symbol).name);
+  }
+  std::string_view text_of(NodeId string_leaf) const {
+    const std::uint32_t id = node(string_leaf).text;
+    return id < fixed_.text_count ? fixed_characters(fixed_.text_offsets + id) : texts_[id - fixed_.text_count];
+  }
+
+  void move_to(FileId file);  // every span; a fixed tree's nodes become owned ones
 
   NodeId root = no_node;
 
  private:
+  std::string_view fixed_characters(const std::uint32_t* offset) const {
+    return {fixed_.characters + offset[0], offset[1] - offset[0]};
+  }
+
+  FixedTree fixed_;  // its counts are 0 where there is none
   std::vector<Node> nodes_;
   std::vector<NodeId> children_;
   std::vector<std::string> texts_;
   std::deque<std::string> names_;
-  std::unordered_map<std::string_view, NameId> name_ids_;
+  std::unordered_map<std::string_view, NameId> name_ids_;  // has the fixed names from the first intern on
 };
 
 bool is_leaf(Head head);

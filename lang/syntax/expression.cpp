@@ -208,7 +208,7 @@ NodeId signed_literal(State& state, Iterator& it) {
   const Iterator sign = it++;
   const Node number = state.ast.node(it->payload);
   const NodeId made = state.ast.leaf(number.head, state.span(sign, it + 1));
-  Node& leaf = state.ast.node(made);
+  Node& leaf = state.ast.made(made);
   leaf.flag = number.flag;
   if (number.head == Head::integer) {
     leaf.integer =

@@ -307,7 +307,7 @@ void Lexer::lex_identifier() {
   Token& token = result_.tokens.back();
   if (token.kind == TokenKind::literal) {
     token.payload = ast_.leaf(Head::boolean, span(token.begin, token.end));
-    ast_.node(token.payload).integer = spelling == "true" ? 1 : 0;
+    ast_.made(token.payload).integer = spelling == "true" ? 1 : 0;
   } else if (token.kind == TokenKind::identifier && at(pos_) == '"') {
     lex_raw_string();
   } else if (token.kind == TokenKind::identifier && at(pos_) == '`') {

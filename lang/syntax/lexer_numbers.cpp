@@ -31,8 +31,8 @@ std::string without_underscores(std::string_view text) {
 
 NodeId Lexer::integer_leaf(std::uint32_t begin, std::int64_t value, std::uint8_t width) {
   const NodeId leaf = ast_.leaf(Head::integer, span(begin, static_cast<std::uint32_t>(pos_)));
-  ast_.node(leaf).integer = value;
-  ast_.node(leaf).flag = width;
+  ast_.made(leaf).integer = value;
+  ast_.made(leaf).flag = width;
   return leaf;
 }
 
@@ -123,7 +123,7 @@ void Lexer::finish_float(std::uint32_t begin, bool single, bool hexadecimal) {
             "this number is too large for " + std::string(single ? "Float32" : "Float64"));
   }
   const NodeId leaf = ast_.leaf(single ? Head::float32 : Head::floating, span(begin, static_cast<std::uint32_t>(pos_)));
-  ast_.node(leaf).floating = value;
+  ast_.made(leaf).floating = value;
   Token& token = push(TokenKind::literal, begin, leaf);
   if (text_[pos_ - 1] == '.') {
     token.flags |= flag_ends_in_dot;

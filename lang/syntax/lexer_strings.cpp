@@ -373,7 +373,7 @@ void Lexer::lex_character() {
     }
   }
   const NodeId leaf = ast_.leaf(Head::character, span(begin, static_cast<std::uint32_t>(pos_)));
-  ast_.node(leaf).code_point = c;
+  ast_.made(leaf).code_point = c;
   push(TokenKind::literal, begin, leaf);
 }
 

@@ -51,13 +51,13 @@ NodeId State::reduce(Head head, Iterator from, Iterator to, std::size_t mark, st
 
 NodeId State::name_leaf(NameId name, Iterator at) {
   const NodeId made = ast.leaf(Head::identifier, {file_, at->begin, at->end});
-  ast.node(made).name = name;
+  ast.made(made).name = name;
   return made;
 }
 
 NodeId State::quoted_name(NameId name, Iterator at) {
   const NodeId made = ast.leaf(Head::quote_symbol, {file_, at->begin, at->end});
-  ast.node(made).name = name;
+  ast.made(made).name = name;
   return made;
 }
 

@@ -1,0 +1,21 @@
+// A syntax tree as bytes that can be read where they lie: the standard library is parsed when Slope is built, and a
+// starting engine reads the trees instead of the text. An image belongs to the build that wrote it; one of another
+// layout is not read.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "lang/syntax/ast.hpp"
+
+namespace slope::syntax {
+
+// `file` is what the spans of the tree name.
+std::string write_image(const Ast& ast, FileId file);
+
+// The tree, its spans in `file`. The image must be aligned to 8 bytes and outlive the tree. Nothing: not an image, or
+// one of another layout.
+std::optional<Ast> read_image(std::string_view image, FileId file);
+
+}  // namespace slope::syntax

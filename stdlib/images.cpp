@@ -1,0 +1,54 @@
+// Run while building: parses the standard library and writes a tree image (lang/syntax/image.hpp) for every file.
+//
+//   slope_stdlib_images <folder of the texts> <folder for the images> <text>...
+//
+// The files get the numbers that they will have in an engine, which loads them in the same order: then no image has to
+// be changed when it is read. A text that does not parse has an empty image; loading it parses it again and reports.
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "lang/syntax/image.hpp"
+#include "lang/syntax/parse.hpp"
+#include "stdlib/load_order.hpp"
+
+namespace {
+
+std::string read(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  using namespace slope;
+  if (count < 3) return 2;
+  const std::filesystem::path from = arguments[1];
+  const std::filesystem::path to = arguments[2];
+  const std::string base = read(from / "base.slope");
+  std::vector<std::string> names;
+  for (std::string_view name : stdlib::load_order(base)) names.emplace_back(name);
+  for (int i = 3; i < count; ++i)
+    if (std::find(names.begin(), names.end(), arguments[i]) == names.end()) names.emplace_back(arguments[i]);
+
+  SourceMap sources;
+  for (const std::string& name : names) {
+    const FileId file = sources.add(name, read(from / name));
+    const syntax::ParseResult parsed = syntax::parse(sources, file);
+    const std::filesystem::path path = to / (name + ".tree");
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream out(path, std::ios::binary);
+    if (parsed.ok()) out << syntax::write_image(parsed.ast, file);
+    if (!out.flush()) {
+      std::cerr << "cannot write " << path.string() << '\n';
+      return 1;
+    }
+  }
+}
