@@ -114,6 +114,15 @@ bool float32_text(Context& ctx, const Value* args, std::size_t count, Value& res
   float x = 0;
   bool compact = false;
   if (!single(call, x) || !call.boolean(1, compact)) return false;
+  return call.give(float_digits(x, compact, "e"));
+}
+
+// In an array of Float32: 1.5, 1.0f10.
+bool float32_bare(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "float32_bare", args, count, result);
+  float x = 0;
+  bool compact = false;
+  if (!single(call, x) || !call.boolean(1, compact)) return false;
   return call.give(float_digits(x, compact, "f"));
 }
 
@@ -214,6 +223,7 @@ const NativeInfo natives[] = {
     {"uint_text", uint_text, effect_makes, returns_string},
     {"float_text", float_text, effect_makes, returns_string},
     {"float32_text", float32_text, effect_makes, returns_string},
+    {"float32_bare", float32_bare, effect_makes, returns_string},
     {"float32_literal", float32_literal, effect_makes, returns_string},
     {"parse_int64", parse_int64, effect_throws,
      [](TypeTable& t, ArgumentTypes) { return optional(t, t.builtin().int64); }},
