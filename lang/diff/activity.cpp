@@ -100,7 +100,9 @@ class Analysis {
   bool visit(std::uint32_t id) {
     const ir::Inst& inst = function_.insts[id];
     bool flows = any_varied(inst);
-    switch (classify(inst, result_.rules[id])) {
+    Treatment treatment = classify(inst, result_.rules[id]);
+    if (indexed_element(function_, inst, tangents_.runtime())) treatment = Treatment::value;
+    switch (treatment) {
       case Treatment::inert:
         break;
       case Treatment::value:

@@ -19,6 +19,9 @@ enum class Treatment : std::uint8_t {
 Treatment classify(const ir::Inst& inst, RuleKind rule);
 std::string why_refused(const ir::Inst& inst, Runtime& runtime);
 
+// `t[i]` with an index known only at run time, of a tuple whose elements all have one type: that type; else null.
+const Type* indexed_element(const ir::Function& function, const ir::Inst& inst, Runtime& runtime);
+
 // A refusal at the user's own line: an instruction that was inlined from the standard library counts as the call of it.
 Refusal refusal_at(const ir::Function& function, const ir::Inst& inst, Runtime& runtime, std::string reason);
 

@@ -177,6 +177,10 @@ bool Reverse::forward_inst(std::uint32_t id) {
       }
       return true;
     }
+    case Op::get_field:
+      if (tangents_.has_cotangent(inst.type)) return refuse(inst, "a tuple element that holds both numbers and arrays");
+      set_shadow(id, f_->emit(Op::get_field, {shadow(inst.operands[0]), forward(inst.operands[1])}, shadow_type));
+      return true;
     case Op::refine:
     case Op::type_assert:
       set_shadow(id, shadow(inst.operands[0]));
