@@ -171,7 +171,13 @@ bool Emitter::emit_predicate(const ir::Inst& inst, Val& result) {
       return true;
     }
     case Op::undef:
-      result = poison_of(inst.type);
+      // Zeros and not poison: the value may be boxed, passed on or kept in a record before its path turns out not taken.
+      if (layout_.of(inst.type).kind == Kind::dynamic) {
+        result = constant(layout_.runtime().nothing(), inst.type);
+      } else {
+        result = poison_of(inst.type);
+        for (V& leaf : result.leaves) leaf = llvm::Constant::getNullValue(leaf->getType());
+      }
       return true;
     case Op::check_defined: {
       Val condition = operand(inst.operands[0]);

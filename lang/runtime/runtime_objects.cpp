@@ -159,7 +159,18 @@ bool Runtime::new_tuple(Context& ctx, const Value* elements, std::size_t count, 
     many.resize(count);
     list = many.data();
   }
-  for (std::size_t i = 0; i < count; ++i) list[i] = elements[i].type;
+  bool complete = true;
+  for (std::size_t i = 0; i < count; ++i) {
+    list[i] = elements[i].type;
+    complete = complete && elements[i].defined();
+  }
+  if (!complete) {
+    // Derivative code keeps values of paths that were not taken: nobody looks at them, but the tuple needs a type.
+    std::vector<Value> filled(elements, elements + count);
+    for (Value& v : filled)
+      if (!v.defined()) v = nothing();
+    return new_tuple(ctx, filled.data(), count, result);
+  }
   return new_object(ctx, types.tuple(std::span<const Type* const>(list, count)), elements, count, result);
 }
 
