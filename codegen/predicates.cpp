@@ -171,7 +171,8 @@ bool Emitter::emit_predicate(const ir::Inst& inst, Val& result) {
       return true;
     }
     case Op::undef:
-      // Zeros and not poison: the value may be boxed, passed on or kept in a record before its path turns out not taken.
+      // Zeros and not poison: the value may be boxed, passed on or kept in a record before its path turns out not
+      // taken.
       if (layout_.of(inst.type).kind == Kind::dynamic) {
         result = constant(layout_.runtime().nothing(), inst.type);
       } else {

@@ -58,9 +58,12 @@ class Vm final : public Interpreter {
     const DataType* d = as_data(type);
     if (!d || !d->is_concrete) return runtime_.nothing();
     switch (d->storage) {
-      case Storage::singleton: return d->instance;
-      case Storage::aggregate: return Value(d, runtime_.heap.allocate(d, d->size));
-      default: return Value(d, std::int64_t{0});
+      case Storage::singleton:
+        return d->instance;
+      case Storage::aggregate:
+        return Value(d, runtime_.heap.allocate(d, d->size));
+      default:
+        return Value(d, std::int64_t{0});
     }
   }
   enum class Replaced { no, returned, failed };

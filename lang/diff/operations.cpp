@@ -80,8 +80,8 @@ std::string why_refused(const ir::Inst& inst, Runtime&) {
 const Type* indexed_element(const ir::Function& function, const ir::Inst& inst, Runtime& runtime) {
   if (inst.op != Op::get_field) return nullptr;
   const DataType* tuple = as_data(function.type_of(inst.operands[0], runtime.types));
-  if (!tuple || !tuple->is_concrete || !(tuple->is_tuple || tuple->is_named_tuple) || tuple->fields.empty() || tuple->fields.size() > 64 ||
-      function.type_of(inst.operands[1], runtime.types) != runtime.types.builtin().int64)
+  if (!tuple || !tuple->is_concrete || !(tuple->is_tuple || tuple->is_named_tuple) || tuple->fields.empty() ||
+      tuple->fields.size() > 64 || function.type_of(inst.operands[1], runtime.types) != runtime.types.builtin().int64)
     return nullptr;
   for (const Field& field : tuple->fields)
     if (field.type != tuple->fields[0].type) return nullptr;

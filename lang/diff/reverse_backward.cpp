@@ -95,7 +95,8 @@ bool Reverse::backward_inst(std::uint32_t id) {
       const auto& described = tangents_.leaves(inst.type);
       std::size_t count = as_data(type_of(inst.operands[0]))->fields.size();
       for (std::size_t k = 0; k < count; ++k) {
-        Operand here = r_->emit(Op::eq_int, {index, int_constant(*r_, static_cast<std::int64_t>(k) + 1)}, builtin_.boolean);
+        Operand here =
+            r_->emit(Op::eq_int, {index, int_constant(*r_, static_cast<std::int64_t>(k) + 1)}, builtin_.boolean);
         for (std::size_t i = 0; i < leaves.size(); ++i) {
           if (!leaves[i].valid()) continue;
           Operand part = r_->emit(Op::select, {here, leaves[i], zero(described[i].type)}, described[i].type);

@@ -14,7 +14,8 @@ class Interpreter {
   virtual ~Interpreter() = default;
   // Runs a specialisation: its typed code when it is there and valid in ctx.world, else the method's untyped IR.
   // `args` excludes the callee. False: ctx.error is set.
-  virtual bool run(Context& ctx, Specialization& target, Value callee, const Value* args, std::size_t count, Value& result) = 0;
+  virtual bool run(Context& ctx, Specialization& target, Value callee, const Value* args, std::size_t count,
+                   Value& result) = 0;
   // Runs the body of a top-level statement (no arguments).
   virtual bool run_toplevel(Context& ctx, const ir::Function& body, Value& result) = 0;
   virtual void forget(Specialization& target) = 0;  // its code was replaced
@@ -38,14 +39,15 @@ class Tiers {
  public:
   virtual ~Tiers() = default;
   TierMode mode = TierMode::automatic;
-  std::uint32_t call_threshold = 60;      // calls + back edges / 16 before a specialisation is compiled
-  std::uint32_t loop_threshold = 1000;    // back edges of one activation before its loop is compiled (OSR)
-  // Called by the dispatcher before running `target` when mode is compile, or when it just got hot. May fill target.current.
+  std::uint32_t call_threshold = 60;    // calls + back edges / 16 before a specialisation is compiled
+  std::uint32_t loop_threshold = 1000;  // back edges of one activation before its loop is compiled (OSR)
+  // Called by the dispatcher before running `target` when mode is compile, or when it just got hot. May fill
+  // target.current.
   virtual void on_hot(Context& ctx, Specialization& target) = 0;
   // A loop of the running activation is hot: make a function that continues at block `header` with the live registers
   // as arguments. Returns null when it can't. Cached by (function, header, types of live values).
-  virtual CodeInstance* on_hot_loop(Context& ctx, const ir::Function& running, Specialization* target, std::uint32_t header,
-                                    const Value* live, std::size_t live_count) = 0;
+  virtual CodeInstance* on_hot_loop(Context& ctx, const ir::Function& running, Specialization* target,
+                                    std::uint32_t header, const Value* live, std::size_t live_count) = 0;
   // Typed code for a specialisation in ctx.world (infers when needed); null when inference is not possible.
   virtual CodeInstance* typed_code(Context& ctx, Specialization& target) = 0;
 };

@@ -1,5 +1,6 @@
 // What running code carries: error slot, limits, world, tapes. An engine has one; each workspace of a compiled function
-// is another, so one compiled function can run on several threads. Compiled code reads the first fields at fixed offsets.
+// is another, so one compiled function can run on several threads. Compiled code reads the first fields at fixed
+// offsets.
 #pragma once
 
 #include <atomic>
@@ -29,8 +30,8 @@ struct Context {
   Heap* heap = nullptr;                     // 16
   std::atomic<std::uint32_t> interrupt{0};  // 24: not zero: stop at the next safe point
   std::uint32_t reserved = 0;
-  World world = 0;                          // 32: the world that running code sees
-  TapePool* tapes = nullptr;                // 40
+  World world = 0;            // 32: the world that running code sees
+  TapePool* tapes = nullptr;  // 40
   // --- errors: pending when `error.defined()`; whoever returns false/status 1 must have set it ---
   Value error;
   std::vector<TraceEntry> trace;  // innermost first, filled while the error travels outwards
@@ -43,11 +44,11 @@ struct Context {
   // Takes the pending error away (a catch block): the trace stays readable through `last_trace`.
   Value take_error();
   std::vector<TraceEntry> last_trace;
-  std::vector<Value> caught;      // exceptions of the catch blocks now running, innermost last (a root)
+  std::vector<Value> caught;  // exceptions of the catch blocks now running, innermost last (a root)
 
   // Raise Slope exceptions from C++. All return false, so that natives say `return ctx.argument_error("…")`.
   bool raise(Value exception);
-  bool raise_error(std::string message);                     // ErrorException
+  bool raise_error(std::string message);                          // ErrorException
   bool raise_message(const DataType* type, std::string message);  // an exception whose only field is `msg`
   bool argument_error(std::string message);
   bool type_error(std::string where, const Type* expected, Value found);

@@ -23,7 +23,9 @@ namespace slope {
 struct Context;
 struct Method;
 struct Specialization;
-namespace ir { struct Function; }
+namespace ir {
+struct Function;
+}
 
 using World = std::uint64_t;
 inline constexpr World newest_world = ~World{0};
@@ -36,10 +38,10 @@ using BoxedEntry = bool (*)(Context*, Value callee, const Value* args, std::size
 enum Effect : std::uint32_t {
   effect_none = 0,
   effect_throws = 1,
-  effect_writes = 2,       // memory that existed before the call, globals, IO
-  effect_reads = 4,        // mutable memory or non-constant globals
+  effect_writes = 2,  // memory that existed before the call, globals, IO
+  effect_reads = 4,   // mutable memory or non-constant globals
   effect_allocates = 8,
-  effect_diverges = 16,    // may not terminate
+  effect_diverges = 16,  // may not terminate
   effect_all = 31,
 };
 
@@ -47,7 +49,8 @@ struct NativeInfo {
   const char* name;
   NativeFunction function;
   std::uint32_t effects = effect_all;
-  // Result type for inference given argument types, or null for "Any". Singletons of functions and types come as Type{…}/typeof.
+  // Result type for inference given argument types, or null for "Any". Singletons of functions and types come as
+  // Type{…}/typeof.
   const Type* (*result_type)(TypeTable&, std::span<const Type* const> args) = nullptr;
   bool asks_return_type = false;  // Core.return_type: inference answers it itself
 };
@@ -55,18 +58,18 @@ struct NativeInfo {
 struct Method {
   const Symbol* name = nullptr;
   Module* module = nullptr;
-  Span span;                       // of the signature
-  const Type* signature = nullptr; // Tuple{typeof(f), args…}, possibly under union_alls
+  Span span;                                  // of the signature
+  const Type* signature = nullptr;            // Tuple{typeof(f), args…}, possibly under union_alls
   std::vector<const TypeVar*> static_params;  // outermost first
   std::vector<const Symbol*> arg_names;       // with the callee ("#self#") first; the vararg last
-  std::uint32_t arg_count = 0;     // with callee, without counting a trailing vararg
+  std::uint32_t arg_count = 0;                // with callee, without counting a trailing vararg
   bool is_vararg = false;
   World min_world = 0;
   World max_world = newest_world;
-  int inline_hint = 0;             // 1 @inline, -1 @noinline
+  int inline_hint = 0;  // 1 @inline, -1 @noinline
   bool is_generated = false;
-  const NativeInfo* native = nullptr;                  // a C++ body
-  std::shared_ptr<struct MethodBody> body;             // lowering's: syntax, and IR once needed
+  const NativeInfo* native = nullptr;                            // a C++ body
+  std::shared_ptr<struct MethodBody> body;                       // lowering's: syntax, and IR once needed
   std::vector<std::unique_ptr<Specialization>> specializations;  // of every world
   // untyped; made by Runtime::method_ir on first use. Shared only because this layer doesn't see ir::Function whole: a
   // shared_ptr remembers how to destroy it.
@@ -77,7 +80,8 @@ struct Method {
 // Something that was derived from lookups and ends when their answers change.
 struct Edge {
   enum class Kind : std::uint8_t { lookup, binding, callee } kind = Kind::lookup;
-  const Type* signature = nullptr;   // lookup: call types Tuple{typeof(f),…}; any new method that intersects it ends the dependent
+  const Type* signature =
+      nullptr;  // lookup: call types Tuple{typeof(f),…}; any new method that intersects it ends the dependent
   const struct Binding* binding = nullptr;
   Specialization* callee = nullptr;  // callee: what was inferred of it was used; ends when a CodeInstance of it ends
 };
@@ -88,42 +92,42 @@ struct CodeInstance {
   World min_world = 0;
   World max_world = newest_world;
   const Type* return_type = nullptr;
-  Value constant_result;                       // defined: always returns this and has no effects
+  Value constant_result;  // defined: always returns this and has no effects
   // A Bool result that says what an argument is (`isnothing(x)`): 0 is the callee; -1 for none.
   std::int32_t tested_argument = -1;
   const Type* argument_if_true = nullptr;
   const Type* argument_if_false = nullptr;
   std::uint32_t effects = effect_all;
-  std::shared_ptr<ir::Function> typed;         // inferred and optimised
-  std::vector<Edge> edges;                     // transitive for inlined callees
+  std::shared_ptr<ir::Function> typed;  // inferred and optimised
+  std::vector<Edge> edges;              // transitive for inlined callees
   // Native code, when compiled. `entry` has the signature that codegen/layout.hpp derives from the types.
   std::atomic<void*> entry{nullptr};
   std::atomic<BoxedEntry> boxed{nullptr};
-  std::shared_ptr<void> native_owner;          // keeps the machine code alive
+  std::shared_ptr<void> native_owner;  // keeps the machine code alive
   bool valid_in(World world) const { return min_world <= world && world <= max_world; }
 };
 
 struct Specialization {
   Method* method = nullptr;
-  const DataType* types = nullptr;             // Tuple{typeof(f), concrete args…}; varargs spelled out
-  std::vector<const Type*> static_params;      // values of method->static_params
-  std::uint32_t calls = 0;                     // in the interpreter, and its loops' back edges / 16
-  bool compile_failed = false;                 // stays interpreted; reason in `failure`
+  const DataType* types = nullptr;         // Tuple{typeof(f), concrete args…}; varargs spelled out
+  std::vector<const Type*> static_params;  // values of method->static_params
+  std::uint32_t calls = 0;                 // in the interpreter, and its loops' back edges / 16
+  bool compile_failed = false;             // stays interpreted; reason in `failure`
   std::string failure;
-  std::vector<std::unique_ptr<CodeInstance>> code;   // newest last
-  CodeInstance* current = nullptr;                   // the one last found valid; check valid_in
-  void* interpreter_data = nullptr;                  // the interpreter's bytecode of typed code (owned by it)
+  std::vector<std::unique_ptr<CodeInstance>> code;  // newest last
+  CodeInstance* current = nullptr;                  // the one last found valid; check valid_in
+  void* interpreter_data = nullptr;                 // the interpreter's bytecode of typed code (owned by it)
 };
 
 struct Lookup {
-  Method* method = nullptr;                    // null: no method, or ambiguous
+  Method* method = nullptr;  // null: no method, or ambiguous
   std::vector<const Type*> static_params;
-  std::vector<Method*> ambiguous;              // not empty: these are equally specific
+  std::vector<Method*> ambiguous;  // not empty: these are equally specific
   World min_world = 0;
   World max_world = newest_world;
-  bool exact = true;   // false from lookup_all for a method that matches only part of the argument types
-  bool covered = true; // of all results of one lookup_all: together they cover every possible argument tuple
-  Specialization* target = nullptr;            // filled by Runtime::lookup_specialization
+  bool exact = true;    // false from lookup_all for a method that matches only part of the argument types
+  bool covered = true;  // of all results of one lookup_all: together they cover every possible argument tuple
+  Specialization* target = nullptr;  // filled by Runtime::lookup_specialization
 };
 
 struct MethodTable {

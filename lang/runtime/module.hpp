@@ -15,21 +15,21 @@ namespace slope {
 struct Binding {
   Module* module = nullptr;
   const Symbol* name = nullptr;
-  Value value;                      // undefined until assigned
-  bool is_constant = false;         // `const`, functions, types, modules
-  const Type* declared = nullptr;   // of `global x::T`; null: Any
+  Value value;                     // undefined until assigned
+  bool is_constant = false;        // `const`, functions, types, modules
+  const Type* declared = nullptr;  // of `global x::T`; null: Any
   bool exported = false;
-  bool open_to_methods = false;     // definitions of this name elsewhere add methods, without an import: rrule, frule
-  std::uint64_t version = 0;        // bumped when a constant is redefined (ends compiled code that used it)
+  bool open_to_methods = false;  // definitions of this name elsewhere add methods, without an import: rrule, frule
+  std::uint64_t version = 0;     // bumped when a constant is redefined (ends compiled code that used it)
 };
 
 struct Module {
   const Symbol* name = nullptr;
   Module* parent = nullptr;
   std::unordered_map<const Symbol*, Binding*> bindings;  // own ones, and imported ones that belong to other modules
-  std::vector<Module*> usings;      // their exports are seen here
-  Module* inherits = nullptr;       // all names of this one are seen here (Core in Base)
-  std::unordered_set<const Symbol*> exported_names;  // also of names that are not defined yet, or were imported
+  std::vector<Module*> usings;                           // their exports are seen here
+  Module* inherits = nullptr;                            // all names of this one are seen here (Core in Base)
+  std::unordered_set<const Symbol*> exported_names;      // also of names that are not defined yet, or were imported
   bool exports(const Symbol* wanted) const { return exported_names.count(wanted) != 0; }
 
   // The binding that `name` means here, or null. Does not create.

@@ -30,13 +30,13 @@ struct ArrayObject : Object {
   Object* owner;          // the array whose memory this one shares (reshape, views of memory), else null
   std::uint32_t flags;    // ArrayFlags
   std::uint32_t element_size;
-  std::int64_t dims[];    // as many as the type says (dims[0] == length for vectors)
+  std::int64_t dims[];  // as many as the type says (dims[0] == length for vectors)
 };
 enum ArrayFlags : std::uint32_t {
   array_owns_memory = 1,
-  array_borrowed = 2,     // memory belongs to the host and is valid for the current call only
-  array_shared = 4,       // another array shares this memory: it may not grow
-  array_external = 8,     // the memory is the heap's but outside the array's own cell (the heap frees it)
+  array_borrowed = 2,  // memory belongs to the host and is valid for the current call only
+  array_shared = 4,    // another array shares this memory: it may not grow
+  array_external = 8,  // the memory is the heap's but outside the array's own cell (the heap frees it)
 };
 
 struct StringObject : Object {
@@ -50,8 +50,9 @@ struct CellObject : Object {
 };
 
 // Elements and fields by storage class. `where` points at stored_size(declared) bytes.
-Value load_stored(class Heap& heap, const char* where, const Type* declared);  // boxes aggregates; undefined reference gives an undefined Value
-void store_value(char* where, const Type* declared, Value v);                  // v isa declared must hold
+Value load_stored(class Heap& heap, const char* where,
+                  const Type* declared);  // boxes aggregates; undefined reference gives an undefined Value
+void store_value(char* where, const Type* declared, Value v);  // v isa declared must hold
 
 inline Value load_field(class Heap& heap, Object* object, const Field& field) {
   return load_stored(heap, object->payload() + field.offset, field.type);

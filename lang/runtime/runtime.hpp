@@ -1,5 +1,6 @@
-// The Runtime: everything that one engine owns below the tiers — types, symbols, modules, methods, heap, world counter —
-// and the dynamic operations that both tiers and natives share: dispatch, calls, field and global access, printing hooks.
+// The Runtime: everything that one engine owns below the tiers — types, symbols, modules, methods, heap, world counter
+// — and the dynamic operations that both tiers and natives share: dispatch, calls, field and global access, printing
+// hooks.
 #pragma once
 
 #include <deque>
@@ -42,7 +43,8 @@ class Runtime {
   // Lowers a method's body on first use (set by the pipeline). False: error raised in ctx.
   std::function<bool(Context&, Method&)> lower_method;
   // Runs one op on values: ir::execute, which this layer can't see (set by embed). `op` is the ir::Op's number.
-  bool (*execute_op)(Context&, unsigned op, const Value* operands, std::size_t count, std::uintptr_t aux, Value& result) = nullptr;
+  bool (*execute_op)(Context&, unsigned op, const Value* operands, std::size_t count, std::uintptr_t aux,
+                     Value& result) = nullptr;
   // Reports the constants of an ir::Function to the collector (set by embed).
   void (*trace_function)(const ir::Function&, Tracer&) = nullptr;
   // Parses, lowers and runs text in a module (set by the pipeline); used by `include`, `eval`.
@@ -58,25 +60,27 @@ class Runtime {
   Module* base = nullptr;  // stdlib
   Module* main = nullptr;
   Module* new_module(const Symbol* name, Module* parent);
-  Binding* binding(Module* module, const Symbol* name);      // own binding, created when absent
-  Binding* resolve(Module* module, const Symbol* name);      // what a use of `name` means; null when nothing (yet)
+  Binding* binding(Module* module, const Symbol* name);  // own binding, created when absent
+  Binding* resolve(Module* module, const Symbol* name);  // what a use of `name` means; null when nothing (yet)
   void set_constant(Module* module, std::string_view name, Value v);
   const Symbol* symbol(std::string_view name) { return symbols.intern(name); }
 
   // --- worlds and methods ---
   World world() const { return world_; }
-  MethodTable* method_table(const Type* callee_type);        // where methods of calls on this callee type live
+  MethodTable* method_table(const Type* callee_type);  // where methods of calls on this callee type live
   // The generic function `name` of a module: its existing value, or a fresh function bound as a constant. Null if the
   // name is bound to something that is not a function or type.
   Value generic_function(Module* module, const Symbol* name);
   // Adds (or replaces an equal signature), advances the world, ends what depended on the old answer.
   Method* add_method(std::unique_ptr<Method> method);
-  void define_native(Module* module, const NativeInfo* info);  // callable as module.name; dispatches on nothing, any arguments
-  Lookup lookup(const DataType* call_types, World world);      // call_types: Tuple{typeof(f), args…}, concrete
-  // All that may apply, most specific first; for inference. Empty when none can. When nothing useful can be said (callee
-  // unknown, or more than `limit` methods) one Lookup with a null method, `exact` and `covered` false.
+  void define_native(Module* module,
+                     const NativeInfo* info);  // callable as module.name; dispatches on nothing, any arguments
+  Lookup lookup(const DataType* call_types, World world);  // call_types: Tuple{typeof(f), args…}, concrete
+  // All that may apply, most specific first; for inference. Empty when none can. When nothing useful can be said
+  // (callee unknown, or more than `limit` methods) one Lookup with a null method, `exact` and `covered` false.
   std::vector<Lookup> lookup_all(const Type* call_types, World world, int limit);
-  const DataType* call_types(Value callee, const Value* args, std::size_t count);  // Tuple{typeof(callee), …}; Type{T} for types
+  const DataType* call_types(Value callee, const Value* args,
+                             std::size_t count);  // Tuple{typeof(callee), …}; Type{T} for types
   // Dispatch through the table's cache; null: no method or ambiguous (nothing raised).
   Specialization* lookup_specialization(const DataType* call_types, World world);
   // The same for values, raising MethodError in ctx; the fast way is CallCache (call_cache.hpp).
@@ -91,11 +95,14 @@ class Runtime {
 
   // --- dynamic operations; false: error raised in ctx ---
   bool call(Context& ctx, Value callee, const Value* args, std::size_t count, Value& result);  // dispatch + tier
-  bool call_caching(Context& ctx, struct CallCache& site, Value callee, const Value* args, std::size_t count, Value& result);  // `call` that remembers the target in `site`
-  bool call_specialized(Context& ctx, Specialization& target, Value callee, const Value* args, std::size_t count, Value& result);
-  bool get_field(Context& ctx, Value object, Value name_or_index, Value& result);   // 1-based index or Symbol
+  bool call_caching(Context& ctx, struct CallCache& site, Value callee, const Value* args, std::size_t count,
+                    Value& result);  // `call` that remembers the target in `site`
+  bool call_specialized(Context& ctx, Specialization& target, Value callee, const Value* args, std::size_t count,
+                        Value& result);
+  bool get_field(Context& ctx, Value object, Value name_or_index, Value& result);  // 1-based index or Symbol
   bool set_field(Context& ctx, Value object, Value name_or_index, Value v);
-  bool new_object(Context& ctx, const DataType* type, const Value* fields, std::size_t count, Value& result);  // no conversion: TypeError on mismatch
+  bool new_object(Context& ctx, const DataType* type, const Value* fields, std::size_t count,
+                  Value& result);  // no conversion: TypeError on mismatch
   bool new_tuple(Context& ctx, const Value* elements, std::size_t count, Value& result);
 
   // Lets `ctx` run on the calling thread: where its stack ends, for StackOverflowError and the collector.

@@ -1,8 +1,8 @@
 // Tapes: the memory in which reverse mode keeps what loops save, a column a value and a row an iteration.
 //
-// A Tape belongs to the pool of its Context. `open` takes one from the free list of its layout, `close` gives it back with
-// its memory; memory is never returned to the system between calls (page faults dominate otherwise). After an error
-// `release_since` closes what the abandoned activation left open. The collector scans rows in use conservatively.
+// A Tape belongs to the pool of its Context. `open` takes one from the free list of its layout, `close` gives it back
+// with its memory; memory is never returned to the system between calls (page faults dominate otherwise). After an
+// error `release_since` closes what the abandoned activation left open. The collector scans rows in use conservatively.
 // The pool also traces its context's pending and caught exceptions.
 // Compiled code reads Tape::columns and Tape::capacity directly.
 #pragma once
@@ -18,17 +18,17 @@ namespace slope {
 
 struct Context;
 
-struct TapeLayout {  // immortal, owned by the derivative's code
+struct TapeLayout {                  // immortal, owned by the derivative's code
   std::vector<const Type*> columns;  // stored as array elements of that type (stored_size)
 };
 
 struct Tape {
-  std::int64_t capacity = 0;        // rows
+  std::int64_t capacity = 0;  // rows
   const TapeLayout* layout = nullptr;
-  std::uint64_t serial = 0;         // open order; 0 when free
+  std::uint64_t serial = 0;  // open order; 0 when free
   std::int64_t bytes = 0;
   std::vector<char*> storage;
-  char** columns = nullptr;         // storage.data()
+  char** columns = nullptr;  // storage.data()
 };
 
 struct TapePool {

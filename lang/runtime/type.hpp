@@ -52,8 +52,8 @@ struct Field {
   const Symbol* name = nullptr;  // null for tuples
   const Type* type = nullptr;
   Storage storage = Storage::dynamic;
-  bool is_const = false;       // declared `const` in a mutable struct
-  std::uint32_t offset = 0;    // bytes from the start of the payload (after the object header when boxed)
+  bool is_const = false;     // declared `const` in a mutable struct
+  std::uint32_t offset = 0;  // bytes from the start of the payload (after the object header when boxed)
   std::uint32_t size = 0;
 };
 
@@ -71,14 +71,22 @@ struct DataType : Type {
   bool is_tuple = false;
   bool is_named_tuple = false;
   bool is_type_of_type = false;  // Type{T}
-  bool is_isbits = false;    // storage is singleton, bits or aggregate
+  bool is_isbits = false;        // storage is singleton, bits or aggregate
   Storage storage = Storage::dynamic;
-  std::uint32_t size = 0;    // payload bytes: of the inline form, and of the boxed form after the 8-byte header
+  std::uint32_t size = 0;  // payload bytes: of the inline form, and of the boxed form after the 8-byte header
   std::uint32_t align = 1;
   std::uint32_t initialized_fields = 0;  // `new` needs at least so many (incomplete initialisation)
   // What kind of heap object a reference is; the heap's tracer switches on it.
-  enum class ObjectKind : std::uint8_t { fields, array, string, cell, dict_native, opaque, immortal } object_kind = ObjectKind::fields;
-  Value instance;  // of a singleton type
+  enum class ObjectKind : std::uint8_t {
+    fields,
+    array,
+    string,
+    cell,
+    dict_native,
+    opaque,
+    immortal
+  } object_kind = ObjectKind::fields;
+  Value instance;                       // of a singleton type
   mutable std::uint32_t trace_map = 0;  // the heap's: where the payload holds references; 0: not looked at yet
 
   int field_index(const Symbol* field_name) const;  // -1 when there is none
@@ -108,32 +116,50 @@ struct ValueType : Type {
 struct TypeName {
   const Symbol* name = nullptr;
   Module* module = nullptr;
-  std::vector<const TypeVar*> vars;         // its declared parameters, in order
-  const DataType* primary = nullptr;        // applied to its own vars: Array{T,N}
-  const Type* wrapper = nullptr;            // Array{T,N} where {T,N}; == primary when there are no parameters
+  std::vector<const TypeVar*> vars;   // its declared parameters, in order
+  const DataType* primary = nullptr;  // applied to its own vars: Array{T,N}
+  const Type* wrapper = nullptr;      // Array{T,N} where {T,N}; == primary when there are no parameters
   std::vector<const Symbol*> field_names;
-  std::vector<const Type*> field_types;     // in terms of `vars`
+  std::vector<const Type*> field_types;  // in terms of `vars`
   std::vector<bool> field_const;
   bool is_abstract = false;
   bool is_mutable = false;
   bool is_primitive = false;
-  bool is_function = false;                 // typeof(f) of a generic function, or a closure type
+  bool is_function = false;  // typeof(f) of a generic function, or a closure type
   bool is_closure = false;
   std::uint32_t primitive_bits = 0;
-  std::uint32_t min_initialized = 0;        // fewest arguments of any `new`
-  bool defined = false;                     // false between declaration and body (self-referring structs)
-  MethodTable* methods = nullptr;           // of calls whose callee has this type
+  std::uint32_t min_initialized = 0;  // fewest arguments of any `new`
+  bool defined = false;               // false between declaration and body (self-referring structs)
+  MethodTable* methods = nullptr;     // of calls whose callee has this type
 };
 
-inline const DataType* as_data(const Type* t) { return t && t->kind == TypeKind::data ? static_cast<const DataType*>(t) : nullptr; }
-inline const UnionType* as_union(const Type* t) { return t && t->kind == TypeKind::union_ ? static_cast<const UnionType*>(t) : nullptr; }
-inline const UnionAllType* as_union_all(const Type* t) { return t && t->kind == TypeKind::union_all ? static_cast<const UnionAllType*>(t) : nullptr; }
-inline const TypeVar* as_var(const Type* t) { return t && t->kind == TypeKind::var ? static_cast<const TypeVar*>(t) : nullptr; }
-inline const VarargType* as_vararg(const Type* t) { return t && t->kind == TypeKind::vararg ? static_cast<const VarargType*>(t) : nullptr; }
-inline const ValueType* as_value(const Type* t) { return t && t->kind == TypeKind::value ? static_cast<const ValueType*>(t) : nullptr; }
+inline const DataType* as_data(const Type* t) {
+  return t && t->kind == TypeKind::data ? static_cast<const DataType*>(t) : nullptr;
+}
+inline const UnionType* as_union(const Type* t) {
+  return t && t->kind == TypeKind::union_ ? static_cast<const UnionType*>(t) : nullptr;
+}
+inline const UnionAllType* as_union_all(const Type* t) {
+  return t && t->kind == TypeKind::union_all ? static_cast<const UnionAllType*>(t) : nullptr;
+}
+inline const TypeVar* as_var(const Type* t) {
+  return t && t->kind == TypeKind::var ? static_cast<const TypeVar*>(t) : nullptr;
+}
+inline const VarargType* as_vararg(const Type* t) {
+  return t && t->kind == TypeKind::vararg ? static_cast<const VarargType*>(t) : nullptr;
+}
+inline const ValueType* as_value(const Type* t) {
+  return t && t->kind == TypeKind::value ? static_cast<const ValueType*>(t) : nullptr;
+}
 
-inline bool is_concrete(const Type* t) { auto* d = as_data(t); return d && d->is_concrete; }
-inline Storage storage_of(const Type* t) { auto* d = as_data(t); return d ? d->storage : Storage::dynamic; }
+inline bool is_concrete(const Type* t) {
+  auto* d = as_data(t);
+  return d && d->is_concrete;
+}
+inline Storage storage_of(const Type* t) {
+  auto* d = as_data(t);
+  return d ? d->storage : Storage::dynamic;
+}
 // Bytes that a field or array element declared as `t` takes.
 std::uint32_t stored_size(const Type* t);
 std::uint32_t stored_align(const Type* t);
@@ -148,18 +174,19 @@ struct BuiltinTypes {
   const DataType *float32, *float64, *boolean, *character;
   const DataType *nothing, *missing_reserved, *symbol, *string, *abstract_string, *abstract_char;
   const DataType *function, *builtin_function, *module, *tuple_any /*Tuple*/, *empty_tuple;
-  const DataType *tape;  // handle of lang/runtime/tape.hpp, immortal
-  const DataType *cell;  // the box of a captured variable that is assigned more than once
-  const DataType *expr, *quote_node, *line_number_node, *global_ref, *method;  // Expr: mutable {head::Symbol, args::Vector{Any}}
+  const DataType* tape;  // handle of lang/runtime/tape.hpp, immortal
+  const DataType* cell;  // the box of a captured variable that is assigned more than once
+  const DataType *expr, *quote_node, *line_number_node, *global_ref,
+      *method;  // Expr: mutable {head::Symbol, args::Vector{Any}}
   TypeName *tuple_name, *named_tuple_name, *array_name, *type_name, *abstract_array_name, *val_name, *ref_name;
   const Type *array, *vector, *matrix;  // union_alls
-  const Type *abstract_array;
-  const Type *named_tuple;
+  const Type* abstract_array;
+  const Type* named_tuple;
   // exceptions that C++ raises; all `<: Exception`
-  const DataType *exception, *error_exception, *argument_error, *bounds_error, *domain_error, *method_error, *undef_var_error,
-      *undef_ref_error, *inexact_error, *divide_error, *overflow_error, *type_error, *key_error, *dimension_mismatch,
-      *stack_overflow_error, *out_of_memory_error, *interrupt_exception, *assertion_error, *load_error, *system_error, *eof_error,
-      *string_index_error, *differentiation_error;
+  const DataType *exception, *error_exception, *argument_error, *bounds_error, *domain_error, *method_error,
+      *undef_var_error, *undef_ref_error, *inexact_error, *divide_error, *overflow_error, *type_error, *key_error,
+      *dimension_mismatch, *stack_overflow_error, *out_of_memory_error, *interrupt_exception, *assertion_error,
+      *load_error, *system_error, *eof_error, *string_index_error, *differentiation_error;
 };
 
 class TypeTable {
@@ -180,11 +207,13 @@ class TypeTable {
   const Type* vararg(const Type* element, const Type* count);
   const Type* value(Value v);
   const Type* value_int(std::int64_t n);
-  const DataType* type_type(const Type* t);     // Type{t}
+  const DataType* type_type(const Type* t);  // Type{t}
   const DataType* array_of(const Type* element, std::int64_t dims);
 
-  const Type* substitute(const Type* t, std::span<const TypeVar* const> vars, std::span<const Type* const> replacements);
-  const Type* instantiate(const UnionAllType* t, const Type* argument);  // {T} applied to one argument; bounds unchecked
+  const Type* substitute(const Type* t, std::span<const TypeVar* const> vars,
+                         std::span<const Type* const> replacements);
+  const Type* instantiate(const UnionAllType* t,
+                          const Type* argument);  // {T} applied to one argument; bounds unchecked
 
   // New nominal types. The TypeName is returned undefined; fields may refer to it; then `define_struct`. To have the
   // wrapper before the fields are known (they may name it), `declare` the parameters first; define_… then must be given
@@ -195,12 +224,14 @@ class TypeTable {
   void define_abstract(TypeName* name, std::span<const TypeVar* const> vars, const Type* super);
   void define_primitive(TypeName* name, const Type* super, std::uint32_t bits);
   void define_struct(TypeName* name, std::span<const TypeVar* const> vars, const Type* super,
-                     std::span<const Symbol* const> field_names, std::span<const Type* const> field_types, bool is_mutable,
-                     std::uint32_t min_initialized);
+                     std::span<const Symbol* const> field_names, std::span<const Type* const> field_types,
+                     bool is_mutable, std::uint32_t min_initialized);
   const DataType* function_type(const Symbol* name, Module* module);  // a fresh typeof(name) singleton, <: Function
-  TypeName* closure_name(const Symbol* name, Module* module, std::span<const Symbol* const> captures);  // one parameter a capture
+  TypeName* closure_name(const Symbol* name, Module* module,
+                         std::span<const Symbol* const> captures);  // one parameter a capture
 
-  // Cached lookups of one runtime are keyed by this: the type of a value as dispatch sees it (Type{T} for a type value).
+  // Cached lookups of one runtime are keyed by this: the type of a value as dispatch sees it (Type{T} for a type
+  // value).
   const Type* dispatch_type(Value v) { return v.type->is_kind ? type_type(v.as_type) : v.type; }
   // The type `typeof(v)` gives, and the most precise type of a constant (Type{T} for types).
   const Type* type_of_constant(Value v);
@@ -210,6 +241,7 @@ class TypeTable {
   std::unique_ptr<Impl> impl_;
 };
 
-std::string to_string(const Type* t);  // as Julia prints it: Vector{Float64} prints as Array{Float64,1} in 1.5, Vector{Float64} in 1.10; ours is 1.10's
+std::string to_string(const Type* t);  // as Julia prints it: Vector{Float64} prints as Array{Float64,1} in 1.5,
+                                       // Vector{Float64} in 1.10; ours is 1.10's
 
 }  // namespace slope

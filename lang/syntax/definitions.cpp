@@ -36,8 +36,7 @@ NodeId parse_signature(State& state, Iterator& it, const char* expected) {
   }
   // function (:) end: the operator's name, not a parameter
   const bool is_operator_name = it - from == 3 && (from + 1)->is_operator() && it->kind == K::kw_end;
-  const bool parenthesised =
-      from->kind == K::left_paren && (it - 1)->kind == K::right_paren && !is_operator_name;
+  const bool parenthesised = from->kind == K::left_paren && (it - 1)->kind == K::right_paren && !is_operator_name;
   const Head head = state.ast.head(signature);
   if (parenthesised && head != Head::call && head != Head::tuple && head != Head::block && head != Head::where &&
       head != Head::splat) {
