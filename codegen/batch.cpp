@@ -116,6 +116,9 @@ CallTarget Batch::resolve(Specialization& target) {
 // no value changes its representation on the way (making a Value of a struct allocates).
 bool Batch::may_fail(const ir::Function& function) {
   ir::Cfg cfg = ir::build_cfg(function);
+  for (const ir::Loop& loop : ir::find_loops(function, cfg).loops) {
+    if (!is_counted_loop(function, loop.header)) return true;  // the user may want to stop it
+  }
   auto concrete = [&](const Type* type) { return type && layout_->of(type).kind != Kind::dynamic; };
   for (ir::BlockId id : cfg.order) {
     const ir::Block& block = function.blocks[id];
@@ -286,15 +289,14 @@ void Batch::emit(bool boxed_root) {
     member->native->getArg(0)->addAttr(llvm::Attribute::NoUndef);
     unsigned argument = 1;
     for (const Type* type : member->signature.parameters) {
-      const Representation& r = layout_->of(type);
-      const DataType* data = as_data(type);
-      bool is_array = r.kind == Kind::reference && data->object_kind == DataType::ObjectKind::array;
-      for (std::size_t i = 0; i < r.leaves.size(); ++i, ++argument) {
-        if (!is_array) continue;
-        // Lets loads of the header move out of loops that may run no time.
-        member->native->getArg(argument)->addAttr(llvm::Attribute::NonNull);
-        member->native->addParamAttr(argument,
-                                     llvm::Attribute::getWithDereferenceableBytes(context_, sizeof(ArrayObject) + 8));
+      for (std::uint64_t bytes : layout_->known_bytes(type)) {
+        if (bytes) {
+          // Lets loads of array headers move out of loops that may run no time.
+          member->native->addParamAttr(argument, llvm::Attribute::NonNull);
+          member->native->addParamAttr(argument, llvm::Attribute::getWithAlignment(context_, llvm::Align(8)));
+          member->native->addParamAttr(argument, llvm::Attribute::getWithDereferenceableBytes(context_, bytes));
+        }
+        ++argument;
       }
     }
   }

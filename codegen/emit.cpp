@@ -39,6 +39,7 @@ bool has_op(const ir::Function& function, const ir::Cfg& cfg, std::initializer_l
 void Emitter::run() {
   values_.resize(function_.insts.size());
   stack_check_ = block_of_stack_check();
+  find_interruptible_loops();
   prologue();
   make_blocks();
   for (ir::BlockId block : cfg_.order) emit_block(block);
@@ -128,6 +129,51 @@ void Emitter::check_stack() {
   b_.SetInsertPoint(body);
 }
 
+bool is_counted_loop(const ir::Function& function, ir::BlockId header) {
+  const ir::Block& block = function.blocks[header];
+  const ir::Inst& end = function.insts[block.terminator];
+  if (end.op != Op::branch || !end.operands[0].is_inst()) return false;
+  const ir::Inst* test = &function.inst(end.operands[0]);
+  if (test->op == Op::not_int && test->operands[0].is_inst()) test = &function.inst(test->operands[0]);
+  if (test->op < Op::slt_int || test->op > Op::ne_int || test->block != header) return false;
+  for (ir::Operand o : test->operands) {
+    bool counter = o.is_inst() && function.inst(o).op == Op::parameter && function.inst(o).block == header;
+    if (counter) return true;
+  }
+  return false;
+}
+
+// Loops with calls inside (the check costs little beside a call) and loops that don't count.
+void Emitter::find_interruptible_loops() {
+  interruptible_.assign(function_.blocks.size(), false);
+  if (!signature_.has_status) return;
+  ir::LoopForest forest = ir::find_loops(function_, cfg_);
+  for (const ir::Loop& loop : forest.loops) {
+    bool calls = false;
+    for (ir::BlockId id : loop.blocks) {
+      for (std::uint32_t i : function_.blocks[id].insts) {
+        Op op = function_.insts[i].op;
+        calls |= op == Op::invoke || op == Op::call || op == Op::call_splat || op == Op::store_global;
+      }
+    }
+    interruptible_[loop.header] = calls || !is_counted_loop(function_, loop.header);
+  }
+}
+
+void Emitter::check_interrupt() {
+  V word = load(layout_.i32, at(context_, offset::context_interrupt), Memory::context);
+  // Another thread or a signal handler writes it.
+  llvm::cast<llvm::LoadInst>(word)->setAtomic(llvm::AtomicOrdering::Monotonic);
+  llvm::cast<llvm::LoadInst>(word)->setAlignment(llvm::Align(4));
+  llvm::BasicBlock* stop = new_block("interrupt");
+  llvm::BasicBlock* go = new_block("go");
+  branch_unlikely(b_.CreateICmpNE(word, b_.getInt32(0)), stop, go);
+  b_.SetInsertPoint(stop);
+  helper(Helper::interrupt, {context_});
+  fail();
+  b_.SetInsertPoint(go);
+}
+
 void Emitter::make_blocks() {
   blocks_.resize(function_.blocks.size());
   phis_.resize(function_.blocks.size());
@@ -168,6 +214,9 @@ void Emitter::emit_block(ir::BlockId id) {
   const ir::Block& block = function_.blocks[id];
   current_block_ = &block;
   b_.SetInsertPoint(blocks_[id]);
+  current_ = &function_.insts[block.terminator];
+  current_error_ = nullptr;
+  if (interruptible_[id]) check_interrupt();
   if (id == stack_check_ && signature_.has_status) check_stack();
   for (std::uint32_t inst_id : block.insts) {
     const ir::Inst& inst = function_.insts[inst_id];
@@ -389,8 +438,8 @@ Emitter::V Emitter::helper(Helper which, llvm::ArrayRef<V> arguments) {
     callee->addFnAttr(llvm::Attribute::NoUnwind);
     if (info.result == 'b') callee->addRetAttr(llvm::Attribute::ZExt);
     if (which == Helper::trace || which == Helper::throw_value || which == Helper::stack_overflow ||
-        which == Helper::branch_type_error || which == Helper::unreachable || which == Helper::catch_error ||
-        which == Helper::tape_release) {
+        which == Helper::branch_type_error || which == Helper::interrupt || which == Helper::unreachable ||
+        which == Helper::catch_error || which == Helper::tape_release) {
       callee->addFnAttr(llvm::Attribute::Cold);
     }
   }

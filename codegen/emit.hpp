@@ -51,6 +51,9 @@ class EmitHost {
   virtual CallTarget resolve(Specialization& target) = 0;
 };
 
+// Loops that end by counting need not ask whether the user wants to stop; others do once a turn.
+bool is_counted_loop(const ir::Function& function, ir::BlockId header);
+
 class Emitter {
  public:
   Emitter(Layout& layout, llvm::Module& module, BatchData& data, EmitHost& host, const ir::Function& function,
@@ -71,6 +74,8 @@ class Emitter {
   void find_catch_depths();
   ir::BlockId block_of_stack_check();
   void check_stack();
+  void find_interruptible_loops();
+  void check_interrupt();
   void emit_block(ir::BlockId block);
   Val emit(const ir::Inst& inst);
   void terminator(const ir::Inst& inst, const ir::Block& block);
@@ -172,6 +177,7 @@ class Emitter {
   std::size_t argument_count_ = 0;
   llvm::AllocaInst* result_buffer_ = nullptr;
   ir::BlockId stack_check_ = ir::no_block;
+  std::vector<bool> interruptible_;  // by IR block: a loop header that asks whether to stop
   V tape_mark_ = nullptr;
   V caught_base_ = nullptr;                 // how many exceptions were caught outside, at entry
   std::vector<std::uint32_t> catch_depth_;  // by IR block: how many catch blocks surround its start

@@ -18,6 +18,7 @@ namespace slope::codegen {
   H(trace, v, "pp")              /* ctx, TraceSite */                                              \
   H(throw_value, v, "ppl")       /* ctx, type, payload */                                          \
   H(stack_overflow, v, "p")      /* ctx */                                                         \
+  H(interrupt, v, "p")           /* ctx: raises InterruptException */                              \
   H(branch_type_error, v, "ppl") /* ctx, type, payload of what is no Bool */                       \
   H(unreachable, v, "pp")        /* ctx, ir::Function */                                           \
   H(call, b, "ppplp")            /* ctx, CallCache, callee and args, count, result */              \

@@ -141,6 +141,22 @@ Representation Layout::compute(const Type* type) {
   return flat.leaves.size() > max_leaves ? result : flat;
 }
 
+std::vector<std::uint64_t> Layout::known_bytes(const Type* type) {
+  const Representation& r = of(type);
+  const DataType* data = as_data(type);
+  if (r.kind == Representation::Kind::reference && data->object_kind == DataType::ObjectKind::array) {
+    const ValueType* dims = data->params.size() > 1 ? as_value(data->params[1]) : nullptr;
+    return {sizeof(ArrayObject) + (dims ? 8 * static_cast<std::uint64_t>(dims->value.bits) : 0)};
+  }
+  if (r.kind != Representation::Kind::fields) return std::vector<std::uint64_t>(r.leaves.size());
+  std::vector<std::uint64_t> result;
+  for (const Field& field : data->fields) {
+    std::vector<std::uint64_t> inner = known_bytes(field.type);
+    result.insert(result.end(), inner.begin(), inner.end());
+  }
+  return result;
+}
+
 bool Layout::needs_box(const Type* type) {
   const Representation& r = of(type);
   return r.kind == Representation::Kind::fields;

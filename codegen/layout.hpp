@@ -80,6 +80,8 @@ class Layout {
   const Representation& of(const Type* type);
   // True when values of the type need a heap box to become a Value or to be stored behind a pointer.
   bool needs_box(const Type* type);
+  // For each leaf how many bytes may be read through it whatever happens: array headers. 0 for all others.
+  std::vector<std::uint64_t> known_bytes(const Type* type);
   bool is_bits(const Type* type) { return of(type).kind == Representation::Kind::bits; }
 
   llvm::FunctionType* function_type(const Signature& signature);

@@ -233,6 +233,15 @@ Val Emitter::load_stored(V where, const Type* declared, Memory memory, bool may_
     }
     case Storage::reference: {
       V object = load(layout_.ptr, where, memory);
+      if (std::uint64_t bytes = r.kind == Kind::reference ? layout_.known_bytes(declared)[0] : 0) {
+        auto* made = llvm::cast<llvm::LoadInst>(object);
+        auto number = [&](std::uint64_t n) {
+          return llvm::MDNode::get(layout_.context,
+                                   {llvm::ConstantAsMetadata::get(llvm::ConstantInt::get(layout_.i64, n))});
+        };
+        made->setMetadata(llvm::LLVMContext::MD_align, number(8));
+        made->setMetadata(llvm::LLVMContext::MD_dereferenceable_or_null, number(bytes));
+      }
       if (may_be_undefined) undefined_when(b_.CreateIsNull(object));
       if (r.kind == Kind::fields) return unbox_fields(object, as_data(declared));
       result.leaves.push_back(object);
