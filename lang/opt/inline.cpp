@@ -28,6 +28,7 @@ class Inliner {
   bool run() {
     // A function goes into itself as it was before anything was inlined.
     std::unique_ptr<ir::Function> self;
+    if (calls_itself()) self = function_.clone();
     bool any = false;
     std::size_t size = live_insts(function_);
     for (BlockId b = 0; b < function_.blocks.size(); ++b) {
@@ -39,7 +40,6 @@ class Inliner {
         Specialization& target = *call.aux_as<Specialization>();
         const ir::Function* body = nullptr;
         if (&target == options_.self) {
-          if (!self && !any) self = function_.clone();
           if (depth_of(call, target.method) < options_.self_recursion_depth && self &&
               live_insts(*self) <= static_cast<std::size_t>(options_.self_recursion_budget))
             body = self.get();
@@ -51,7 +51,7 @@ class Inliner {
         size += live_insts(*body);
         inline_at(b, i, *body, target);
         any = true;
-        break;  // the rest of the block moved to a new block, which comes later
+        --i;  // here now stands the callee's first block; the rest of this one moved to a new block, which comes later
       }
     }
     if (any) ir::simplify_cfg(function_);
@@ -59,6 +59,14 @@ class Inliner {
   }
 
  private:
+  bool calls_itself() const {
+    for (const ir::Block& block : function_.blocks)
+      for (std::uint32_t id : block.insts)
+        if (function_.insts[id].op == Op::invoke && function_.insts[id].aux_as<Specialization>() == options_.self)
+          return true;
+    return false;
+  }
+
   int depth_of(const ir::Inst& call, const Method* method) const {
     int depth = 0;
     for (std::uint32_t scope = call.scope; scope < function_.scopes.size(); scope = function_.scopes[scope].parent)
@@ -132,6 +140,11 @@ class Inliner {
     for (BlockId k = 0; k < body.blocks.size(); ++k) {
       for (std::uint32_t source : body.blocks[k].insts) {
         std::uint32_t copy = copy_inst(body, source, block_of[k], first_scope);
+        // @fastmath and @simd mean the arithmetic behind the operators, which are methods of Base.
+        bool arithmetic = body.insts[source].op == Op::invoke || body.insts[source].op == Op::call ||
+                          (body.insts[source].op >= Op::add_float && body.insts[source].op <= Op::pow_float);
+        if (arithmetic && target.method->module == runtime_.base)
+          function_.insts[copy].flags |= call.flags & math_flags;
         function_.blocks[block_of[k]].insts.push_back(copy);
         mapped[source] = Operand::inst(copy);
         copied.emplace_back(copy, source);
@@ -215,6 +228,8 @@ class Inliner {
     std::vector<Operand> rest(call.operands.begin() + static_cast<std::ptrdiff_t>(fixed), call.operands.end());
     mapped[parameters[fixed]] = builder.emit(Op::tuple, rest, body.insts[parameters[fixed]].type);
   }
+
+  static constexpr std::uint16_t math_flags = ir::inst_fast | ir::inst_reassociate;
 
   std::uint32_t copy_inst(const ir::Function& body, std::uint32_t source, BlockId block, std::uint32_t first_scope) {
     ir::Inst copy = body.insts[source];
