@@ -36,7 +36,9 @@ void Emitter::branch_on(Form* condition, ir::BlockId if_true, ir::BlockId if_fal
   }
   const Operand value = emit(condition, true);
   if (condition->span.end != 0) builder_.set_span(condition->span);
+  const ir::BlockId from = builder_.block();
   builder_.branch(value, if_true, if_false);
+  function_->insts[function_->blocks[from].terminator].flags |= flags_;
 }
 
 Emitter::Operand Emitter::conditional(Form* form, bool wanted) {
