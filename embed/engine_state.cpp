@@ -89,7 +89,10 @@ Error engine_error(std::string message, ErrorKind kind) {
 }
 
 EngineState::EngineState(Options given)
-    : ctx(runtime.context), types(runtime.types.builtin()), options(std::move(given)) {
+    : ctx(runtime.context),
+      types(runtime.types.builtin()),
+      float_vector(runtime.types.array_of(types.float64, 1)),
+      options(std::move(given)) {
   runtime.engine = this;
   handles = std::make_shared<HandleTable>(*this);
   handles->add(RawValue());  // slot 0: see host_exception
@@ -191,7 +194,7 @@ double* EngineState::dead(std::size_t length) {
 }
 
 bool Loan::lend(const double* data, std::size_t length, RawValue& v) {
-  const DataType* vector = engine_.runtime.types.array_of(engine_.types.float64, 1);
+  const DataType* vector = engine_.float_vector;
   const std::int64_t dims[] = {static_cast<std::int64_t>(length)};
   array_ = engine_.runtime.heap.borrow_array(vector, const_cast<double*>(data), dims);
   if (!array_) return engine_.ctx.out_of_memory();

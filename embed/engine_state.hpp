@@ -85,6 +85,7 @@ class EngineState {
   HostRuntime runtime;
   Context& ctx;
   const BuiltinTypes& types;
+  const DataType* const float_vector;  // Vector{Float64}
   Options options;
   std::unique_ptr<Interpreter> interpreter;
   std::unique_ptr<Pipeline> pipeline;

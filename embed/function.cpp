@@ -206,13 +206,13 @@ bool SlopeFunction::gradient(const Datum* arguments, const GradientTarget* targe
   std::size_t count = 0;
   given[count++] = callee();
   for (std::size_t i = 0; i < parameters_.size(); ++i) given[count++] = raw[i];
-  std::array<std::vector<double>, max_arguments> scratch;  // of arrays that the function writes, not asked for
+  std::vector<std::unique_ptr<double[]>> scratch;  // of arrays that the function writes, not asked for
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     if (!gradient_->active[i + 1] || parameters_[i] != Kind::numbers) continue;
     double* memory = targets[i].data;
     if (!targets[i].wanted) {
-      scratch[i].resize(arguments[i].size);
-      memory = scratch[i].data();
+      scratch.push_back(std::make_unique<double[]>(arguments[i].size));
+      memory = scratch.back().get();
     }
     std::fill_n(memory, arguments[i].size, 0.0);
     shadows[i].emplace(engine_);

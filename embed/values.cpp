@@ -111,7 +111,7 @@ const Type* EngineState::type_for(Kind kind) const {
     case Kind::text:
       return types.string;
     case Kind::numbers:
-      return const_cast<EngineState*>(this)->runtime.types.array_of(types.float64, 1);
+      return float_vector;
     case Kind::any:
       break;
   }
@@ -144,7 +144,7 @@ bool EngineState::to_raw(const Datum& datum, RawValue& v) {
       return v.defined() || ctx.out_of_memory();
     }
     case Kind::numbers: {
-      const DataType* vector = runtime.types.array_of(types.float64, 1);
+      const DataType* vector = float_vector;
       const std::int64_t dims[] = {static_cast<std::int64_t>(datum.size)};
       ArrayObject* array = runtime.heap.allocate_array(vector, dims);
       if (!array) return ctx.out_of_memory();
