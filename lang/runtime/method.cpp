@@ -17,7 +17,14 @@ bool is_canonical(const Type* t) {
   return u && std::all_of(u->members.begin(), u->members.end(), [](const Type* m) { return m->is_plain; });
 }
 
-// Can two parameters of equal signatures be these? Cheap; true when in doubt.
+// T of T where {A, B}.
+const DataType* bare_data(const Type* t) {
+  while (auto* u = as_union_all(t)) t = u->body;
+  return as_data(t);
+}
+
+// Can two parameters of equal signatures be these? Cheap; true when in doubt. The set of all T{A}s is compared by the
+// rules for one with A unknown: types of different names are never equal, nor is an open parameter a definite one.
 bool may_equal(const Type* p, const Type* q, bool invariant) {
   if (p == q) return true;
   if (invariant) {
@@ -31,7 +38,7 @@ bool may_equal(const Type* p, const Type* q, bool invariant) {
     if (auto* w = as_var(q)) return may_equal(p, w->upper, false);
   }
   if (is_canonical(p) && is_canonical(q)) return false;
-  auto *d = as_data(p), *e = as_data(q);
+  auto *d = bare_data(p), *e = bare_data(q);
   if (!d || !e) return true;
   if (d->name != e->name) return d->is_type_of_type || e->is_type_of_type;
   if (d->is_tuple || d->params.size() != e->params.size()) return true;

@@ -7,6 +7,7 @@ namespace slope {
 const Symbol* SymbolTable::intern(std::string_view name) {
   auto it = by_name_.find(name);
   if (it != by_name_.end()) return it->second;
+  if (by_name_.empty()) by_name_.reserve(4096);  // what the standard library has
   symbols_.push_back(Symbol{std::string(name), std::hash<std::string_view>{}(name)});
   const Symbol* symbol = &symbols_.back();
   by_name_.emplace(symbol->name, symbol);

@@ -114,6 +114,7 @@ bool TypeTable::Impl::lay_out(DataType* d) {
 
   std::vector<Field> fields;
   bool concrete = !d->has_free_vars;
+  fields.reserve(d->is_tuple ? d->params.size() : n->field_types.size());
   if (d->is_tuple) {
     for (const Type* element : d->params) {
       if (as_vararg(element)) {
