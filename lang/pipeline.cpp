@@ -223,15 +223,64 @@ const Type* Pipeline::return_type(Context& ctx, const DataType* call_types) {
 void Pipeline::on_hot(Context& ctx, Specialization& target) {
   if (mode == TierMode::interpret || target.compile_failed || target.method->native) return;
   std::string why;
+  if (mode == TierMode::automatic && !impl_->worth_compiling(ctx, target, call_threshold)) return;
   if (compile(ctx, target, why)) return;
   target.compile_failed = true;
   target.failure = why;
   if (ctx.failed()) ctx.take_error();  // inference of a method that does not lower: calling it reports that
 }
 
+// Machine code costs milliseconds. A small function without loops runs long enough as optimised typed code in the
+// interpreter (a call of `+` is one instruction there); most of them never get hot once their callers are compiled.
+bool Pipeline::Impl::worth_compiling(Context& ctx, Specialization& target, std::uint32_t calls) {
+  constexpr std::uint64_t enough = 60'000;  // instructions interpreted
+  CodeInstance* code = pipeline.typed_code(ctx, target);
+  if (!code || !code->typed) return true;
+  for (const ir::Block& block : code->typed->blocks)
+    if (block.is_loop_header) return true;
+  std::uint64_t& spent = interpreted[&target];
+  spent += std::uint64_t{calls} * code->typed->insts.size();
+  return spent >= enough;
+}
+
+// The rest of a loop in typed code, whose types are known.
+CodeInstance* Pipeline::Impl::typed_loop(Context& ctx, const ir::Function& running, Specialization* target,
+                                         std::uint32_t header) {
+  CodeInstance* from = target ? valid_code(ctx, *target) : nullptr;
+  if (!from || from->typed.get() != &running) return nullptr;
+  std::vector<const Type*> key{runtime.types.value_int(header)};
+  auto known = loops.find({&running, key});
+  if (known != loops.end()) return known->second && known->second->valid_in(ctx.world) ? known->second : nullptr;
+  CodeInstance*& code = loops[{&running, key}];
+  code = nullptr;
+  std::shared_ptr<ir::Function> rest = ir::continuation_at_loop(running, header);
+  if (!rest) return nullptr;
+  rest->typed = true;
+  rest->return_type = running.return_type;
+  rest->static_params = running.static_params;
+  rest->insts[rest->blocks[0].parameters[0]].type = runtime.types.builtin().nothing;
+  std::vector<const Type*> types;
+  for (std::uint32_t id : rest->blocks[0].parameters) types.push_back(rest->insts[id].type);
+  if (!ir::verify(*rest).empty()) return nullptr;
+  infer::InferResult result;
+  result.typed = rest->clone();
+  result.return_type = from->return_type;
+  result.effects = from->effects;
+  result.min_world = from->min_world;
+  result.max_world = from->max_world;
+  result.edges = from->edges;
+  Synthetic& made = synthetic(rest->name, types, &running);
+  CodeInstance* published = publish(made, std::move(result), {});
+  std::string why;
+  if (generator()->compile(ctx, *published, why)) code = published;
+  ++pipeline.statistics_.compiled;
+  return code;
+}
+
 CodeInstance* Pipeline::on_hot_loop(Context& ctx, const ir::Function& running, Specialization* target,
                                     std::uint32_t header, const Value* live, std::size_t live_count) {
-  if (mode == TierMode::interpret || running.typed || !impl_->generator()) return nullptr;
+  if (mode == TierMode::interpret || !impl_->generator()) return nullptr;
+  if (running.typed) return impl_->typed_loop(ctx, running, target, header);
   std::vector<const Type*> types{runtime_.types.builtin().nothing};
   for (std::size_t i = 0; i < live_count; ++i) {
     if (!live[i].defined()) return nullptr;

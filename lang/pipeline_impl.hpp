@@ -32,6 +32,10 @@ struct Pipeline::Impl {
   Synthetic& synthetic(const std::string& name, std::span<const Type* const> parameter_types, const ir::Function* like);
   CodeInstance* publish(Synthetic& synthetic, infer::InferResult&& result, const std::vector<Edge>& more_edges);
 
+  bool worth_compiling(Context& ctx, Specialization& target, std::uint32_t calls);
+  CodeInstance* typed_loop(Context& ctx, const ir::Function& running, Specialization* target, std::uint32_t header);
+  std::unordered_map<const Specialization*, std::uint64_t> interpreted;  // instructions, about, since they got warm
+
   // --- derivatives (pipeline_derivatives.cpp) ---
   struct Halves {
     diff::Environment::Halves answer;
