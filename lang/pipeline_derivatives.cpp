@@ -176,7 +176,8 @@ const Pipeline::GradientCode* Pipeline::gradient_code(Context& ctx, Specializati
     if (!ctx.failed()) impl_->raise(ctx, primal, refusal);
     return nullptr;
   }
-  if (mode != TierMode::interpret) on_hot(ctx, *made.target);
+  // In automatic mode the first gradients are interpreted: machine code would cost more than they take.
+  if (mode == TierMode::compile) on_hot(ctx, *made.target);
   return &(impl_->gradients[key] = made);
 }
 
