@@ -32,6 +32,7 @@ class Inliner {
     bool any = false;
     std::size_t size = live_insts(function_);
     for (BlockId b = 0; b < function_.blocks.size(); ++b) {
+      if (only_raises(b)) continue;
       for (std::size_t i = 0; i < function_.blocks[b].insts.size(); ++i) {
         std::uint32_t id = function_.blocks[b].insts[i];
         if (function_.insts[id].op != Op::invoke) continue;
@@ -59,6 +60,12 @@ class Inliner {
   }
 
  private:
+  // What makes the message of an error stays a call: it runs once at most, and is large.
+  bool only_raises(BlockId b) const {
+    std::uint32_t last = function_.blocks[b].terminator;
+    return last != ~0u && (function_.insts[last].op == Op::throw_ || function_.insts[last].op == Op::unreachable);
+  }
+
   bool calls_itself() const {
     for (const ir::Block& block : function_.blocks)
       for (std::uint32_t id : block.insts)
