@@ -75,7 +75,8 @@ Value Runtime::generic_function(Module* module, const Symbol* name) {
     if (is_type_value(own->value) || (type && type->name->is_function)) return own->value;
     return Value();
   }
-  if (Binding* shared = base && module != base ? base->find(name) : nullptr; shared && shared->open_to_methods) return shared->value;
+  if (Binding* shared = base && module != base ? base->find(name) : nullptr; shared && shared->open_to_methods)
+    return shared->value;
   const DataType* type = types.function_type(name, module);
   own->value = type->instance;
   own->is_constant = true;

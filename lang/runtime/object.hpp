@@ -55,7 +55,8 @@ Value load_stored(class Heap& heap, const char* where,
 void store_value(char* where, const Type* declared, Value v);  // v isa declared must hold
 
 inline Value load_field(class Heap& heap, Object* object, const Field& field) {
-  return load_stored(heap, object->payload() + field.offset, field.type);
+  // No object: the type is a singleton, and so are its fields.
+  return load_stored(heap, object ? object->payload() + field.offset : nullptr, field.type);
 }
 inline std::int64_t array_dim(const ArrayObject* a, int dimension) { return a->dims[dimension]; }
 int array_ndims(const ArrayObject* a);
