@@ -58,8 +58,10 @@ Decimal shortest(Float x, int most) {
     if (*at != '.') d.digits += *at;
   d.point = std::atoi(at + 1) + 1;
   if (most > 0 && static_cast<int>(d.digits.size()) > most) {
-    // Half away from zero, on the shortest digits.
-    bool up = d.digits[static_cast<std::size_t>(most)] >= '5';
+    // On the shortest digits; half to even.
+    std::string_view rest = std::string_view(d.digits).substr(static_cast<std::size_t>(most));
+    bool odd = (d.digits[static_cast<std::size_t>(most) - 1] - '0') % 2 != 0;
+    bool up = rest[0] > '5' || (rest[0] == '5' && (odd || rest.find_first_not_of('0', 1) != std::string_view::npos));
     d.digits.resize(static_cast<std::size_t>(most));
     for (std::size_t i = d.digits.size(); up && i-- > 0;) {
       up = d.digits[i] == '9';
@@ -87,7 +89,11 @@ std::string float_digits(Float x, bool compact, const char* mark) {
   int n = static_cast<int>(d.digits.size());
   if (-4 < d.point && d.point <= 0)
     return sign + "0." + std::string(static_cast<std::size_t>(-d.point), '0') + d.digits;
-  if (0 < d.point && d.point <= 6) {
+  // Rounded digits that end before the point would show an integer that the number is not.
+  bool misleading =
+      compact && d.point >= n &&
+      std::fabs(std::fmod(static_cast<double>(std::fabs(x)) + 0.05, std::pow(10.0, d.point - n)) - 0.05) > 0.05;
+  if (0 < d.point && d.point <= 6 && !misleading) {
     if (n <= d.point) return sign + d.digits + std::string(static_cast<std::size_t>(d.point - n), '0') + ".0";
     return sign + d.digits.substr(0, static_cast<std::size_t>(d.point)) + "." +
            d.digits.substr(static_cast<std::size_t>(d.point));
