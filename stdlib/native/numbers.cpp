@@ -47,32 +47,23 @@ struct Decimal {
   int point = 0;
 };
 
-template <class Float>
-Decimal shortest(Float x, int most) {
-  char text[64];
-  char* end = std::to_chars(text, text + sizeof text - 1, x, std::chars_format::scientific).ptr;
+Decimal decimal_of(char* text, char* end) {
   *end = 0;  // for atoi
   Decimal d;
   const char* at = text;
   for (; at != end && *at != 'e'; ++at)
     if (*at != '.') d.digits += *at;
   d.point = std::atoi(at + 1) + 1;
-  if (most > 0 && static_cast<int>(d.digits.size()) > most) {
-    // On the shortest digits; half to even.
-    std::string_view rest = std::string_view(d.digits).substr(static_cast<std::size_t>(most));
-    bool odd = (d.digits[static_cast<std::size_t>(most) - 1] - '0') % 2 != 0;
-    bool up = rest[0] > '5' || (rest[0] == '5' && (odd || rest.find_first_not_of('0', 1) != std::string_view::npos));
-    d.digits.resize(static_cast<std::size_t>(most));
-    for (std::size_t i = d.digits.size(); up && i-- > 0;) {
-      up = d.digits[i] == '9';
-      d.digits[i] = up ? '0' : static_cast<char>(d.digits[i] + 1);
-    }
-    if (up) {
-      d.digits.insert(0, 1, '1');
-      d.digits.pop_back();
-      ++d.point;
-    }
-  }
+  return d;
+}
+
+template <class Float>
+Decimal shortest(Float x, int most) {
+  char text[64];
+  constexpr auto scientific = std::chars_format::scientific;
+  Decimal d = decimal_of(text, std::to_chars(text, text + sizeof text - 1, x, scientific).ptr);
+  if (most > 0 && static_cast<int>(d.digits.size()) > most)
+    d = decimal_of(text, std::to_chars(text, text + sizeof text - 1, x, scientific, most - 1).ptr);
   while (d.digits.size() > 1 && d.digits.back() == '0') d.digits.pop_back();
   return d;
 }
