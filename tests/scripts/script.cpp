@@ -92,8 +92,14 @@ std::vector<std::string_view> split_lines(std::string_view text) {
 Script read_script(std::string_view text) {
   Script script;
   std::size_t number = 0;
+  bool in_block = false;
   for (const auto line : split_lines(text)) {
     ++number;
+    if (in_block) {
+      if (const auto expected = directive(line, "#")) script.output.push_back({number, std::string(*expected), false});
+      continue;
+    }
+    in_block = trim_right(line) == "# expected output:";
     const auto add = [&](std::vector<Expectation>& to, std::string_view expected, bool is_pattern) {
       to.push_back({number, std::string(expected), is_pattern});
     };

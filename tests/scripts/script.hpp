@@ -5,6 +5,11 @@
 //   error("no")             # expect error: no            (standard error contains it; exit status 1)
 //   warn()                  # expect stderr: careful      (standard error contains it; exit status as else)
 //
+// or all of it in a block of comment lines that ends the script (tests/conformance/expect writes it)
+//
+//   # expected output:
+//   # 3
+//
 // The lines of standard output must be the `expect:` texts in order, neither more nor fewer; a script without any may
 // print what it likes. Comment lines at the head may hold
 //

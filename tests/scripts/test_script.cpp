@@ -26,6 +26,15 @@ TEST_CASE("Expectations are read with their lines") {
   CHECK(script.tiers == std::vector<std::string>{"auto"});
 }
 
+TEST_CASE("A closing block holds the whole output, empty lines included") {
+  const auto script = read_script("println(1)\nprintln()\n# expected output:\n# 1\n#\n#  x\n");
+  REQUIRE(script.output.size() == 3);
+  CHECK(script.output[0].text == "1");
+  CHECK(script.output[1].text.empty());
+  CHECK(script.output[2].text == " x");
+  CHECK(script.output[2].line == 6);
+}
+
 TEST_CASE("Output must be the expected lines, neither more nor fewer") {
   const auto script = read_script("f() # expect: 1\nf() # expect match: \\d+\n");
   CHECK_FALSE(check_result(script, printed("1\n22\n")));
