@@ -393,6 +393,7 @@ Evaluation Inference::Impl::evaluate_return_type(Frame& frame, std::uint32_t id,
 
 Evaluation Inference::Impl::evaluate_splat(Frame& frame, std::uint32_t id, std::vector<Known> arguments) {
   CallEvaluator evaluator(*this, frame, id);
+  evaluator.call().splat_known = false;  // an earlier, narrower evaluation may have said otherwise
   const ir::Inst& inst = frame.fn->insts[id];
   std::vector<Known> spread;
   const Type* rest = nullptr;  // element types of everything from the first operand of unknown length
