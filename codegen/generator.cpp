@@ -122,6 +122,6 @@ std::string Generator::dump(Context& ctx, CodeInstance& code, Dump what) {
 
 extern "C" __attribute__((visibility("default"))) slope::CodeGenerator* slope_create_code_generator(
     slope::Runtime* runtime, const slope::CodegenHost* host) {
-  if (host->version != slope::codegen_version || host->sizes != slope::codegen_fingerprint()) return nullptr;
+  if (host->version != slope::codegen_version || host->fingerprint != slope::codegen_fingerprint()) return nullptr;
   return new slope::codegen::Generator(*runtime, *host);
 }

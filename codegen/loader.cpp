@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "lang/support/dump.hpp"
+
 namespace slope {
 
 namespace {
@@ -19,19 +21,6 @@ std::string executable_folder() {
   std::string_view text(path.data(), static_cast<std::size_t>(length));
   std::size_t slash = text.rfind('/');
   return slash == std::string_view::npos ? std::string() : std::string(text.substr(0, slash));
-}
-
-bool dump_wants(std::string_view what) {
-  const char* list = std::getenv("SLOPE_DUMP");
-  if (!list) return false;
-  std::string_view rest = list;
-  while (!rest.empty()) {
-    std::size_t comma = rest.find(',');
-    if (rest.substr(0, comma) == what) return true;
-    if (comma == std::string_view::npos) break;
-    rest.remove_prefix(comma + 1);
-  }
-  return false;
 }
 
 }  // namespace
@@ -68,7 +57,7 @@ std::unique_ptr<CodeGenerator> load_code_generator(Runtime& runtime, const std::
     return nullptr;
   }
   CodegenHost host;
-  host.sizes = codegen_fingerprint();
+  host.fingerprint = codegen_fingerprint();
   host.dump_llvm = dump_wants("llvm");
   host.verify = std::getenv("SLOPE_VERIFY") != nullptr;
   std::unique_ptr<CodeGenerator> generator(create(&runtime, &host));

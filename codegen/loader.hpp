@@ -15,16 +15,17 @@ namespace slope {
 
 class Runtime;
 
-// Changes with every change of a layout that both sides see.
+// Of CodegenHost itself, which must be read before the fingerprint in it.
 inline constexpr std::uint64_t codegen_version = 1;
 
 // What the engine tells its code generator.
 struct CodegenHost {
   std::uint64_t version = codegen_version;
-  std::uint64_t sizes = 0;  // fingerprint of the shared structures' sizes; see codegen_fingerprint
-  bool dump_llvm = false;   // SLOPE_DUMP=llvm: print the optimised LLVM IR of whatever is compiled to standard error
-  bool verify = false;      // SLOPE_VERIFY=1: check the LLVM IR that is made
+  std::uint64_t fingerprint = 0;  // codegen_fingerprint()
+  bool dump_llvm = false;  // SLOPE_DUMP=llvm: print the optimised LLVM IR of whatever is compiled to standard error
+  bool verify = false;     // SLOPE_VERIFY=1: check the LLVM IR that is made
 };
+// A hash of the sources of which engine and shared object each hold a copy; two that differ do not work together.
 std::uint64_t codegen_fingerprint();
 
 using CreateCodeGenerator = CodeGenerator* (*)(Runtime*, const CodegenHost*);

@@ -2,7 +2,7 @@
 // interpreter; the pipeline, which asks for the code generator when something is hot; the standard library.
 //
 // Debug switches (environment variables):
-//   SLOPE_DUMP=llvm                 print the LLVM IR of what is compiled
+//   SLOPE_DUMP=ir,typed,grad,llvm   print these stages of what is compiled (lang/support/dump.hpp)
 //   SLOPE_VERIFY=1                  check the IR after every pass, and LLVM's
 //   SLOPE_GC_STRESS=1               collect at every allocation
 //   SLOPE_STDLIB_DIR=folder         load the standard library's text from there instead of from the binary

@@ -213,6 +213,7 @@ bool Vm::execute(Context& ctx, Frame& frame, Value& result) {
   const Type* const boolean = builtin_.boolean;
   const std::uint32_t loop_threshold = runtime_.tiers ? runtime_.tiers->loop_threshold : ~0u;
   const Instruction* pc = code.code.data();
+  const EdgeCode* edge = nullptr;
 
 #define OPERAND(n) (bases[operands[n] >> 31][operands[n] & 0x7fffffffu])
 #define BOTH(t) (OPERAND(0).type == (t) && OPERAND(1).type == (t))
@@ -405,28 +406,8 @@ bool Vm::execute(Context& ctx, Frame& frame, Value& result) {
           ctx.type_error("if", boolean, condition);
           goto raise;
         }
-        const EdgeCode& edge = code.edges[pc->aux + (condition.bits ? 0 : 1)];
-        const Move* moves = code.moves.data() + edge.first_move;
-        for (std::uint32_t i = 0; i < edge.move_count; ++i)
-          registers[moves[i].destination] = bases[moves[i].source >> 31][moves[i].source & 0x7fffffffu];
-        if (edge.loop != ~0u) goto back_edge_of_branch;
-        pc = code.code.data() + edge.target_pc;
-        continue;
-      back_edge_of_branch:
-        pc = code.code.data() + edge.target_pc;
-        if (ctx.interrupt.load(std::memory_order_relaxed)) goto interrupted;
-        ++frame.back_edges;
-        if (frame.back_edges < loop_threshold) continue;
-        count_back_edges(frame);
-        switch (replace_on_stack(ctx, frame, const_cast<Bytecode&>(code).loops[edge.loop], result)) {
-          case Replaced::returned:
-            return true;
-          case Replaced::failed:
-            return false;  // the native continuation has the handlers and left its trace
-          case Replaced::no:
-            break;
-        }
-        continue;
+        edge = &code.edges[pc->aux + (condition.bits ? 0 : 1)];
+        goto take_edge;
       }
       case Op::jump:
       case Op::switch_int: {
@@ -436,25 +417,8 @@ bool Vm::execute(Context& ctx, Frame& frame, Value& result) {
           std::size_t last = code.function->blocks[code.function->insts[pc->inst].block].edges.size() - 1;
           which = k.bits >= 0 && static_cast<std::size_t>(k.bits) < last ? static_cast<std::size_t>(k.bits) : last;
         }
-        const EdgeCode& edge = code.edges[pc->aux + which];
-        const Move* moves = code.moves.data() + edge.first_move;
-        for (std::uint32_t i = 0; i < edge.move_count; ++i)
-          registers[moves[i].destination] = bases[moves[i].source >> 31][moves[i].source & 0x7fffffffu];
-        pc = code.code.data() + edge.target_pc;
-        if (edge.loop == ~0u) continue;
-        if (ctx.interrupt.load(std::memory_order_relaxed)) goto interrupted;
-        ++frame.back_edges;
-        if (frame.back_edges < loop_threshold) continue;
-        count_back_edges(frame);
-        switch (replace_on_stack(ctx, frame, const_cast<Bytecode&>(code).loops[edge.loop], result)) {
-          case Replaced::returned:
-            return true;
-          case Replaced::failed:
-            return false;  // the native continuation has the handlers and left its trace
-          case Replaced::no:
-            break;
-        }
-        continue;
+        edge = &code.edges[pc->aux + which];
+        goto take_edge;
       }
       case Op::ret:
         result = OPERAND(0);
@@ -469,6 +433,27 @@ bool Vm::execute(Context& ctx, Frame& frame, Value& result) {
       default:
         goto generic;
     }
+
+  take_edge : {
+    const Move* moves = code.moves.data() + edge->first_move;
+    for (std::uint32_t i = 0; i < edge->move_count; ++i)
+      registers[moves[i].destination] = bases[moves[i].source >> 31][moves[i].source & 0x7fffffffu];
+    pc = code.code.data() + edge->target_pc;
+    if (edge->loop == ~0u) continue;
+    if (ctx.interrupt.load(std::memory_order_relaxed)) goto interrupted;
+    ++frame.back_edges;
+    if (frame.back_edges < loop_threshold) continue;
+    count_back_edges(frame);
+    switch (replace_on_stack(ctx, frame, const_cast<Bytecode&>(code).loops[edge->loop], result)) {
+      case Replaced::returned:
+        return true;
+      case Replaced::failed:
+        return false;  // the native continuation has the handlers and left its trace
+      case Replaced::no:
+        break;
+    }
+    continue;
+  }
 
   generic : {
     for (std::uint32_t i = 0; i < pc->operand_count; ++i) scratch[i] = OPERAND(i);

@@ -8,6 +8,7 @@
 #include "lang/pipeline.hpp"
 
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <optional>
@@ -16,6 +17,7 @@
 #include "lang/ir/passes.hpp"
 #include "lang/lower/lower.hpp"
 #include "lang/pipeline_impl.hpp"
+#include "lang/support/dump.hpp"
 #include "lang/syntax/image.hpp"
 #include "lang/syntax/parse.hpp"
 
@@ -108,6 +110,16 @@ bool Pipeline::load_standard_library(Context& ctx, std::span<const LibraryFile> 
 }
 
 // --- tiers ---------------------------------------------------------------------------------------------------------
+
+void Pipeline::Impl::dump_stages(const Specialization& target, const CodeInstance& code) {
+  if (target.method->ir) dump("ir", *target.method->ir);
+  dump("typed", *code.typed);
+}
+
+void Pipeline::Impl::dump(const char* stage, const ir::Function& function) {
+  if (dump_wants(stage))
+    std::fprintf(stderr, "; %s %s\n%s\n", stage, function.name.c_str(), ir::print(function).c_str());
+}
 
 CodeGenerator* Pipeline::Impl::generator() {
   if (!asked_for_generator) {
@@ -205,7 +217,7 @@ CodeInstance* Pipeline::compile(Context& ctx, Specialization& target, std::strin
     if (!generator) {
       why = "there is no code generator";
       code = nullptr;
-    } else if (generator->compile(ctx, *code, why)) {
+    } else if (impl_->dump_stages(target, *code); generator->compile(ctx, *code, why)) {
       ++statistics_.compiled;
     } else {
       code = nullptr;

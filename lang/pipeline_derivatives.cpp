@@ -154,6 +154,7 @@ bool Pipeline::Impl::make_gradient(Context& ctx, Specialization& target, const s
       return false;
     }
   opt::optimise(runtime, *result.typed, opt_options(nullptr));
+  dump("grad", *result.typed);
   Synthetic& synthetic_code =
       synthetic("∇" + std::string(target.method->name->name), parameter_types(*result.typed), code);
   synthetic_code.layouts = std::move(derivative.layouts);
@@ -253,6 +254,7 @@ Pipeline::Impl::Halves* Pipeline::Impl::make_halves(Context& ctx, Specialization
         return nullptr;
       }
       opt::optimise(runtime, *result.typed, opt_options(nullptr));
+      dump("grad", *result.typed);
       part->layouts = derivative.layouts;
       std::vector<Edge> edges = derivative.edges;
       edges.push_back({Edge::Kind::callee, nullptr, nullptr, &target});

@@ -13,6 +13,10 @@ struct Pipeline::Impl {
   Impl(Pipeline& pipeline, std::function<CodeGenerator*()> code_generator);
   ~Impl();
 
+  static void dump(const char* stage, const ir::Function& function);  // when SLOPE_DUMP names the stage
+
+  static void dump_stages(const Specialization& target, const CodeInstance& code);
+
   CodeGenerator* generator();  // null: this build or installation has none
 
   infer::InferOptions infer_options();

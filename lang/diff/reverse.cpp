@@ -624,11 +624,15 @@ bool Reverse::split(Derivative& result) {
   }
   r_->jump(start);
   insert_pending(*forward_out_);
+  // Adjoint slots and sums of cotangents are the reverse function's.
   std::vector<int> adjoints;
+  std::vector<std::uint32_t> sums;
   adjoints.swap(adjoint_slot_list_);
+  sums.swap(sums_);
   ir::Builder at(*forward_out_);
   finish_slots(*forward_out_, 0, at);
   adjoint_slot_list_.swap(adjoints);
+  sums_.swap(sums);
   finish_slots(back, start, *r_);
   result.forward = std::move(forward_out_);
   result.reverse = std::move(reverse_out_);

@@ -225,8 +225,8 @@ class Formatter {
     }
     std::string digits;
     unsigned base = kind == 'x' || kind == 'X' ? 16 : kind == 'o' ? 8 : kind == 'b' ? 2 : 10;
-    for (std::uint64_t n = magnitude; n != 0; n /= base)
-      digits.insert(digits.begin(), (kind == 'X' ? "0123456789ABCDEF" : "0123456789abcdef")[n % base]);
+    const char* numerals = kind == 'X' ? "0123456789ABCDEF" : "0123456789abcdef";
+    for (std::uint64_t n = magnitude; n != 0; n /= base) digits.insert(digits.begin(), numerals[n % base]);
     if (digits.empty() && precision != 0) digits = "0";
     if (precision > static_cast<int>(digits.size()))
       digits.insert(0, static_cast<std::size_t>(precision) - digits.size(), '0');

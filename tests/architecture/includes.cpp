@@ -63,9 +63,6 @@ const std::vector<std::pair<std::string, std::set<std::string>>> library_rooms =
     {"boost/", {"lang/syntax"}},
     {"readline/", {"repl"}},
     {"CLI/", {"repl"}},
-    {"cblas.h", {"stdlib/native"}},
-    {"lapacke.h", {"stdlib/native"}},
-    {"nlohmann/", {"repl", "bench"}},
 };
 
 fs::path top() { return SLOPE_SOURCE_DIR; }

@@ -42,7 +42,7 @@ struct Machine {
       return ir::execute(c, static_cast<Op>(op), operands, count, aux, result);
     };
     CodegenHost host;
-    host.sizes = codegen_fingerprint();
+    host.fingerprint = codegen_fingerprint();
     host.verify = true;
     generator.reset(slope_create_code_generator(&runtime, &host));
     REQUIRE(generator);

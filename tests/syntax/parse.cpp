@@ -6,21 +6,13 @@
 #include <string>
 
 #include "lang/syntax/print.hpp"
+#include "tests/syntax/parsed.hpp"
 
 using namespace slope;
 using namespace slope::syntax;
+using slope::test::Parsed;
 
 namespace {
-
-struct Parsed {
-  SourceMap sources;
-  ParseResult result;
-  explicit Parsed(std::string text) {
-    const FileId file = sources.add("text", std::move(text));
-    result = parse(sources, file);
-  }
-  NodeId only() const { return result.ast.child(result.ast.root, 0); }
-};
 
 std::string messages(const std::string& text) {
   const Parsed parsed(text);

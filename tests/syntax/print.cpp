@@ -6,20 +6,13 @@
 
 #include "lang/syntax/parse.hpp"
 #include "tests/golden.hpp"
+#include "tests/syntax/parsed.hpp"
 
 using namespace slope;
 using namespace slope::syntax;
+using slope::test::Parsed;
 
 namespace {
-
-struct Parsed {
-  SourceMap sources;
-  ParseResult result;
-  explicit Parsed(std::string text) {
-    const FileId file = sources.add("text", std::move(text));
-    result = parse(sources, file);
-  }
-};
 
 std::string source_of(const std::string& text) {
   const Parsed parsed(text);

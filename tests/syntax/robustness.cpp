@@ -7,20 +7,13 @@
 #include "lang/syntax/parse.hpp"
 #include "lang/syntax/print.hpp"
 #include "tests/golden.hpp"
+#include "tests/syntax/parsed.hpp"
 
 using namespace slope;
 using namespace slope::syntax;
+using slope::test::Parsed;
 
 namespace {
-
-struct Parsed {
-  SourceMap sources;
-  ParseResult result;
-  explicit Parsed(std::string text) {
-    const FileId file = sources.add("text", std::move(text));
-    result = parse(sources, file);
-  }
-};
 
 bool has_error_node(const Ast& ast, NodeId node) {
   if (ast.head(node) == Head::error) return true;
