@@ -499,6 +499,8 @@ class Collector {
       introduce(args[1]);
     } else if (name == "let" && !args.empty()) {
       introduce(args[0]);
+    } else if (name == "struct" && args.size() == 3) {
+      keep_fields(args[2]);
     } else if (name == "global") {
       return;
     }
@@ -534,6 +536,20 @@ class Collector {
     } else if (name == "call") {
       introduce(args[0]);
       for (std::size_t i = 1; i < args.size(); ++i) introduce(args[i]);
+    }
+  }
+  // Fields keep their names too: whoever uses the type writes them.
+  void keep_fields(Value body) {
+    const Symbol* head = nullptr;
+    std::vector<Value> lines;
+    if (!body.defined() || body.type != runtime_.types.builtin().expr) return;
+    if (!Reader::parts_of(runtime_, ctx_, body, head, lines) || head->name != "block") return;
+    for (const Value& line : lines) {
+      std::vector<Value> args;
+      if (!line.defined()) continue;
+      if (line.type == runtime_.types.builtin().symbol) keep_name(line);
+      if (line.type != runtime_.types.builtin().expr || !Reader::parts_of(runtime_, ctx_, line, head, args)) continue;
+      if (head->name == "::" || head->name == "const") keep_name(line);
     }
   }
   void keep_name(Value v) {
