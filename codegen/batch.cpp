@@ -116,8 +116,9 @@ CallTarget Batch::resolve(Specialization& target) {
 // no value changes its representation on the way (making a Value of a struct allocates).
 bool Batch::may_fail(const ir::Function& function) {
   ir::Cfg cfg = ir::build_cfg(function);
-  for (const ir::Loop& loop : ir::find_loops(function, cfg).loops) {
-    if (!is_counted_loop(function, loop.header)) return true;  // the user may want to stop it
+  for (ir::BlockId id : cfg.order) {
+    for (const ir::Edge& edge : function.blocks[id].edges)
+      if (cfg.position[edge.target] <= cfg.position[id]) return true;  // the user may want to stop a loop
   }
   auto concrete = [&](const Type* type) { return type && layout_->of(type).kind != Kind::dynamic; };
   for (ir::BlockId id : cfg.order) {

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "codegen/counted_loops.hpp"
+
 namespace slope::codegen {
 
 using ir::Op;
@@ -39,7 +41,6 @@ bool has_op(const ir::Function& function, const ir::Cfg& cfg, std::initializer_l
 void Emitter::run() {
   values_.resize(function_.insts.size());
   stack_check_ = block_of_stack_check();
-  find_interruptible_loops();
   prologue();
   make_blocks();
   for (ir::BlockId block : cfg_.order) emit_block(block);
@@ -129,38 +130,15 @@ void Emitter::check_stack() {
   b_.SetInsertPoint(body);
 }
 
-bool is_counted_loop(const ir::Function& function, ir::BlockId header) {
-  const ir::Block& block = function.blocks[header];
-  const ir::Inst& end = function.insts[block.terminator];
-  if (end.op != Op::branch || !end.operands[0].is_inst()) return false;
-  const ir::Inst* test = &function.inst(end.operands[0]);
-  if (test->op == Op::not_int && test->operands[0].is_inst()) test = &function.inst(test->operands[0]);
-  if (test->op < Op::slt_int || test->op > Op::ne_int || test->block != header) return false;
-  for (ir::Operand o : test->operands) {
-    bool counter = o.is_inst() && function.inst(o).op == Op::parameter && function.inst(o).block == header;
-    if (counter) return true;
-  }
-  return false;
-}
-
-// Loops with calls inside (the check costs little beside a call) and loops that don't count.
-void Emitter::find_interruptible_loops() {
-  interruptible_.assign(function_.blocks.size(), false);
-  if (!signature_.has_status) return;
-  ir::LoopForest forest = ir::find_loops(function_, cfg_);
-  for (const ir::Loop& loop : forest.loops) {
-    bool calls = false;
-    for (ir::BlockId id : loop.blocks) {
-      for (std::uint32_t i : function_.blocks[id].insts) {
-        Op op = function_.insts[i].op;
-        calls |= op == Op::invoke || op == Op::call || op == Op::call_splat || op == Op::store_global;
-      }
-    }
-    interruptible_[loop.header] = calls || !is_counted_loop(function_, loop.header);
-  }
-}
-
+// Before a back edge is taken.
 void Emitter::check_interrupt() {
+  if (current_block_->handler == ir::no_block) {
+    // codegen/counted_loops.hpp says what becomes of it.
+    V none = integer(-1);
+    b_.CreateCall(poll_function(module_), {context_, pointer(trace_site(*current_)), tape_mark_ ? tape_mark_ : none,
+                                           caught_base_ ? caught_base_ : none});
+    return;
+  }
   V word = load(layout_.i32, at(context_, offset::context_interrupt), Memory::context);
   // Another thread or a signal handler writes it.
   llvm::cast<llvm::LoadInst>(word)->setAtomic(llvm::AtomicOrdering::Monotonic);
@@ -172,6 +150,18 @@ void Emitter::check_interrupt() {
   helper(Helper::interrupt, {context_});
   fail();
   b_.SetInsertPoint(go);
+}
+
+// What ends in an error is rarely run.
+bool Emitter::only_raises(ir::BlockId block) const {
+  for (int steps = 0; steps < 4; ++steps) {
+    const ir::Block& b = function_.blocks[block];
+    Op op = function_.insts[b.terminator].op;
+    if (op == Op::throw_ || op == Op::unreachable) return true;
+    if (op != Op::jump) return false;
+    block = b.edges[0].target;
+  }
+  return false;
 }
 
 void Emitter::make_blocks() {
@@ -213,10 +203,10 @@ void Emitter::make_blocks() {
 void Emitter::emit_block(ir::BlockId id) {
   const ir::Block& block = function_.blocks[id];
   current_block_ = &block;
+  current_block_id_ = id;
   b_.SetInsertPoint(blocks_[id]);
   current_ = &function_.insts[block.terminator];
   current_error_ = nullptr;
-  if (interruptible_[id]) check_interrupt();
   if (id == stack_check_ && signature_.has_status) check_stack();
   for (std::uint32_t inst_id : block.insts) {
     const ir::Inst& inst = function_.insts[inst_id];
@@ -248,6 +238,7 @@ void Emitter::jump_to(const ir::Edge& edge) {
     Val v = operand_as(edge.arguments[i], function_.insts[target.parameters[i]].type);
     leaves.append(v.leaves.begin(), v.leaves.end());
   }
+  if (is_back_edge(edge)) check_interrupt();
   llvm::BasicBlock* from = b_.GetInsertBlock();
   b_.CreateBr(blocks_[edge.target]);
   for (std::size_t i = 0; i < leaves.size(); ++i) phis_[edge.target][i]->addIncoming(leaves[i], from);
@@ -258,7 +249,7 @@ void Emitter::jump_to(const ir::Edge& edge) {
 llvm::BasicBlock* Emitter::edge_block(const ir::Edge& edge, std::vector<ir::BlockId>& taken) {
   bool seen = std::find(taken.begin(), taken.end(), edge.target) != taken.end();
   taken.push_back(edge.target);
-  if (!seen && phis_[edge.target].empty()) return blocks_[edge.target];
+  if (!seen && phis_[edge.target].empty() && !is_back_edge(edge)) return blocks_[edge.target];
   llvm::IRBuilderBase::InsertPointGuard guard(b_);
   llvm::BasicBlock* block = new_block("edge");
   b_.SetInsertPoint(block);
@@ -288,7 +279,14 @@ void Emitter::terminator(const ir::Inst& inst, const ir::Block& block) {
       }
       llvm::BasicBlock* if_true = edge_block(block.edges[0], taken);
       llvm::BasicBlock* if_false = edge_block(block.edges[1], taken);
-      b_.CreateCondBr(condition.leaves[0], if_true, if_false);
+      bool raises = only_raises(block.edges[0].target);
+      if (raises == only_raises(block.edges[1].target)) {
+        b_.CreateCondBr(condition.leaves[0], if_true, if_false);
+      } else if (raises) {
+        branch_unlikely(condition.leaves[0], if_true, if_false);
+      } else {
+        branch_likely(condition.leaves[0], if_true, if_false);
+      }
       return;
     }
     case Op::switch_int: {

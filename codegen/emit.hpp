@@ -51,9 +51,6 @@ class EmitHost {
   virtual CallTarget resolve(Specialization& target) = 0;
 };
 
-// Loops that end by counting need not ask whether the user wants to stop; others do once a turn.
-bool is_counted_loop(const ir::Function& function, ir::BlockId header);
-
 class Emitter {
  public:
   Emitter(Layout& layout, llvm::Module& module, BatchData& data, EmitHost& host, const ir::Function& function,
@@ -74,8 +71,12 @@ class Emitter {
   void find_catch_depths();
   ir::BlockId block_of_stack_check();
   void check_stack();
-  void find_interruptible_loops();
   void check_interrupt();
+  // In reverse postorder; blocks of an irreducible graph included.
+  bool is_back_edge(const ir::Edge& edge) const {
+    return cfg_.position[edge.target] <= cfg_.position[current_block_id_] && signature_.has_status;
+  }
+  bool only_raises(ir::BlockId block) const;
   void emit_block(ir::BlockId block);
   Val emit(const ir::Inst& inst);
   void terminator(const ir::Inst& inst, const ir::Block& block);
@@ -171,13 +172,13 @@ class Emitter {
   std::vector<llvm::SmallVector<llvm::PHINode*, 4>> phis_;  // by IR block: leaves of all parameters
   const ir::Inst* current_ = nullptr;
   const ir::Block* current_block_ = nullptr;
+  ir::BlockId current_block_id_ = 0;
   llvm::BasicBlock* current_error_ = nullptr;
   llvm::BasicBlock* return_error_ = nullptr;
   llvm::AllocaInst* argument_buffer_ = nullptr;
   std::size_t argument_count_ = 0;
   llvm::AllocaInst* result_buffer_ = nullptr;
   ir::BlockId stack_check_ = ir::no_block;
-  std::vector<bool> interruptible_;  // by IR block: a loop header that asks whether to stop
   V tape_mark_ = nullptr;
   V caught_base_ = nullptr;                 // how many exceptions were caught outside, at entry
   std::vector<std::uint32_t> catch_depth_;  // by IR block: how many catch blocks surround its start

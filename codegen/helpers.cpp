@@ -179,6 +179,13 @@ void tape_release(Context* ctx, std::uint64_t mark) {
   if (ctx->tapes) ctx->tapes->release_since(mark);
 }
 
+void stop(Context* ctx, const TraceSite* site, std::uint64_t tapes, std::uint64_t depth) {
+  interrupt(ctx);
+  trace(ctx, site);
+  if (depth != ~std::uint64_t{0}) leave_catch(ctx, depth);
+  if (tapes != ~std::uint64_t{0}) tape_release(ctx, tapes);
+}
+
 }  // namespace helper
 
 template <class Function>

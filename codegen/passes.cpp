@@ -29,6 +29,7 @@
 #include <llvm/Transforms/Vectorize/LoopVectorize.h>
 #include <llvm/Transforms/Vectorize/SLPVectorizer.h>
 
+#include "codegen/counted_loops.hpp"
 #include "codegen/vector_math.hpp"
 
 namespace slope::codegen {
@@ -93,11 +94,21 @@ struct Passes::Impl {
       second.addPass(llvm::LoopIdiomRecognizePass());
       second.addPass(llvm::IndVarSimplifyPass());
       second.addPass(llvm::LoopDeletionPass());
+      second.addPass(ShortLoopsPass());
       second.addPass(llvm::LoopFullUnrollPass(2));
       f.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(second), /*UseMemorySSA=*/false));
     }
     f.addPass(llvm::GVNPass());
     f.addPass(llvm::InstCombinePass());
+    f.addPass(llvm::SimplifyCFGPass(early));
+    f.addPass(CountedLoopsPass());
+    f.addPass(llvm::SimplifyCFGPass(early));
+    {
+      llvm::LoopPassManager third;
+      third.addPass(llvm::LICMPass(llvm::LICMOptions()));
+      third.addPass(llvm::LoopDeletionPass());
+      f.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(third), /*UseMemorySSA=*/true));
+    }
     f.addPass(llvm::InjectTLIMappings());
     f.addPass(llvm::LoopVectorizePass());
     f.addPass(llvm::InstCombinePass());
@@ -120,6 +131,7 @@ struct Passes::Impl {
       if (function.isDeclaration()) continue;
       (has_loop(function) ? with_loops : straight).run(function, functions);
     }
+    lower_polls(module);
     loops.clear();
     functions.clear();
     components.clear();

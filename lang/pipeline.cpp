@@ -158,6 +158,7 @@ bool has_decidable_calls(Runtime& runtime, const ir::Function& function) {
       if (!callee.defined() || callee.type == runtime.types.builtin().builtin_function) continue;
       bool known = true;
       for (ir::Operand o : inst.operands) {
+        if (o.is_constant() && function.constant_value(o).defined()) continue;  // also a type
         const Type* t = function.type_of(o, runtime.types);
         known = known && t && is_concrete(t);
       }
@@ -171,10 +172,11 @@ bool has_decidable_calls(Runtime& runtime, const ir::Function& function) {
 
 void Pipeline::Impl::optimise(Context& ctx, infer::InferResult& result, const opt::OptOptions& options) {
   opt::optimise(runtime, *result.typed, options);
-  if (refining || !has_decidable_calls(runtime, *result.typed)) return;
-  refining = true;
+  // What the second inference infers anew may want one, too; the bound is on the way down.
+  if (refining >= 3 || !has_decidable_calls(runtime, *result.typed)) return;
+  ++refining;
   infer::InferResult again = infer::Inference(runtime, ctx, ctx.world, infer_options()).reinfer(*result.typed);
-  refining = false;
+  --refining;
   if (!again.typed) return;
   opt::optimise(runtime, *again.typed, options);
   result.typed = std::move(again.typed);

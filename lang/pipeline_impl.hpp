@@ -74,7 +74,7 @@ struct Pipeline::Impl {
       loops;  // types end with the header's number
   int root_key = 0;
   bool verify = false;
-  bool refining = false;  // inside `optimise`'s second inference
+  int refining = 0;  // how deep inside second inferences of `optimise`
 };
 
 // Core.value_and_gradient_call and the other natives that need the pipeline.

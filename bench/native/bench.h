@@ -14,7 +14,8 @@ static inline int64_t bench_now(void) {
 }
 
 static inline void bench_samples(const char* name, double (*run)(void), int batch, int repetitions) {
-  volatile double result = run();
+  volatile double result = 0;
+  for (int k = 0; k < batch; ++k) result = run();
   for (int i = 0; i < repetitions; ++i) {
     const int64_t start = bench_now();
     for (int k = 0; k < batch; ++k) result = run();

@@ -57,6 +57,11 @@ class Folder {
   Operand boolean(bool b) { return function_.constant(runtime_.from_bool(b)); }
   const Type* type_of(Operand o) const { return function_.type_of(o, runtime_.types); }
 
+  static bool is_array(const Type* type) {
+    const DataType* data = as_data(type);
+    return data && data->is_concrete && data->object_kind == DataType::ObjectKind::array;
+  }
+
   static bool pure_of_values(Op op) {
     std::uint32_t effects = ir::op_info(op).effects;
     if (effects & (effect_writes | effect_reads | effect_allocates)) return false;
@@ -194,6 +199,9 @@ class Folder {
         return fresh_length(inst, 0);
       case Op::array_size:
         if (!inst.operands[1].is_constant()) return {};
+        if (function_.constant_value(inst.operands[1]).type == builtin_.int64 &&
+            function_.constant_value(inst.operands[1]).bits >= 1 && is_array(type_of(inst.operands[0])))
+          inst.flags |= ir::inst_nothrow;
         return fresh_length(inst, function_.constant_value(inst.operands[1]).bits);
       default:
         return {};

@@ -43,14 +43,18 @@ bool may_resize(const ir::Function& function, const Type* bottom) {
   return false;
 }
 
-bool is_vector_length(const ir::Function& function, const ir::Inst& inst, Runtime& runtime) {
+bool is_fixed_size(const ir::Function& function, const ir::Inst& inst, Runtime& runtime, bool resizes) {
   const DataType* array = as_data(function.type_of(inst.operands[0], runtime.types));
-  return array && array->object_kind == DataType::ObjectKind::array;
+  if (!array || array->object_kind != DataType::ObjectKind::array) return false;
+  if (!resizes) return true;
+  // Vectors alone grow and shrink.
+  const ValueType* rank = array->params.size() > 1 ? as_value(array->params[1]) : nullptr;
+  return rank && rank->value.bits != 1;
 }
 
 bool reads_only_fixed(const ir::Function& function, const ir::Inst& inst, Runtime& runtime, bool resizes) {
   if (inst.op == Op::array_length || inst.op == Op::array_size)
-    return !resizes && is_vector_length(function, inst, runtime);
+    return is_fixed_size(function, inst, runtime, resizes);
   if (inst.op == Op::field_at) {
     const DataType* object = as_data(function.type_of(inst.operands[0], runtime.types));
     return object && !object->is_mutable;

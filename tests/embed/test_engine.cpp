@@ -198,6 +198,23 @@ TEST_CASE("Running code can be interrupted from another thread") {
   CHECK(engine.eval<int>("1").value() == 1);
 }
 
+TEST_CASE("A counted loop of machine code can be interrupted") {
+  Engine engine(slope::Options{.tier = slope::Tier::compile});
+  REQUIRE(
+      engine
+          .run("function long(a, n)\n    s = 0.0\n    for i in 1:n\n        s += a[i & 7 + 1]\n    end\n    s\nend\n"
+               "long(ones(16), 100)")
+          .ok());
+  std::thread other([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    engine.interrupt();
+  });
+  auto result = engine.run("long(ones(16), 10^14)");
+  other.join();
+  REQUIRE_FALSE(result.ok());
+  CHECK(result.error().kind == ErrorKind::interrupted);
+}
+
 TEST_CASE("Engines share nothing and run at the same time") {
   constexpr int count = 4;
   std::vector<std::thread> threads;

@@ -1,0 +1,499 @@
+#include "codegen/counted_loops.hpp"
+
+#include <llvm/Analysis/AssumptionCache.h>
+#include <llvm/Analysis/LoopInfo.h>
+#include <llvm/Analysis/ScalarEvolution.h>
+#include <llvm/Analysis/ScalarEvolutionExpressions.h>
+#include <llvm/Analysis/TargetTransformInfo.h>
+#include <llvm/IR/Dominators.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/MDBuilder.h>
+#include <llvm/IR/Module.h>
+#include <llvm/IR/PatternMatch.h>
+#include <llvm/IR/ProfDataUtils.h>
+#include <llvm/Transforms/Utils/BasicBlockUtils.h>
+#include <llvm/Transforms/Utils/Cloning.h>
+#include <llvm/Transforms/Utils/LoopSimplify.h>
+#include <llvm/Transforms/Utils/LoopUtils.h>
+#include <llvm/Transforms/Utils/ScalarEvolutionExpander.h>
+
+#include "codegen/helpers.hpp"
+#include "codegen/layout.hpp"
+
+namespace slope::codegen {
+
+namespace {
+
+using llvm::BasicBlock;
+using llvm::BranchInst;
+using llvm::ICmpInst;
+using llvm::SCEV;
+
+constexpr std::uint64_t strip_turns = 1 << 14;
+constexpr std::uint64_t few_turns = 256;
+constexpr std::uint64_t most_turns = std::uint64_t{1} << 61;  // more: the loop stays as it is
+constexpr std::int64_t largest_step = 1 << 20;
+constexpr unsigned largest_loop = 500;  // instructions; copying larger ones gains little
+constexpr std::size_t most_conditions = 32;
+constexpr unsigned expansion_budget = 8;
+
+bool is_poll(const llvm::Instruction& inst) {
+  auto* call = llvm::dyn_cast<llvm::CallInst>(&inst);
+  return call && call->getCalledFunction() && call->getCalledFunction()->getName() == poll_name;
+}
+
+// The branch that stays in the loop becomes unconditional.
+void always_stay(BranchInst* branch, const llvm::Loop& loop) {
+  BasicBlock* block = branch->getParent();
+  unsigned leaving = loop.contains(branch->getSuccessor(0)) ? 1 : 0;
+  branch->getSuccessor(leaving)->removePredecessor(block, /*KeepOneInputPHIs=*/true);
+  BranchInst* jump = BranchInst::Create(branch->getSuccessor(1 - leaving), branch->getIterator());
+  jump->setDebugLoc(branch->getDebugLoc());
+  if (auto* node = branch->getMetadata(llvm::LLVMContext::MD_loop)) jump->setMetadata(llvm::LLVMContext::MD_loop, node);
+  branch->eraseFromParent();
+}
+
+// One comparison that must hold in all turns 0 … last: `index` at turn k is start + k * step. Or, when there is no
+// start: the exit is not taken before turn `bound`.
+struct Condition {
+  ICmpInst::Predicate predicate = ICmpInst::ICMP_ULT;
+  const SCEV* start = nullptr;
+  const SCEV* step = nullptr;  // null: the same in every turn
+  const SCEV* bound = nullptr;
+  bool one_less = false;  // not evaluated in the turn in which the loop ends
+
+  friend bool operator==(const Condition&, const Condition&) = default;
+};
+
+class CountedLoop {
+ public:
+  CountedLoop(llvm::Loop* loop, llvm::LoopInfo& loops, llvm::DominatorTree& dominators,
+              llvm::ScalarEvolution& evolution, const llvm::TargetTransformInfo& target)
+      : loop_(loop), loops_(loops), dominators_(dominators), evolution_(evolution), target_(target) {}
+
+  bool run() {
+    if (!suits()) return false;
+    find_checks();
+    bool changed = version();
+    return strip() || changed;
+  }
+
+ private:
+  bool suits() {
+    preheader_ = loop_->getLoopPreheader();
+    latch_ = loop_->getLoopLatch();
+    if (!preheader_ || !latch_ || !loop_->hasDedicatedExits()) return false;
+    unsigned size = 0;
+    for (BasicBlock* block : loop_->blocks()) {
+      if (!llvm::isa<BranchInst>(block->getTerminator()) && !llvm::isa<llvm::SwitchInst>(block->getTerminator()))
+        return false;
+      for (llvm::Instruction& inst : *block) {
+        if (++size > largest_loop) return false;
+        if (inst.getType()->isTokenTy()) return false;
+        if (is_poll(inst)) {
+          polls_.push_back(llvm::cast<llvm::CallInst>(&inst));
+          continue;
+        }
+        // What takes long by itself needs neither.
+        auto* call = llvm::dyn_cast<llvm::CallBase>(&inst);
+        if (call && (!call->onlyReadsMemory() || call->isConvergent()) && !llvm::isa<llvm::IntrinsicInst>(call))
+          return false;
+      }
+    }
+    // The exit that counts, by preference the one at the end of the turn.
+    llvm::SmallVector<BasicBlock*, 8> leaving;
+    loop_->getExitingBlocks(leaving);
+    auto countable = [&](BasicBlock* block) {
+      if (!llvm::isa<BranchInst>(block->getTerminator())) return false;
+      const SCEV* count = evolution_.getExitCount(loop_, block);
+      return !llvm::isa<llvm::SCEVCouldNotCompute>(count) && count->getType()->isIntegerTy() &&
+             count->getType()->getIntegerBitWidth() <= 64;
+    };
+    if (loop_->isLoopExiting(latch_) && countable(latch_)) {
+      counter_ = latch_;
+    } else {
+      // A bounds check counts as well, so to speak: the usual exits only.
+      for (BasicBlock* block : leaving)
+        if (!counter_ && dominators_.dominates(block, latch_) && !is_rare_exit(block) && countable(block))
+          counter_ = block;
+    }
+    if (!counter_) return false;
+    i64_ = llvm::Type::getInt64Ty(counter_->getContext());
+    turns_ = evolution_.getNoopOrZeroExtend(evolution_.getExitCount(loop_, counter_), i64_);
+    return true;
+  }
+
+  bool is_rare_exit(BasicBlock* block) const {
+    auto* branch = llvm::dyn_cast<BranchInst>(block->getTerminator());
+    std::uint64_t yes = 0, no = 0;
+    if (!branch || !branch->isConditional() || !llvm::extractBranchWeights(*branch, yes, no)) return false;
+    std::uint64_t leave = loop_->contains(branch->getSuccessor(0)) ? no : yes;
+    return leave * 100 < yes + no;
+  }
+
+  void find_checks() {
+    llvm::SmallVector<BasicBlock*, 8> leaving;
+    loop_->getExitingBlocks(leaving);
+    for (BasicBlock* block : leaving) {
+      auto* branch = llvm::dyn_cast<BranchInst>(block->getTerminator());
+      if (block == counter_ || !branch || !is_rare_exit(block)) continue;
+      if (llvm::isa<llvm::Constant>(branch->getCondition())) continue;
+      bool one_less = counter_ != latch_ && dominators_.dominates(counter_, block);
+      llvm::SmallVector<Condition, 4> found;
+      if (!stays(branch->getCondition(), loop_->contains(branch->getSuccessor(0)), one_less, found, 0)) {
+        // Compared with != after LLVM worked on it.
+        const SCEV* taken = evolution_.getExitCount(loop_, block);
+        if (llvm::isa<llvm::SCEVCouldNotCompute>(taken) || taken->getType()->getIntegerBitWidth() > 64) continue;
+        taken = evolution_.getNoopOrZeroExtend(taken, i64_);
+        found.assign({Condition{ICmpInst::ICMP_ULT, nullptr, nullptr, taken, one_less}});
+      }
+      if (conditions_.size() + found.size() > most_conditions) continue;
+      for (const Condition& condition : found)
+        if (std::find(conditions_.begin(), conditions_.end(), condition) == conditions_.end())
+          conditions_.push_back(condition);
+      removed_.push_back(branch);
+    }
+  }
+
+  // `value` is `wanted` in every turn when all conditions hold. False when that can't be said.
+  bool stays(llvm::Value* value, bool wanted, bool one_less, llvm::SmallVectorImpl<Condition>& found, int depth) {
+    using namespace llvm::PatternMatch;
+    llvm::Value *a, *b;
+    if (depth > 8) return false;
+    if (match(value, m_Not(m_Value(a)))) return stays(a, !wanted, one_less, found, depth + 1);
+    if (wanted ? match(value, m_LogicalAnd(m_Value(a), m_Value(b))) : match(value, m_LogicalOr(m_Value(a), m_Value(b))))
+      return stays(a, wanted, one_less, found, depth + 1) && stays(b, wanted, one_less, found, depth + 1);
+    auto* compare = llvm::dyn_cast<ICmpInst>(value);
+    if (!compare || !compare->getOperand(0)->getType()->isIntegerTy(64)) return false;
+    ICmpInst::Predicate predicate = wanted ? compare->getPredicate() : compare->getInversePredicate();
+    const SCEV* left = evolution_.getSCEVAtScope(compare->getOperand(0), loop_);
+    const SCEV* right = evolution_.getSCEVAtScope(compare->getOperand(1), loop_);
+    if (!evolution_.isLoopInvariant(right, loop_)) {
+      std::swap(left, right);
+      predicate = ICmpInst::getSwappedPredicate(predicate);
+    }
+    if (!evolution_.isLoopInvariant(right, loop_)) return false;
+    if (evolution_.isLoopInvariant(left, loop_)) {
+      found.push_back({predicate, left, nullptr, right, one_less});
+      return true;
+    }
+    auto* index = llvm::dyn_cast<llvm::SCEVAddRecExpr>(left);
+    if (!index || index->getLoop() != loop_ || !index->isAffine()) return false;
+    // What holds at both ends holds between them: not so of `!=`, and of `>=` among unsigned numbers (whose bound may
+    // be "negative") neither.
+    if (predicate == ICmpInst::ICMP_NE || predicate == ICmpInst::ICMP_UGT || predicate == ICmpInst::ICMP_UGE)
+      return false;
+    found.push_back({predicate, index->getStart(), index->getStepRecurrence(evolution_), right, one_less});
+    return true;
+  }
+
+  llvm::Value* no_overflow(llvm::IRBuilder<>& b, llvm::Intrinsic::ID operation, llvm::Value*& x, llvm::Value* y) {
+    llvm::Value* both = b.CreateBinaryIntrinsic(operation, x, y);
+    x = b.CreateExtractValue(both, 0);
+    return b.CreateNot(b.CreateExtractValue(both, 1));
+  }
+
+  // May stand before the loop, and costs little there: no division, for the loop may be entered often and be short.
+  bool is_cheap(llvm::SCEVExpander& expander, const SCEV* expression, const llvm::Instruction* at) const {
+    return expander.isSafeToExpandAt(expression, at) &&
+           !expander.isHighCostExpansion({expression}, loop_, expansion_budget, &target_, at);
+  }
+
+  // Asked before the loop.
+  llvm::Value* holds(llvm::IRBuilder<>& b, llvm::SCEVExpander& expander, const Condition& condition,
+                     llvm::Value* turns) {
+    auto value = [&](const SCEV* s) { return expander.expandCodeFor(s, s->getType(), &*b.GetInsertPoint()); };
+    llvm::Value* bound = value(condition.bound);
+    llvm::Value* last = condition.one_less ? b.CreateSub(turns, llvm::ConstantInt::get(i64_, 1)) : turns;
+    if (!condition.start) return b.CreateFreeze(b.CreateICmpULT(last, bound));
+    llvm::Value* start = value(condition.start);
+    llvm::Value* result = b.CreateICmp(condition.predicate, start, bound);
+    if (!condition.step) return b.CreateFreeze(result);
+    bool is_unsigned = ICmpInst::isUnsigned(condition.predicate);
+    auto* step = llvm::dyn_cast<llvm::SCEVConstant>(condition.step);
+    llvm::Value* end = start;
+    llvm::Value* fits = nullptr;
+    if (is_unsigned) {
+      // Then 0 <= start < 2^63, and
+      result = b.CreateAnd(result, b.CreateICmpSGE(bound, llvm::ConstantInt::get(i64_, 0)));
+    }
+    if (is_unsigned && step && step->getAPInt().abs().ule(largest_step)) {
+      // |step| * last < 2^63 (see most_turns): the end is a number of 64 bits, negative when it is below 0.
+      std::int64_t by = step->getAPInt().getSExtValue();
+      most_ = std::min(most_, most_turns / static_cast<std::uint64_t>(by < 0 ? -by : by));
+      end = b.CreateAdd(start, b.CreateMul(last, llvm::ConstantInt::getSigned(i64_, by)));
+    } else {
+      llvm::Value* way = value(condition.step);
+      fits = no_overflow(b, llvm::Intrinsic::smul_with_overflow, way, last);
+      fits = b.CreateAnd(fits, no_overflow(b, llvm::Intrinsic::sadd_with_overflow, end, way));
+    }
+    result = b.CreateAnd(result, b.CreateICmp(condition.predicate, end, bound));
+    if (fits) result = b.CreateAnd(result, fits);
+    return b.CreateFreeze(result);
+  }
+
+  bool version() {
+    if (removed_.empty()) return false;
+    const llvm::DataLayout& layout = counter_->getModule()->getDataLayout();
+    llvm::SCEVExpander expander(evolution_, layout, "check");
+    llvm::Instruction* end = preheader_->getTerminator();
+    if (!is_cheap(expander, turns_, end)) return false;
+    for (const Condition& c : conditions_) {
+      if ((c.start && !is_cheap(expander, c.start, end)) || !is_cheap(expander, c.bound, end) ||
+          (c.step && !is_cheap(expander, c.step, end)))
+        return false;
+    }
+    llvm::IRBuilder<> b(end);
+    llvm::Value* turns = expander.expandCodeFor(turns_, i64_, end);
+    llvm::Value* safe = nullptr;
+    for (const Condition& c : conditions_) {
+      llvm::Value* one = holds(b, expander, c, turns);
+      safe = safe ? b.CreateAnd(safe, one) : one;
+    }
+    // The count before the last turn of a loop that takes none is huge, and fails here.
+    bool any_less = std::any_of(conditions_.begin(), conditions_.end(), [](const Condition& c) { return c.one_less; });
+    llvm::Value* few = b.CreateICmpULT(any_less ? b.CreateSub(turns, llvm::ConstantInt::get(i64_, 1)) : turns,
+                                       llvm::ConstantInt::get(i64_, most_));
+    safe = b.CreateAnd(safe, b.CreateFreeze(few));
+
+    BasicBlock* decision = preheader_;
+    preheader_ = llvm::SplitBlock(decision, end, &dominators_, &loops_, nullptr, "unchecked");
+    llvm::ValueToValueMapTy copies;
+    llvm::SmallVector<BasicBlock*, 16> blocks;
+    llvm::Loop* checked =
+        llvm::cloneLoopWithPreheader(preheader_, decision, loop_, copies, ".checked", &loops_, &dominators_, blocks);
+    llvm::remapInstructionsInBlocks(blocks, copies);
+    llvm::Instruction* jump = decision->getTerminator();
+    llvm::IRBuilder<> at(jump);
+    at.CreateCondBr(safe, preheader_, checked->getLoopPreheader(),
+                    llvm::MDBuilder(i64_->getContext()).createBranchWeights(1000, 1));
+    jump->eraseFromParent();
+
+    // Who leaves the loop may come from the copy as well.
+    llvm::SmallVector<BasicBlock*, 8> exits;
+    loop_->getUniqueExitBlocks(exits);
+    for (BasicBlock* exit : exits) {
+      for (llvm::PHINode& phi : exit->phis()) {
+        for (unsigned i = 0, n = phi.getNumIncomingValues(); i < n; ++i) {
+          BasicBlock* from = phi.getIncomingBlock(i);
+          if (!loop_->contains(from)) continue;
+          llvm::Value* value = phi.getIncomingValue(i);
+          auto copy = copies.find(value);
+          phi.addIncoming(copy == copies.end() ? value : static_cast<llvm::Value*>(copy->second),
+                          llvm::cast<BasicBlock>(copies[from]));
+        }
+      }
+    }
+    mark_as_rare(checked);
+    for (BranchInst* branch : removed_) always_stay(branch, *loop_);
+    dominators_.recalculate(*counter_->getParent());
+    evolution_.forgetAllLoops();
+    return true;
+  }
+
+  // Not worth vectorising or unrolling.
+  static void mark_as_rare(llvm::Loop* loop) {
+    llvm::LLVMContext& context = loop->getHeader()->getContext();
+    auto flag = [&](const char* name, bool with_value) {
+      llvm::SmallVector<llvm::Metadata*, 2> parts{llvm::MDString::get(context, name)};
+      if (with_value)
+        parts.push_back(llvm::ConstantAsMetadata::get(llvm::ConstantInt::getFalse(llvm::Type::getInt1Ty(context))));
+      return llvm::MDNode::get(context, parts);
+    };
+    llvm::MDNode* id = llvm::MDNode::getDistinct(
+        context, {nullptr, flag("llvm.loop.vectorize.enable", true), flag("llvm.loop.unroll.disable", false)});
+    id->replaceOperandWith(0, id);
+    loop->setLoopID(id);
+  }
+
+  bool strip() {
+    if (polls_.empty()) return false;
+    if (counter_ != latch_) return false;
+    const SCEV* turns = evolution_.getExitCount(loop_, latch_);
+    if (llvm::isa<llvm::SCEVCouldNotCompute>(turns)) return false;
+    turns = evolution_.getNoopOrZeroExtend(turns, i64_);
+    if (evolution_.getUnsignedRangeMax(turns).ult(strip_turns)) {
+      for (llvm::CallInst* poll : polls_) poll->eraseFromParent();
+      return true;
+    }
+    BasicBlock* exit = nullptr;
+    auto* last = llvm::cast<BranchInst>(latch_->getTerminator());
+    for (BasicBlock* successor : last->successors())
+      if (!loop_->contains(successor)) exit = successor;
+    if (!exit) return false;
+    const llvm::DataLayout& layout = latch_->getModule()->getDataLayout();
+    llvm::SCEVExpander expander(evolution_, layout, "turns");
+    if (!is_cheap(expander, turns, preheader_->getTerminator())) return false;
+    llvm::Value* all = expander.expandCodeFor(turns, i64_, preheader_->getTerminator());
+
+    llvm::LLVMContext& context = i64_->getContext();
+    llvm::Function* function = latch_->getParent();
+    BasicBlock* header = loop_->getHeader();
+    BasicBlock* strip = BasicBlock::Create(context, "strip", function, header);
+    BasicBlock* strip_end = BasicBlock::Create(context, "strip_end", function, exit);
+    BasicBlock* between = BasicBlock::Create(context, "between_strips", function, exit);
+    llvm::Type* i64 = i64_;
+    auto number = [&](std::uint64_t n) { return llvm::ConstantInt::get(i64, n); };
+
+    // Turns of the strip: done … limit, both included.
+    llvm::IRBuilder<> b(strip);
+    llvm::PHINode* done = b.CreatePHI(i64, 2, "done");
+    llvm::SmallVector<std::pair<llvm::PHINode*, llvm::Value*>, 8> carried;
+    for (llvm::PHINode& phi : header->phis()) {
+      llvm::PHINode* outer = b.CreatePHI(phi.getType(), 2);
+      outer->addIncoming(phi.getIncomingValueForBlock(preheader_), preheader_);
+      carried.emplace_back(outer, phi.getIncomingValueForBlock(latch_));
+      int index = phi.getBasicBlockIndex(preheader_);
+      phi.setIncomingValue(static_cast<unsigned>(index), outer);
+      phi.setIncomingBlock(static_cast<unsigned>(index), strip);
+    }
+    llvm::Value* left = b.CreateSub(all, done);
+    llvm::Value* limit =
+        b.CreateAdd(done, b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, left, number(strip_turns - 1)), "limit");
+    b.CreateBr(header);
+    preheader_->getTerminator()->replaceUsesOfWith(header, strip);
+    done->addIncoming(number(0), preheader_);
+
+    b.SetInsertPoint(header, header->begin());
+    llvm::PHINode* turn = b.CreatePHI(i64, 2, "turn");
+    turn->addIncoming(done, strip);
+    b.SetInsertPoint(last);
+    llvm::Value* next = b.CreateAdd(turn, number(1), "", /*HasNUW=*/true);
+    turn->addIncoming(next, latch_);
+    BranchInst* again = b.CreateCondBr(b.CreateICmpEQ(turn, limit), strip_end, header);
+    again->copyMetadata(*last, {llvm::LLVMContext::MD_loop});
+    last->eraseFromParent();
+    exit->replacePhiUsesWith(latch_, strip_end);
+
+    b.SetInsertPoint(strip_end);
+    b.CreateCondBr(b.CreateICmpEQ(limit, all), exit, between, llvm::MDBuilder(context).createBranchWeights(1000, 1));
+    b.SetInsertPoint(between);
+    polls_[0]->moveBefore(*between, between->end());
+    llvm::Value* go_on = b.CreateAdd(limit, number(1), "", /*HasNUW=*/true);
+    b.CreateBr(strip);
+    done->addIncoming(go_on, between);
+    for (auto [outer, value] : carried) outer->addIncoming(value, between);
+
+    for (llvm::CallInst* poll : llvm::drop_begin(polls_)) poll->eraseFromParent();
+    nest_loop(strip, strip_end, between);
+    dominators_.recalculate(*function);
+    evolution_.forgetAllLoops();
+    return true;
+  }
+
+  void nest_loop(BasicBlock* strip, BasicBlock* strip_end, BasicBlock* between) {
+    llvm::Loop* outer = loops_.AllocateLoop();
+    if (llvm::Loop* parent = loop_->getParentLoop()) {
+      parent->replaceChildLoopWith(loop_, outer);
+    } else {
+      loops_.changeTopLevelLoop(loop_, outer);
+    }
+    outer->addChildLoop(loop_);
+    outer->addBasicBlockToLoop(strip, loops_);
+    for (BasicBlock* block : loop_->blocks()) outer->addBlockEntry(block);
+    outer->addBasicBlockToLoop(strip_end, loops_);
+    outer->addBasicBlockToLoop(between, loops_);
+  }
+
+  llvm::Loop* loop_;
+  llvm::LoopInfo& loops_;
+  llvm::DominatorTree& dominators_;
+  llvm::ScalarEvolution& evolution_;
+  const llvm::TargetTransformInfo& target_;
+  BasicBlock* preheader_ = nullptr;
+  BasicBlock* latch_ = nullptr;
+  BasicBlock* counter_ = nullptr;  // ends in the exit whose turns are known
+  const SCEV* turns_ = nullptr;    // how often that exit is not taken
+  llvm::Type* i64_ = nullptr;
+  std::uint64_t most_ = most_turns;
+  std::vector<llvm::CallInst*> polls_;
+  std::vector<Condition> conditions_;
+  std::vector<BranchInst*> removed_;
+};
+
+}  // namespace
+
+llvm::PreservedAnalyses CountedLoopsPass::run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
+  auto& loops = analyses.getResult<llvm::LoopAnalysis>(function);
+  auto& dominators = analyses.getResult<llvm::DominatorTreeAnalysis>(function);
+  auto& evolution = analyses.getResult<llvm::ScalarEvolutionAnalysis>(function);
+  auto& assumptions = analyses.getResult<llvm::AssumptionAnalysis>(function);
+  auto& target = analyses.getResult<llvm::TargetIRAnalysis>(function);
+  llvm::SmallVector<llvm::Loop*, 8> innermost;
+  for (llvm::Loop* loop : loops.getLoopsInPreorder())
+    if (loop->isInnermost()) innermost.push_back(loop);
+  bool changed = false;
+  for (llvm::Loop* loop : innermost) {
+    changed |= llvm::simplifyLoop(loop, &dominators, &loops, &evolution, &assumptions, nullptr, false);
+    changed |= llvm::formLCSSA(*loop, dominators, &loops, &evolution);
+    changed |= CountedLoop(loop, loops, dominators, evolution, target).run();
+  }
+  return changed ? llvm::PreservedAnalyses::none() : llvm::PreservedAnalyses::all();
+}
+
+llvm::PreservedAnalyses ShortLoopsPass::run(llvm::Loop& loop, llvm::LoopAnalysisManager&,
+                                            llvm::LoopStandardAnalysisResults& results, llvm::LPMUpdater&) {
+  unsigned turns = results.SE.getSmallConstantMaxTripCount(&loop);
+  if (turns == 0 || turns > few_turns) return llvm::PreservedAnalyses::all();
+  std::vector<llvm::CallInst*> polls;
+  for (BasicBlock* block : loop.blocks()) {
+    if (results.LI.getLoopFor(block) != &loop) continue;
+    for (llvm::Instruction& inst : *block)
+      if (is_poll(inst)) polls.push_back(llvm::cast<llvm::CallInst>(&inst));
+  }
+  if (polls.empty()) return llvm::PreservedAnalyses::all();
+  for (llvm::CallInst* poll : polls) poll->eraseFromParent();
+  return llvm::getLoopPassPreservedAnalyses();
+}
+
+llvm::Function* poll_function(llvm::Module& module) {
+  if (llvm::Function* known = module.getFunction(poll_name)) return known;
+  llvm::LLVMContext& context = module.getContext();
+  llvm::Type* pointer = llvm::PointerType::get(context, 0);
+  llvm::Type* i64 = llvm::Type::getInt64Ty(context);
+  llvm::FunctionType* type =
+      llvm::FunctionType::get(llvm::Type::getVoidTy(context), {pointer, pointer, i64, i64}, false);
+  llvm::Function* poll = llvm::Function::Create(type, llvm::Function::ExternalLinkage, poll_name, module);
+  poll->setMemoryEffects(llvm::MemoryEffects::inaccessibleMemOnly());
+  for (llvm::Attribute::AttrKind kind : {llvm::Attribute::NoUnwind, llvm::Attribute::WillReturn,
+                                         llvm::Attribute::NoSync, llvm::Attribute::NoFree, llvm::Attribute::NoCallback})
+    poll->addFnAttr(kind);
+  return poll;
+}
+
+void lower_polls(llvm::Module& module) {
+  llvm::Function* poll = module.getFunction(poll_name);
+  if (!poll) return;
+  // The same arguments; raises, notes where, and gives back what the activation holds.
+  llvm::FunctionCallee raise = module.getOrInsertFunction(helper_info(Helper::stop).name, poll->getFunctionType());
+  llvm::cast<llvm::Function>(raise.getCallee())->addFnAttr(llvm::Attribute::Cold);
+  llvm::cast<llvm::Function>(raise.getCallee())->addFnAttr(llvm::Attribute::NoUnwind);
+  while (!poll->use_empty()) {
+    auto* call = llvm::cast<llvm::CallInst>(poll->user_back());
+    llvm::IRBuilder<> b(call);
+    llvm::Value* flag = b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), call->getArgOperand(0), offset::context_interrupt);
+    llvm::LoadInst* word = b.CreateAlignedLoad(b.getInt32Ty(), flag, llvm::Align(4));
+    // Another thread or a signal handler writes it.
+    word->setAtomic(llvm::AtomicOrdering::Monotonic);
+    llvm::Value* wanted = b.CreateICmpNE(word, b.getInt32(0));
+    BasicBlock* here = call->getParent();
+    BasicBlock* rest = here->splitBasicBlock(call, "go");
+    BasicBlock* stop = BasicBlock::Create(module.getContext(), "stop", here->getParent());
+    llvm::Instruction* jump = here->getTerminator();
+    llvm::IRBuilder<> at(jump);
+    at.CreateCondBr(wanted, stop, rest, llvm::MDBuilder(module.getContext()).createBranchWeights(1, 100000));
+    jump->eraseFromParent();
+    b.SetInsertPoint(stop);
+    b.CreateCall(raise, llvm::SmallVector<llvm::Value*, 4>(call->args()));
+    llvm::Value* status = b.getInt8(1);
+    llvm::Type* result = here->getParent()->getReturnType();
+    if (auto* members = llvm::dyn_cast<llvm::StructType>(result))
+      status = b.CreateInsertValue(llvm::Constant::getNullValue(result), status, members->getNumElements() - 1);
+    b.CreateRet(status);
+    call->eraseFromParent();
+  }
+  poll->eraseFromParent();
+}
+
+}  // namespace slope::codegen
