@@ -53,8 +53,7 @@ bool is_fixed_size(const ir::Function& function, const ir::Inst& inst, Runtime& 
 }
 
 bool reads_only_fixed(const ir::Function& function, const ir::Inst& inst, Runtime& runtime, bool resizes) {
-  if (inst.op == Op::array_length || inst.op == Op::array_size)
-    return is_fixed_size(function, inst, runtime, resizes);
+  if (inst.op == Op::array_length || inst.op == Op::array_size) return is_fixed_size(function, inst, runtime, resizes);
   if (inst.op == Op::field_at) {
     const DataType* object = as_data(function.type_of(inst.operands[0], runtime.types));
     return object && !object->is_mutable;
