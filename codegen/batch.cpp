@@ -263,7 +263,7 @@ bool Batch::build_wrapper(CodeInstance& code) {
   llvm::Constant* address = llvm::ConstantExpr::getIntToPtr(
       llvm::ConstantInt::get(layout_->i64, reinterpret_cast<std::uint64_t>(p->entry)), layout_->ptr);
   declare_boxed(member, name);
-  Emitter::emit_boxed(*layout_, *module_, result_->data, *this, *member.function, member.signature,
+  Emitter::emit_boxed(*layout_, *module_, result_->data, *this, *member.function, member.is_vararg(), member.signature,
                       {layout_->function_type(member.signature), address}, member.boxed);
   return true;
 }
@@ -304,8 +304,8 @@ void Batch::emit(bool boxed_root) {
   for (auto& member : members_) {
     Emitter(*layout_, *module_, result_->data, *this, *member->function, member->signature, member->native).run();
     if (member->boxed) {
-      Emitter::emit_boxed(*layout_, *module_, result_->data, *this, *member->function, member->signature,
-                          member->native, member->boxed);
+      Emitter::emit_boxed(*layout_, *module_, result_->data, *this, *member->function, member->is_vararg(),
+                          member->signature, member->native, member->boxed);
     }
   }
 }

@@ -49,6 +49,8 @@ class Batch : public EmitHost {
     Signature signature;
     llvm::Function* native = nullptr;
     llvm::Function* boxed = nullptr;
+    // Of the method that callers see: a derivative's own, not that of the function which it is derived from.
+    bool is_vararg() const { return code->owner && code->owner->method->is_vararg; }
   };
   std::vector<std::unique_ptr<Member>>& members() { return members_; }
   llvm::Module& module() { return *module_; }

@@ -123,8 +123,8 @@ Val Emitter::invoke(const ir::Inst& inst) {
 }
 
 void Emitter::emit_boxed(Layout& layout, llvm::Module& module, BatchData& data, EmitHost& host,
-                         const ir::Function& function, const Signature& signature, llvm::FunctionCallee native,
-                         llvm::Function* output) {
+                         const ir::Function& function, bool is_vararg, const Signature& signature,
+                         llvm::FunctionCallee native, llvm::Function* output) {
   Emitter e(layout, module, data, host, function, signature, output);
   // The wrapper returns true for success; the entry's status is the contrary.
   llvm::IRBuilder<>& b = e.b_;
@@ -136,7 +136,6 @@ void Emitter::emit_boxed(Layout& layout, llvm::Module& module, BatchData& data, 
   V arguments = output->getArg(3), count = output->getArg(4), result = output->getArg(5);
   auto word = [&](V base, std::int64_t bytes, llvm::Type* type) { return b.CreateLoad(type, e.at(base, bytes)); };
   llvm::SmallVector<Val, 8> values;
-  bool is_vararg = function.method && function.method->is_vararg;
   for (std::size_t i = 0; i < signature.parameters.size(); ++i) {
     const Type* type = signature.parameters[i];
     if (i == 0) {

@@ -59,8 +59,8 @@ class Emitter {
 
   // The wrapper for dynamic callers (BoxedEntry) of a native function.
   static void emit_boxed(Layout& layout, llvm::Module& module, BatchData& data, EmitHost& host,
-                         const ir::Function& function, const Signature& signature, llvm::FunctionCallee native,
-                         llvm::Function* output);
+                         const ir::Function& function, bool is_vararg, const Signature& signature,
+                         llvm::FunctionCallee native, llvm::Function* output);
 
  private:
   using V = llvm::Value*;

@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "lang/diff/diff.hpp"
+#include "lang/diff/memory.hpp"
 #include "lang/runtime/runtime.hpp"
 #include "lang/support/diagnostic.hpp"
 #include "lang/syntax/ast.hpp"
@@ -63,6 +63,8 @@ class Pipeline final : public Tiers {
   // Its two halves (diff.hpp), for pullbacks. Null: an error is raised in ctx.
   const diff::Environment::Halves* halves(Context& ctx, Specialization& primal, const std::vector<char>& active);
   const Type* return_type(Context& ctx, const DataType* call_types);
+  diff::MemoryEffects& memory(Context& ctx);
+  diff::MemoryEffects::Globals globals_of(Context& ctx, Specialization& target);
 
   // What @code_lowered, @code_typed, @code_warntype, @code_grad, @code_llvm, @code_native print.
   enum class View { lowered, typed, warntype, gradient, llvm, native };

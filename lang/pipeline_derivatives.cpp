@@ -30,6 +30,7 @@ class PipelineEnvironment final : public diff::Environment {
     Pipeline::Impl::Halves* made = impl_.make_halves(ctx_, callee, active, refusal);
     return made ? made->answer : Halves{};
   }
+  diff::MemoryEffects& memory() override { return impl_.memory(ctx_); }
   Runtime& runtime() override { return impl_.runtime; }
   World world() override { return ctx_.world; }
 
@@ -40,6 +41,28 @@ class PipelineEnvironment final : public diff::Environment {
 
 bool Pipeline::Impl::valid(Context& ctx, const Specialization* target) const {
   return target && valid_code(ctx, const_cast<Specialization&>(*target)) != nullptr;
+}
+
+// Of functions that write memory the code with rules' calls in it, so that a rule's builtin is not taken for a writer
+// of all that it is given.
+diff::MemoryEffects& Pipeline::Impl::memory(Context& ctx) {
+  if (!memory_effects || memory_world != ctx.world) {
+    memory_world = ctx.world;
+    memory_effects = std::make_unique<diff::MemoryEffects>(runtime, ctx.world, [this, &ctx](Specialization& target) {
+      CodeInstance* code = pipeline.typed_code(ctx, target);
+      if (!code || !code->typed) return static_cast<const ir::Function*>(nullptr);
+      const ir::Function* whole = (code->effects & effect_writes) ? primal(ctx, target) : nullptr;
+      return whole ? whole : static_cast<const ir::Function*>(code->typed.get());
+    });
+  }
+  return *memory_effects;
+}
+
+diff::MemoryEffects& Pipeline::memory(Context& ctx) { return impl_->memory(ctx); }
+
+diff::MemoryEffects::Globals Pipeline::globals_of(Context& ctx, Specialization& target) {
+  const ir::Function* code = impl_->primal_or_rule(ctx, target);
+  return code ? impl_->memory(ctx).globals(*code) : diff::MemoryEffects::Globals{};
 }
 
 // The callee's code as differentiation wants it: everything inlined but calls that have rules, at any depth.
@@ -197,7 +220,8 @@ Pipeline::Impl::Halves* Pipeline::Impl::make_halves(Context& ctx, Specialization
                                                     const std::vector<char>& active, diff::Refusal& refusal) {
   Key key{&target, active};
   auto known = halves.find(key);
-  if (known != halves.end() && (!known->second.ready || valid(ctx, known->second.forward->target)))
+  if (known != halves.end() && (!known->second.ready || (valid(ctx, known->second.forward->target) &&
+                                                         valid(ctx, known->second.reverse->target))))
     return &known->second;
   const ir::Function* code = primal_or_rule(ctx, target);
   if (!code) {
@@ -227,7 +251,8 @@ Pipeline::Impl::Halves* Pipeline::Impl::make_halves(Context& ctx, Specialization
     Halves entry;
     entry.forward = &synthetic("∇" + name, forward_types, code);
     entry.reverse = &synthetic("∇" + name + " (reverse)", reverse_types, code);
-    entry.answer = {entry.forward->target, entry.reverse->target, entry.forward->callee, entry.reverse->callee, asked};
+    entry.answer = {
+        entry.forward->target, entry.reverse->target, entry.forward->callee, entry.reverse->callee, asked, result_type};
     halves[key] = entry;
     if (asked != active) halves[{&target, asked}] = entry;
 

@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "lang/diff/memory.hpp"
 #include "lang/infer/infer.hpp"
 #include "lang/opt/opt.hpp"
 #include "lang/pipeline.hpp"
@@ -61,6 +62,10 @@ struct Pipeline::Impl {
   bool make_gradient(Context& ctx, Specialization& primal, const std::vector<char>& active, GradientCode& made,
                      diff::Refusal& refusal);
   Halves* make_halves(Context& ctx, Specialization& primal, const std::vector<char>& active, diff::Refusal& refusal);
+  // What functions do to memory, for the world that `ctx` sees.
+  diff::MemoryEffects& memory(Context& ctx);
+  std::unique_ptr<diff::MemoryEffects> memory_effects;
+  World memory_world = 0;
   bool valid(Context& ctx, const Specialization* target) const;
   void raise(Context& ctx, const Specialization& primal, const diff::Refusal& refusal);
 
@@ -79,5 +84,6 @@ struct Pipeline::Impl {
 
 // Core.value_and_gradient_call and the other natives that need the pipeline.
 void define_pipeline_natives(Runtime& runtime);
+void define_dynamic_natives(Runtime& runtime);  // pipeline_dynamic.cpp
 
 }  // namespace slope

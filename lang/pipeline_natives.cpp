@@ -48,13 +48,71 @@ struct Primal {
     return true;
   }
 
-  // One shadow an argument, nothing for those without. Each argument's own: the same array given twice is two
-  // arguments.
+  // Memory that can be reached in more than one way. The same array given as two arguments is two arguments, each with
+  // a shadow of its own, as long as the function stores nothing into it. When it does, what is written through one is
+  // read through the other: then all that reach it are active and share one shadow, which is what each is told.
+  bool find_shared_memory() {
+    Runtime& runtime = *ctx.runtime;
+    diff::TangentTypes& tangents = diff::tangent_types(runtime);
+    std::vector<std::size_t> holders;
+    for (std::size_t i = 0; i < arguments.size(); ++i)
+      if (tangents.has_shadow(arguments[i].type)) holders.push_back(i);
+    bool only_callee = holders.empty() || (holders.size() == 1 && holders[0] == 0);
+    if (only_callee) return true;
+    diff::MemorySummary effects = pipeline_of(ctx).memory(ctx).of(*target);
+    diff::MemoryMask mask = 0;
+    for (std::size_t i : holders)
+      if (i != 0) mask |= diff::parameter_mask(i);
+    if (!((effects.writes | effects.unknown) & mask)) return true;
+    std::vector<std::unique_ptr<diff::ShadowMaker>> makers;
+    for (std::size_t i : holders) {
+      makers.push_back(std::make_unique<diff::ShadowMaker>(ctx));
+      Value ignored;
+      if (!makers.back()->shadow(arguments[i], ignored)) return false;
+    }
+    for (std::size_t a = 0; a < holders.size(); ++a)
+      for (std::size_t b = a + 1; b < holders.size(); ++b) {
+        if (!makers[a]->overlaps(*makers[b])) continue;
+        diff::MemoryMask both = diff::parameter_mask(holders[a]) | diff::parameter_mask(holders[b]);
+        if (effects.writes & both) {
+          shared = true;
+          asked[holders[a]] = asked[holders[b]] = 1;
+        } else if (effects.unknown & both) {
+          stores_forbidden = true;
+        }
+      }
+    diff::ShadowMaker globals(ctx);
+    Value ignored;
+    diff::MemoryEffects::Globals looked_at = pipeline_of(ctx).globals_of(ctx, *target);
+    for (Value v : looked_at.constants)
+      if (tangents.has_shadow(v.type) && !globals.shadow(v, ignored)) return false;
+    for (const Binding* binding : looked_at.bindings)
+      if (binding->value.defined() && tangents.has_shadow(binding->value.type) &&
+          !globals.shadow(binding->value, ignored))
+        return false;
+    for (std::size_t a = 0; a < holders.size(); ++a) {
+      if (!makers[a]->overlaps(globals)) continue;
+      diff::MemoryMask bit = diff::parameter_mask(holders[a]);
+      if (effects.writes & bit)
+        return ctx.raise_message(runtime.types.builtin().differentiation_error,
+                                 "cannot differentiate `" + std::string(target->method->name->name) +
+                                     "`: it stores into an argument that it also reads as a global; give it a copy of "
+                                     "the argument");
+      if (effects.unknown & bit) stores_forbidden = true;
+    }
+    return true;
+  }
+
+  // One shadow an argument, nothing for those without.
   bool make_shadows(const std::vector<char>& active) {
     Runtime& runtime = *ctx.runtime;
+    diff::ShadowMaker common(ctx);
     for (std::size_t i = 0; i < arguments.size(); ++i) {
       Value made = runtime.nothing();
-      if (active[i] && !diff::make_zero_shadow(ctx, arguments[i], made)) return false;
+      diff::ShadowMaker own(ctx);
+      diff::ShadowMaker& maker = shared ? common : own;
+      if (active[i] && !maker.shadow(arguments[i], made)) return false;
+      if (stores_forbidden) maker.forbid_stores();
       values.values.push_back(made);
       shadows.push_back(made);
     }
@@ -96,6 +154,8 @@ struct Primal {
   std::vector<Value> arguments;
   std::vector<Value> shadows;
   std::vector<char> asked;
+  bool shared = false;            // one shadow for what several arguments reach
+  bool stores_forbidden = false;  // would be shared, if it is found to be written
 };
 
 // Tapes that an error left open are free again.
@@ -114,15 +174,20 @@ bool value_and_gradient_call(Context& ctx, const Value* args, std::size_t count,
   if (count != 2) return ctx.argument_error("value_and_gradient_call takes a function and a tuple of arguments");
   Runtime& runtime = *ctx.runtime;
   Primal primal(ctx);
-  if (!primal.resolve(args[0], args[1])) return false;
+  if (!primal.resolve(args[0], args[1]) || !primal.find_shared_memory()) return false;
   const Pipeline::GradientCode* code = pipeline_of(ctx).gradient_code(ctx, *primal.target, primal.asked);
   if (!code) return false;
   if (!primal.make_shadows(code->active)) return false;
   std::vector<Value> given = primal.arguments;
   for (Value v : primal.shadow_arguments(code->active)) given.push_back(v);
   const Type* seed = code->target->types->params.back();
-  Value one(seed, 1.0);
-  if (seed == runtime.types.builtin().float32) {
+  diff::TangentTypes& tangents = diff::tangent_types(runtime);
+  Value one = runtime.from_float(1.0);
+  if (seed == tangents.dynamic()) {
+    if (!runtime.new_object(ctx, tangents.dynamic(), &one, 1, one)) return false;
+    primal.values.values.push_back(one);
+  } else if (seed == runtime.types.builtin().float32) {
+    one.type = seed;
     one.bits = 0;
     one.float32 = 1.0f;
   }
@@ -134,17 +199,23 @@ bool value_and_gradient_call(Context& ctx, const Value* args, std::size_t count,
     return false;
   }
   std::vector<Value> parts = elements(ctx, pair);
+  if (!tangents.is_float(parts[0].type))
+    return ctx.raise_message(runtime.types.builtin().differentiation_error,
+                             "cannot differentiate `" + std::string(primal.target->method->name->name) +
+                                 "`: the gradient needs a function that returns one floating-point number; this one "
+                                 "returned a value of type " +
+                                 to_string(parts[0].type));
   Value both[2] = {parts[0], Value()};
   if (!primal.finish(parts[1], both[1])) return false;
   return runtime.new_tuple(ctx, both, 2, result);
 }
 
-// pullback_forward(f, xs::Tuple) → (value, shadow of value, record, shadows::Tuple)
+// pullback_forward(f, xs::Tuple) → (value, shadow of value, record, shadows::Tuple, which code the record is for)
 bool pullback_forward(Context& ctx, const Value* args, std::size_t count, Value& result) {
   if (count != 2) return ctx.argument_error("pullback_forward takes a function and a tuple of arguments");
   Runtime& runtime = *ctx.runtime;
   Primal primal(ctx);
-  if (!primal.resolve(args[0], args[1])) return false;
+  if (!primal.resolve(args[0], args[1]) || !primal.find_shared_memory()) return false;
   const diff::Environment::Halves* halves = pipeline_of(ctx).halves(ctx, *primal.target, primal.asked);
   if (!halves) return false;
   if (!primal.make_shadows(halves->active)) return false;
@@ -160,7 +231,30 @@ bool pullback_forward(Context& ctx, const Value* args, std::size_t count, Value&
   if (!runtime.new_tuple(ctx, primal.shadows.data(), primal.shadows.size(), shadows)) return false;
   std::vector<Value> parts = elements(ctx, triple);
   parts.push_back(shadows);
+  parts.push_back(runtime.from_int(reinterpret_cast<std::intptr_t>(halves->reverse)));
   return runtime.new_tuple(ctx, parts.data(), parts.size(), result);
+}
+
+bool seed_of(Context& ctx, const Type* t, Value given, Value shadow, Value& seed);
+
+// The same where the value's type was known only when it was there: its shadow tells whether there is memory in it.
+bool dynamic_seed(Context& ctx, const Type* t, Value given, Value shadow, Value& seed) {
+  Runtime& runtime = *ctx.runtime;
+  diff::TangentTypes& tangents = diff::tangent_types(runtime);
+  if (shadow.type == tangents.dynamic())
+    shadow = load_field(runtime.heap, shadow.object, tangents.dynamic()->fields[0]);
+  if (as_data(shadow.type)->object_kind == DataType::ObjectKind::array) {
+    Binding* accumulate = runtime.base->find(runtime.symbol("accumulate_cotangent!"));
+    Value call[2] = {shadow, given};
+    Value ignored;
+    if (given.type != runtime.nothing().type && !runtime.call(ctx, accumulate->value, call, 2, ignored)) return false;
+    given = runtime.nothing();
+  } else if (shadow.type != runtime.nothing().type) {
+    return ctx.argument_error("a pullback of a function whose result type is not inferred (" + to_string(t) +
+                              ") takes numbers and arrays only");
+  }
+  if (!tangents.has_cotangent(t)) return true;
+  return runtime.new_object(ctx, tangents.dynamic(), &given, 1, seed);
 }
 
 // The cotangent that a pullback is given, split: numbers into the seed, arrays into the value's shadow.
@@ -181,6 +275,7 @@ bool seed_of(Context& ctx, const Type* t, Value given, Value shadow, Value& seed
   }
   seed = runtime.nothing();
   if (!tangents.differentiable(t)) return true;
+  if (!is_concrete(t)) return dynamic_seed(ctx, t, given, shadow, seed);
   const DataType* d = as_data(t);
   if (d->object_kind == DataType::ObjectKind::array) {
     if (none) return true;
@@ -209,20 +304,26 @@ bool seed_of(Context& ctx, const Type* t, Value given, Value shadow, Value& seed
   return runtime.new_tuple(ctx, parts.values.data(), parts.values.size(), seed);
 }
 
-// pullback_reverse(f, xs::Tuple, shadow of value, record, shadows::Tuple, cotangent) → gradients::Tuple
+// pullback_reverse(f, xs::Tuple, shadow of value, record, shadows::Tuple, code, cotangent) → gradients::Tuple; nothing
+// when the code was made anew since: then the forward half must run again.
 bool pullback_reverse(Context& ctx, const Value* args, std::size_t count, Value& result) {
-  if (count != 6) return ctx.argument_error("pullback_reverse takes six arguments");
+  if (count != 7) return ctx.argument_error("pullback_reverse takes seven arguments");
   Runtime& runtime = *ctx.runtime;
   Primal primal(ctx);
   if (!primal.resolve(args[0], args[1])) return false;
+  primal.shadows = elements(ctx, args[4]);
+  primal.asked[0] = primal.shadows[0].type != runtime.types.builtin().nothing;
   const diff::Environment::Halves* halves = pipeline_of(ctx).halves(ctx, *primal.target, primal.asked);
   if (!halves) return false;
-  primal.shadows = elements(ctx, args[4]);
+  if (reinterpret_cast<std::intptr_t>(halves->reverse) != args[5].bits) {
+    result = runtime.nothing();
+    return true;
+  }
   Value given[2] = {args[3], Value()};
   if (!seed_of(
           ctx,
           halves->forward->current->return_type ? as_data(halves->forward->current->return_type)->params[0] : nullptr,
-          args[5], args[2], given[1]))
+          args[6], args[2], given[1]))
     return false;
   Value cotangents;
   if (!runtime.call_specialized(ctx, *halves->reverse, halves->reverse_callee, given, 2, cotangents)) return false;
@@ -295,6 +396,7 @@ const NativeInfo natives[] = {
 
 void define_pipeline_natives(Runtime& runtime) {
   diff::define_tangent_natives(runtime);
+  define_dynamic_natives(runtime);
   for (const NativeInfo& native : natives) runtime.define_native(runtime.core, &native);
 }
 

@@ -11,14 +11,22 @@ using ir::Operand;
 
 class Analysis {
  public:
-  Analysis(const ir::Function& function, TangentTypes& tangents, World world, std::vector<Edge>* edges,
-           Activity& result, Refusal& refusal)
-      : function_(function), tangents_(tangents), world_(world), edges_(edges), result_(result), refusal_(refusal) {}
+  Analysis(const ir::Function& function, TangentTypes& tangents, MemoryEffects& memory, World world,
+           std::vector<Edge>* edges, Activity& result, Refusal& refusal)
+      : function_(function),
+        tangents_(tangents),
+        memory_(memory),
+        world_(world),
+        edges_(edges),
+        result_(result),
+        refusal_(refusal) {}
 
   bool run(const std::vector<char>& active) {
     result_.varied.assign(function_.insts.size(), false);
     result_.written.assign(function_.insts.size(), false);
     result_.rules.assign(function_.insts.size(), RuleKind::none);
+    definitely_.assign(function_.insts.size(), false);
+    find_global_memory();
     const std::vector<std::uint32_t>& parameters = function_.blocks[0].parameters;
     result_.active_parameters.assign(active.begin(), active.end());
     result_.active_parameters.resize(parameters.size(), false);
@@ -40,6 +48,7 @@ class Analysis {
           if (!visit(id)) return false;
         for (const ir::Edge& edge : block.edges)
           if (result_.returns[edge.target]) visit_edge(edge);
+        if (!refusal_.reason.empty()) return false;
       }
       for (std::size_t i = 0; i < parameters.size(); ++i)
         if (result_.written[parameters[i]] && !result_.active_parameters[i]) {
@@ -76,18 +85,49 @@ class Analysis {
     changed_ = true;
   }
 
-  // Memory that receives varied values: its definition chain must lead to real shadows.
-  bool write(Operand o, const ir::Inst& at) {
-    if (o.is_constant()) {
-      if (!is_memory(type_of(o))) return true;
+  // What is read from globals, and nothing but that: constant while the function is differentiated. So is what builtins
+  // make (types, texts, …).
+  void find_global_memory() {
+    global_.assign(function_.insts.size(), false);
+    for (bool grew = true; grew;) {
+      grew = false;
+      for (const ir::Block& block : function_.blocks) {
+        for (std::uint32_t id : block.insts) {
+          const ir::Inst& inst = function_.insts[id];
+          bool global = inst.op == Op::load_global || inst.op == Op::native;
+          switch (inst.op) {
+            case Op::field_at:
+            case Op::array_get:
+            case Op::array_share:
+            case Op::get_field:
+            case Op::refine:
+            case Op::type_assert:
+              global = from_global(inst.operands[0]);
+              break;
+            default:
+              break;
+          }
+          if (global && !global_[id]) global_[id] = grew = true;
+        }
+      }
+    }
+  }
+  bool from_global(Operand o) { return o.is_constant() ? is_memory(type_of(o)) : global_[o.index()]; }
+
+  // Memory that receives varied values (or, not `definite`, may): its definition chain must lead to real shadows.
+  bool write(Operand o, const ir::Inst& at, bool definite) {
+    if (!is_memory(type_of(o))) return true;
+    if (from_global(o)) {
+      if (!definite) return true;
       refusal_ =
-          refusal_at(function_, at, tangents_.runtime(), "a value that carries a derivative is stored into a global");
+          refusal_at(function_, at, tangents_.runtime(),
+                     "a value that carries a derivative is stored into a global, or into an array or object that "
+                     "a global holds; pass it as an argument");
       return false;
     }
-    if (!result_.written[o.index()] && is_memory(function_.inst(o).type)) {
-      result_.written[o.index()] = true;
-      changed_ = true;
-    }
+    if (!o.is_inst()) return true;
+    if (definite && !definitely_[o.index()]) definitely_[o.index()] = changed_ = true;
+    if (!result_.written[o.index()]) result_.written[o.index()] = changed_ = true;
     return true;
   }
 
@@ -100,9 +140,8 @@ class Analysis {
   bool visit(std::uint32_t id) {
     const ir::Inst& inst = function_.insts[id];
     bool flows = any_varied(inst);
-    Treatment treatment = classify(inst, result_.rules[id]);
-    if (indexed_element(function_, inst, tangents_.runtime())) treatment = Treatment::value;
-    switch (treatment) {
+    bool definite = definitely_[id];
+    switch (treatment_of(function_, inst, result_.rules[id], tangents_.runtime())) {
       case Treatment::inert:
         break;
       case Treatment::value:
@@ -110,37 +149,52 @@ class Analysis {
         // A struct or alias that is written through must be made of real shadows.
         if (result_.written[id])
           for (Operand o : inst.operands)
-            if (!write(o, inst)) return false;
+            if (!write(o, inst, definite)) return false;
         break;
       case Treatment::store: {
         Operand object = inst.operands[0];
-        Operand value =
-            inst.operands[inst.op == Op::array_set || inst.op == Op::array_init ? 1 : inst.operands.size() - 1];
-        if (varied(value) && !write(object, inst)) return false;
+        Operand value = inst.operands[1];
+        if (varied(value) && !write(object, inst, true)) return false;
         // What is kept in memory that is written may be read back and written through.
-        if (object.is_inst() && result_.written[object.index()] && is_memory(type_of(value)) && !write(value, inst))
+        if (object.is_inst() && result_.written[object.index()] && is_memory(type_of(value)) &&
+            !write(value, inst, definitely_[object.index()]))
           return false;
         break;
       }
       case Treatment::call:
-        if (flows) vary(id);
-        // A callee may write derivative-carrying values into any memory it is given.
-        if (flows && result_.rules[id] == RuleKind::none)
-          for (Operand o : inst.operands)
-            if (is_memory(type_of(o)) && !o.is_constant() && !write(o, inst)) return false;
-        if (result_.written[id]) vary(id);
+        if (!visit_call(id, flows)) return false;
         break;
       case Treatment::refused:
         if (!flows) break;
         refusal_ = refusal_at(function_, inst, tangents_.runtime(), why_refused(inst, tangents_.runtime()));
         return false;
     }
-    if (result_.written[id]) vary(id);
+    if (result_.written[id] && !global_[id]) vary(id);
     if (result_.varied[id] && !tangents_.known(inst.type)) {
-      refusal_ = refusal_at(
-          function_, inst, tangents_.runtime(),
-          "the type of this value is not inferred (" + to_string(inst.type) + "), and it carries a derivative");
+      refusal_ = refusal_at(function_, inst, tangents_.runtime(),
+                            "a value of type " + to_string(inst.type) + " cannot carry a derivative");
       return false;
+    }
+    return true;
+  }
+
+  // A callee may write derivative-carrying values into the memory it is given, and give back some of that memory.
+  bool visit_call(std::uint32_t id, bool flows) {
+    const ir::Inst& inst = function_.insts[id];
+    if (flows) vary(id);
+    bool known = inst.op == Op::invoke;
+    if (known && result_.rules[id] != RuleKind::none) return true;
+    if (!flows && !result_.written[id]) return true;
+    MemorySummary callee = known ? memory_.of_call(inst) : MemorySummary{0, ~MemoryMask{0}, ~MemoryMask{0}, 0};
+    for (std::size_t i = 0; i < inst.operands.size(); ++i) {
+      MemoryMask bit = parameter_mask(i);
+      bool written = flows && (callee.writes & bit);
+      bool may_be_written = flows && (callee.unknown & bit);
+      bool aliased = result_.written[id] && (callee.result & bit);
+      // What is kept in memory that is written may be read back and written through.
+      if (callee.stored & bit && flows) may_be_written = true;
+      if (written || may_be_written || aliased)
+        if (!write(inst.operands[i], inst, written || (aliased && definitely_[id] && known))) return false;
     }
     return true;
   }
@@ -148,39 +202,50 @@ class Analysis {
   void visit_edge(const ir::Edge& edge) {
     const ir::Block& target = function_.blocks[edge.target];
     for (std::size_t i = 0; i < edge.arguments.size(); ++i) {
-      if (varied(edge.arguments[i])) vary(target.parameters[i]);
-      if (result_.written[target.parameters[i]]) {
-        vary(target.parameters[i]);
-        if (edge.arguments[i].is_inst() && !result_.written[edge.arguments[i].index()]) {
-          result_.written[edge.arguments[i].index()] = true;
-          changed_ = true;
-        }
+      std::uint32_t parameter = target.parameters[i];
+      if (varied(edge.arguments[i])) vary(parameter);
+      if (!result_.written[parameter]) continue;
+      vary(parameter);
+      if (function_.insts.empty() || !is_memory(type_of(edge.arguments[i]))) continue;
+      if (edge.arguments[i].is_constant() || global_[edge.arguments[i].index()]) {
+        // Memory that is now a global's, now not, and written: only the second has a shadow that lasts.
+        if (refusal_.reason.empty() && definitely_[parameter])
+          refusal_ =
+              refusal_at(function_, function_.insts[function_.blocks[edge.target].terminator], tangents_.runtime(),
+                         "a value that carries a derivative is stored into a variable that may hold a global's "
+                         "array or object; pass it as an argument, or copy it");
+        continue;
       }
+      std::uint32_t argument = edge.arguments[i].index();
+      if (definitely_[parameter] && !definitely_[argument]) definitely_[argument] = changed_ = true;
+      if (!result_.written[argument]) result_.written[argument] = changed_ = true;
     }
   }
 
   const ir::Function& function_;
   TangentTypes& tangents_;
+  MemoryEffects& memory_;
   World world_;
   std::vector<Edge>* edges_;
   Activity& result_;
   Refusal& refusal_;
+  std::vector<bool> definitely_;  // written for sure, by code that is known
+  std::vector<bool> global_;      // read from globals
   bool changed_ = false;
 };
 
 }  // namespace
 
-bool analyse_activity(const ir::Function& function, TangentTypes& tangents, World world,
+bool analyse_activity(const ir::Function& function, TangentTypes& tangents, MemoryEffects& memory, World world,
                       const std::vector<char>& active, std::vector<Edge>* edges, Activity& result, Refusal& refusal) {
-  if (!Analysis(function, tangents, world, edges, result, refusal).run(active)) return false;
+  if (!Analysis(function, tangents, memory, world, edges, result, refusal).run(active)) return false;
   // Parameters of blocks that turned out varied with unknown types.
   for (const ir::Block& block : function.blocks) {
     for (std::uint32_t id : block.parameters) {
       if (!result.varied[id] || tangents.known(function.insts[id].type)) continue;
       Span span = block.insts.empty() ? function.span : function.insts[block.insts[0]].span;
       refusal = {span, function.method,
-                 "the type of a variable is not inferred here (" + to_string(function.insts[id].type) +
-                     "), and it carries a derivative"};
+                 "a value of type " + to_string(function.insts[id].type) + " cannot carry a derivative"};
       return false;
     }
   }

@@ -1,15 +1,17 @@
 // Which values of a typed function carry derivatives.
 //
 //   varied[v]   v depends differentiably on an active argument: it has cotangent leaves, a shadow, or both
-//   written[v]  v is memory into which a varied value is stored somewhere: its shadow must be the one of the object's
-//               origin, not a fresh zero one. An argument that is written becomes active; a global that is written is
-//               refused.
+//   written[v]  v is memory into which a varied value is or may be stored somewhere: its shadow must be the one of the
+//               object's origin, not a fresh zero one. An argument that is written becomes active; a global that is
+//               written is refused. What a call whose target is not known may write is only that: a global given to it
+//               stays constant, and the call finds out when it runs.
 //
 // Both only grow; the fixed point is reached in a few sweeps.
 #pragma once
 
 #include <vector>
 
+#include "lang/diff/memory.hpp"
 #include "lang/diff/rules.hpp"
 #include "lang/diff/tangent.hpp"
 
@@ -24,7 +26,7 @@ struct Activity {
 };
 
 // False: something cannot be differentiated (refusal).
-bool analyse_activity(const ir::Function& function, TangentTypes& tangents, World world,
+bool analyse_activity(const ir::Function& function, TangentTypes& tangents, MemoryEffects& memory, World world,
                       const std::vector<char>& active, std::vector<Edge>* edges, Activity& result, Refusal& refusal);
 
 }  // namespace slope::diff

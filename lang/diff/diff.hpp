@@ -5,6 +5,7 @@
 //                  `Nothing` for what holds no memory
 //   cotangent(T)   what runs backward: the cotangent of immutable values; `Nothing` for memory and non-differentiable
 //   data
+// Of a type that is known only at run time both are a DynamicTangent (tangent.hpp): a box for what the value has.
 // An array's shadow is an array of tangent(element); a user sees tangent(T): the two merged (number, array, tuple,
 // named tuple of fields, nothing).
 #pragma once
@@ -43,8 +44,10 @@ class Environment {
     Value forward_callee;
     Value reverse_callee;
     std::vector<char> active;
+    const Type* result_type = nullptr;  // of the primal; may be narrower than a call of it says
   };
   virtual Halves halves(Specialization& callee, const std::vector<char>& active, Refusal& refusal) = 0;
+  virtual class MemoryEffects& memory() = 0;
   virtual Runtime& runtime() = 0;
   virtual World world() = 0;
 };

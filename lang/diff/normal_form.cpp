@@ -82,10 +82,59 @@ bool simplify_one_loop(ir::Function& function) {
   return false;
 }
 
+// f(a, v..., b) with groups that are not known to be tuples: the groups become tuples first (Base.splat_tuple), then it
+// is a call like any other, of Base.call_with_groups.
+void group_splats(ir::Function& function, Runtime& runtime) {
+  Binding* whole = runtime.base->find(runtime.symbol("call_with_groups"));
+  Binding* group = runtime.base->find(runtime.symbol("splat_tuple"));
+  if (!whole || !group) return;
+  for (BlockId b = 0; b < function.blocks.size(); ++b) {
+    std::vector<std::uint32_t> insts;
+    for (std::uint32_t id : function.blocks[b].insts) {
+      if (function.insts[id].op == Op::call_splat) {
+        const ir::Inst splat = function.insts[id];
+        auto add = [&](Op op, std::vector<Operand> operands, const Type* type) {
+          ir::Inst made = splat;
+          made.op = op;
+          made.operands = std::move(operands);
+          made.type = type;
+          made.aux = 0;
+          made.flags = 0;
+          std::uint32_t at = static_cast<std::uint32_t>(function.insts.size());
+          function.insts.push_back(std::move(made));
+          insts.push_back(at);
+          return Operand::inst(at);
+        };
+        const BuiltinTypes& builtin = runtime.types.builtin();
+        std::vector<Operand> operands{function.constant(whole->value), splat.operands[0]};
+        for (std::size_t i = 1; i < splat.operands.size(); ++i) {
+          Operand o = splat.operands[i];
+          if (splat.aux >> i & 1) {
+            const DataType* known = as_data(function.type_of(o, runtime.types));
+            operands.push_back(known && known->is_concrete && known->is_tuple
+                                   ? o
+                                   : add(Op::call, {function.constant(group->value), o}, builtin.any));
+          } else {
+            const Type* element[] = {function.type_of(o, runtime.types)};
+            operands.push_back(add(Op::tuple, {o}, runtime.types.tuple(element)));
+          }
+        }
+        ir::Inst& inst = function.insts[id];
+        inst.op = Op::call;
+        inst.aux = 0;
+        inst.operands = std::move(operands);
+      }
+      insts.push_back(id);
+    }
+    function.blocks[b].insts = std::move(insts);
+  }
+}
+
 }  // namespace
 
-bool normalise(ir::Function& function, Refusal& refusal) {
+bool normalise(ir::Function& function, Runtime& runtime, Refusal& refusal) {
   ir::remove_unreachable_blocks(function);
+  group_splats(function, runtime);
   for (const ir::Block& block : function.blocks) {
     if (block.handler == ir::no_block) continue;
     const ir::Block& handler = function.blocks[block.handler];

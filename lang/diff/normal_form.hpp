@@ -6,6 +6,6 @@
 
 namespace slope::diff {
 
-bool normalise(ir::Function& function, Refusal& refusal);
+bool normalise(ir::Function& function, Runtime& runtime, Refusal& refusal);
 
 }  // namespace slope::diff

@@ -11,7 +11,12 @@ Treatment classify(const ir::Inst& inst, RuleKind rule) {
     case Op::array_set:
     case Op::array_init:
     case Op::set_field_at:
+    case Op::cell_set:
       return Treatment::store;
+    case Op::call:
+    case Op::get_field:
+    case Op::set_field:
+      return Treatment::call;
     case Op::tuple:
     case Op::make_struct:
     case Op::make_closure:
@@ -23,18 +28,15 @@ Treatment classify(const ir::Inst& inst, RuleKind rule) {
     case Op::array_get:
     case Op::array_share:
     case Op::array_resize:
+    case Op::cell_new:
+    case Op::cell_get:
       return Treatment::value;
     case Op::native:
       // A native that only looks (lengths, printing of numbers …) is inert; what computes or writes needs a rule above
       // it.
       return Treatment::refused;
-    case Op::call:
     case Op::call_splat:
-    case Op::get_field:
-    case Op::set_field:
     case Op::store_global:
-    case Op::cell_new:
-    case Op::cell_set:
     case Op::tape_open:
     case Op::tape_reserve:
     case Op::tape_store:
@@ -54,24 +56,23 @@ Treatment classify(const ir::Inst& inst, RuleKind rule) {
   }
 }
 
+Treatment treatment_of(const ir::Function& function, const ir::Inst& inst, RuleKind rule, Runtime& runtime) {
+  return indexed_element(function, inst, runtime) ? Treatment::value : classify(inst, rule);
+}
+
+bool is_dynamic_call(const ir::Function& function, const ir::Inst& inst, Runtime& runtime) {
+  return inst.op == Op::call || inst.op == Op::set_field ||
+         (inst.op == Op::get_field && !indexed_element(function, inst, runtime));
+}
+
 std::string why_refused(const ir::Inst& inst, Runtime&) {
   switch (inst.op) {
     case Op::native: {
       std::string name = inst.aux_as<const NativeInfo>()->name;
       return "the builtin `" + name + "` has no derivative rule";
     }
-    case Op::call:
-    case Op::call_splat:
-      return "the function called here is not known before run time (types were not inferred), and it is given values "
-             "that carry a derivative";
-    case Op::get_field:
-    case Op::set_field:
-      return "a field whose object's type is not inferred carries a derivative";
     case Op::store_global:
       return "a value that carries a derivative is stored into a global variable";
-    case Op::cell_new:
-    case Op::cell_set:
-      return "a captured variable that is assigned after its capture carries a derivative";
     default:
       return std::string("`") + std::string(ir::op_info(inst.op).name) + "` cannot be differentiated in reverse mode";
   }

@@ -17,6 +17,10 @@ enum class Treatment : std::uint8_t {
 };
 
 Treatment classify(const ir::Inst& inst, RuleKind rule);
+// The same, knowing the operands' types too.
+Treatment treatment_of(const ir::Function& function, const ir::Inst& inst, RuleKind rule, Runtime& runtime);
+// A call whose target is found at run time: also the reading and writing of fields of what is not known.
+bool is_dynamic_call(const ir::Function& function, const ir::Inst& inst, Runtime& runtime);
 std::string why_refused(const ir::Inst& inst, Runtime& runtime);
 
 // `t[i]` with an index known only at run time, of a tuple whose elements all have one type: that type; else null.

@@ -57,8 +57,9 @@ bool Reverse::refuse(const ir::Inst& at, std::string reason) {
 }
 
 bool Reverse::analyse(const std::vector<char>& active) {
-  if (!normalise(*primal_, refusal_)) return false;
-  if (!analyse_activity(*primal_, tangents_, env_.world(), active, &edges, activity_, refusal_)) return false;
+  if (!normalise(*primal_, runtime_, refusal_)) return false;
+  if (!analyse_activity(*primal_, tangents_, env_.memory(), env_.world(), active, &edges, activity_, refusal_))
+    return false;
   active_parameters = activity_.active_parameters;
   cfg_ = ir::build_cfg(*primal_);
   forest_ = ir::find_loops(*primal_, cfg_);
@@ -269,7 +270,8 @@ bool Reverse::forward_sweep() {
       for (Operand o : edge.arguments) made.arguments.push_back(forward(o));
       const ir::Block& target = primal_->blocks[edge.target];
       for (std::size_t i = 0; i < edge.arguments.size(); ++i)
-        if (shadow_of_[target.parameters[i]] != no_value) made.arguments.push_back(shadow(edge.arguments[i]));
+        if (shadow_of_[target.parameters[i]] != no_value)
+          made.arguments.push_back(shadow_as(edge.arguments[i], primal_->insts[target.parameters[i]].type));
       if (from_of_[edge.target] != no_value) made.arguments.push_back(int_constant(*f_, next_edge[edge.target]++));
       edges_out.push_back(std::move(made));
     }
@@ -304,11 +306,12 @@ void Reverse::leave_reverse_block(BlockId) {
 
 // Between two reverse blocks: cotangents of the target's parameters go to the edge's arguments.
 void Reverse::reverse_edge(BlockId source, std::size_t edge,
-                           const std::vector<std::vector<Operand>>& parameter_cotangents, BlockId) {
+                           const std::vector<std::vector<Operand>>& parameter_cotangents, BlockId target) {
   const ir::Edge& passed = primal_->blocks[source].edges[edge];
+  const std::vector<std::uint32_t>& parameters = primal_->blocks[target].parameters;
   for (std::size_t i = 0; i < passed.arguments.size(); ++i)
-    for (std::size_t leaf = 0; leaf < parameter_cotangents[i].size(); ++leaf)
-      add_cotangent(passed.arguments[i], leaf, parameter_cotangents[i][leaf]);
+    if (!parameter_cotangents[i].empty())
+      give_cotangent(passed.arguments[i], primal_->insts[parameters[i]].type, parameter_cotangents[i]);
   leave_reverse_block(source);
   r_->jump(reverse_of(source));
 }
@@ -445,7 +448,7 @@ void Reverse::finish_slots(ir::Function& out, BlockId reverse_start, ir::Builder
     inst.op = Op::slot_set;
     inst.aux = static_cast<std::uintptr_t>(slot);
     inst.block = reverse_start;
-    inst.operands = {at.constant(type == builtin_.float32 ? Value(type, std::int64_t{0}) : Value(type, 0.0))};
+    inst.operands = {at.constant(zero_leaf(type))};
     zeros.push_back(static_cast<std::uint32_t>(out.insts.size()));
     out.insts.push_back(std::move(inst));
   }
@@ -508,13 +511,13 @@ std::unique_ptr<ir::Function> Reverse::combined() {
   f_->set_block(forward_blocks_[exit_]);
   Operand primal_result = primal_->insts[primal_->blocks[exit_].terminator].operands[0];
   const Type* result_type = type_of(primal_result);
-  if (!tangents_.is_float(result_type)) {
+  if (!tangents_.is_float(result_type) && !tangents_.is_dynamic(result_type)) {
     refusal_ = {primal_->span, primal_->method,
                 "the gradient needs a function that returns one floating-point number; this one returns " +
                     to_string(result_type)};
     return nullptr;
   }
-  Operand seed = f_->add_parameter(0, result_type);
+  Operand seed = f_->add_parameter(0, tangents_.cotangent(result_type));
   ValueIndex value = remember(forward(primal_result), result_type);
   r_ = std::make_unique<ir::Builder>(out);
   for (LoopState& state : loops_) state.row_slot = state.forward_row_slot;
@@ -533,6 +536,14 @@ std::unique_ptr<ir::Function> Reverse::combined() {
   insert_pending(out);
   finish_slots(out, start, *r_);
   return std::move(forward_out_);
+}
+
+bool Reverse::may_be_unmade(const ForwardValue& value) const {
+  const DataType* d = as_data(value.type);
+  if (d && d->is_isbits) return false;
+  for (BlockId b = 0; b < forward_blocks_.size(); ++b)
+    if (forward_blocks_[b] == value.block) return !cfg_.dominates(b, exit_);
+  return true;
 }
 
 bool Reverse::split(Derivative& result) {
@@ -576,7 +587,7 @@ bool Reverse::split(Derivative& result) {
   if (varied(primal_result) && tangents_.has_cotangent(primal_type)) {
     std::vector<Operand> leaves;
     unpack(primal_type, seed, leaves);
-    add_cotangents(primal_result, leaves);
+    give_cotangent(primal_result, primal_type, leaves);
   }
   if (!reverse_sweep(start)) return false;
   std::vector<Operand> cotangents = argument_cotangents();
@@ -587,16 +598,20 @@ bool Reverse::split(Derivative& result) {
 
   // The record: what the reverse half asked for, and how many rows each loop made.
   std::vector<Operand> kept;
+  std::vector<std::uintptr_t> unmade;
   std::vector<const Type*> kept_types;
   for (ValueIndex index : recorded_) {
-    // A value that is not made on every path goes through a slot of the forward half.
+    // A value that is not made on every path goes through a slot of the forward half. A reference that was not made
+    // can't stand in a tuple: `nothing` stands for it.
     const ForwardValue& value = values_[index];
+    const Type* type = may_be_unmade(value) ? builtin_.any : value.type;
     auto slot = static_cast<std::uintptr_t>(forward_out_->slots.size());
     forward_out_->slots.push_back(runtime_.symbol("#kept"));
-    forward_out_->slot_types.push_back(value.type);
+    forward_out_->slot_types.push_back(type);
     after(value, Op::slot_set, {value.forward}, slot);
-    kept.push_back(f_->emit(Op::slot_get, {}, value.type, slot));
-    kept_types.push_back(value.type);
+    if (type != value.type) unmade.push_back(slot);
+    kept.push_back(f_->emit(Op::slot_get, {}, type, slot));
+    kept_types.push_back(type);
   }
   for (const LoopState& state : loops_) {
     kept.push_back(f_->emit(Op::slot_get, {}, builtin_.int64, static_cast<std::uintptr_t>(state.forward_row_slot)));
@@ -604,10 +619,7 @@ bool Reverse::split(Derivative& result) {
   }
   const Type* record_type = runtime_.types.tuple(kept_types);
   Operand record_value = f_->emit(Op::tuple, kept, record_type);
-  Operand shadow_value =
-      varied(primal_result) && tangents_.has_shadow(primal_type)
-          ? shadow(primal_result)
-          : (shadow_type == builtin_.nothing ? f_->constant(runtime_.nothing()) : shadow(primal_result));
+  Operand shadow_value = shadow_as(primal_result, primal_type);
   f_->ret(f_->emit(Op::tuple, {forward(primal_result), shadow_value, record_value}, forward_out_->return_type));
 
   r_->set_block(entry);
@@ -615,7 +627,20 @@ bool Reverse::split(Derivative& result) {
   std::size_t field = 0;
   for (ValueIndex index : recorded_) {
     Operand value = r_->emit(Op::field_at, {typed_record}, kept_types[field], field);
+    BlockId rest = ir::no_block;
+    if (const Type* type = values_[index].type; kept_types[field] != type) {
+      rest = r_->new_block();
+      BlockId made = r_->new_block();
+      Operand is_made = r_->emit(Op::isa, {value, r_->constant(runtime_.from_type(type))}, builtin_.boolean);
+      r_->branch(is_made, made, rest);
+      r_->set_block(made);
+      value = r_->emit(Op::refine, {value}, type);
+    }
     r_->emit(Op::slot_set, {value}, nullptr, static_cast<std::uintptr_t>(values_[index].slot));
+    if (rest != ir::no_block) {
+      r_->jump(rest);
+      r_->set_block(rest);
+    }
     ++field;
   }
   for (const LoopState& state : loops_) {
@@ -624,6 +649,18 @@ bool Reverse::split(Derivative& result) {
   }
   r_->jump(start);
   insert_pending(*forward_out_);
+  std::vector<std::uint32_t> first;
+  for (std::uintptr_t slot : unmade) {
+    ir::Inst inst;
+    inst.op = Op::slot_set;
+    inst.aux = slot;
+    inst.block = 0;
+    inst.operands = {f_->constant(runtime_.nothing())};
+    first.push_back(static_cast<std::uint32_t>(forward_out_->insts.size()));
+    forward_out_->insts.push_back(std::move(inst));
+  }
+  std::vector<std::uint32_t>& entry_insts = forward_out_->blocks[0].insts;
+  entry_insts.insert(entry_insts.begin(), first.begin(), first.end());
   // Adjoint slots and sums of cotangents are the reverse function's.
   std::vector<int> adjoints;
   std::vector<std::uint32_t> sums;

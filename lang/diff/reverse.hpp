@@ -3,6 +3,8 @@
 //   reverse_saved.cpp    what the reverse sweep needs of the forward sweep, and where it is kept
 //   reverse_forward.cpp  the augmented forward step of each operation (shadows, rules, tapes of old values)
 //   reverse_backward.cpp the reverse step of each operation
+//   reverse_dynamic.cpp  values whose types are known only at run time, calls of functions that are
+//   reverse_memory.cpp   loads and stores
 //   reverse_adjoint.cpp  cotangents of SSA values, leaf by leaf
 #pragma once
 
@@ -70,7 +72,8 @@ class Reverse {
   void reverse_edge(ir::BlockId source, std::size_t edge,
                     const std::vector<std::vector<ir::Operand>>& parameter_cotangents, ir::BlockId target);
   ir::BlockId reverse_of(ir::BlockId block) const { return reverse_blocks_[block]; }
-  std::vector<ir::Operand> argument_cotangents();  // one operand a parameter, nothing where it has none
+  std::vector<ir::Operand> argument_cotangents();       // one operand a parameter, nothing where it has none
+  bool may_be_unmade(const ForwardValue& value) const;  // when the exit is reached
   void finish_slots(ir::Function& out, ir::BlockId reverse_start, ir::Builder& at);
   void insert_pending(ir::Function& out);
   void drop_zero_terms(ir::Function& out);
@@ -95,6 +98,7 @@ class Reverse {
   bool forward_inst(std::uint32_t id);
   bool forward_call(std::uint32_t id);
   bool forward_halves(std::uint32_t id);
+  bool forward_aggregate(std::uint32_t id);
   struct Packed {
     std::vector<ir::Operand> operands;
     const Type* type = nullptr;
@@ -105,15 +109,53 @@ class Reverse {
   ir::Operand forward(ir::Operand primal);
   ir::Operand shadow(ir::Operand primal);  // of memory; a fresh zero shadow for what does not vary
   void set_shadow(std::uint32_t id, ir::Operand shadow);
+
+  // --- reverse_memory.cpp ---
+  // A place in memory: an array's element, a field, the content of a Box.
+  struct Place {
+    ir::Operand memory;  // primal operand
+    ir::Operand index;   // of an array: primal operand
+    std::uintptr_t field = 0;
+    bool is_cell = false;
+    const Type* declared = nullptr;  // what it may hold
+    const Type* tangent = nullptr;   // what its shadow holds
+  };
+  Place place_of(const ir::Inst& inst);
+  ir::Operand load_tangent(ir::Builder& at, const Place& place, ir::Operand shadow, ir::Operand index);
+  void store_tangent(ir::Builder& at, const Place& place, ir::Operand shadow, ir::Operand index, ir::Operand tangent);
+  ir::Operand shadow_part(ir::Builder& at, const Place& place, ir::Operand tangent);     // as shadow(declared)
+  ir::Operand cotangent_part(ir::Builder& at, const Place& place, ir::Operand tangent);  // as cotangent(declared)
+  ir::Operand whole_tangent(ir::Builder& at, const Place& place, ir::Operand shadow, ir::Operand cotangent);
+  bool forward_store(std::uint32_t id);
+  void forward_resize(std::uint32_t id);
+  bool forward_load(std::uint32_t id);
   bool must_restore(const ir::Inst& store) const;
+  bool may_be_unassigned(const Place& place) const;
+  ir::Operand zero_cotangent(ir::Builder& at, const Type* cotangent);
+  void backward_load(std::uint32_t id);
+  void backward_store(std::uint32_t id);
+  void backward_resize(std::uint32_t id);
+
+  // --- reverse_dynamic.cpp ---
+  // Between the tangents of a value as two types see it, one of which may know only at run time what it is. as_shadow
+  // takes the types of shadows, the others those of values.
+  ir::Operand as_shadow(ir::Builder& at, ir::Operand shadow, const Type* from, const Type* to);
+  ir::Operand shadow_as(ir::Operand primal, const Type* seen_as);  // in the forward sweep
+  std::vector<ir::Operand> convert_leaves(const Type* from, const std::vector<ir::Operand>& leaves, const Type* to);
+  // Leaves of a cotangent of `primal` as a value of type `seen_as`.
+  void give_cotangent(ir::Operand primal, const Type* seen_as, const std::vector<ir::Operand>& leaves);
+  ir::Operand boxed(ir::Builder& at, ir::Operand tangent);
+  ir::Operand core_function(const char* name, ir::Builder& at);
+  bool forward_dynamic(std::uint32_t id);
+  bool backward_dynamic(std::uint32_t id);
 
   // --- reverse_backward.cpp ---
   bool backward_inst(std::uint32_t id);
   bool backward_call(std::uint32_t id);
   bool backward_halves(std::uint32_t id);
+  void backward_aggregate(std::uint32_t id);
+  void backward_new_object(std::uint32_t id);
   void backward_float(const ir::Inst& inst, std::uint32_t id);
-  void backward_load(const ir::Inst& inst, std::uint32_t id);
-  void backward_store(const ir::Inst& inst, std::uint32_t id);
   void accumulate_rule_result(ir::Operand argument, ir::Operand cotangent);
 
   // --- reverse_adjoint.cpp ---
@@ -130,8 +172,10 @@ class Reverse {
   int adjoint_slot(std::uint32_t id, std::size_t leaf);
   ir::Operand pack(const Type* t, const std::vector<ir::Operand>& leaves, std::size_t& next);  // leaves → cotangent(t)
   void unpack(const Type* t, ir::Operand cotangent, std::vector<ir::Operand>& leaves);  // cotangent(t) → leaves
-  ir::Operand zero(const Type* float_type);
-  ir::Operand or_zero(ir::Operand o, const Type* float_type) { return o.valid() ? o : zero(float_type); }
+  Value zero_leaf(const Type* leaf_type);
+  ir::Operand zero(const Type* leaf_type) { return r_->constant(zero_leaf(leaf_type)); }
+  ir::Operand or_zero(ir::Operand o, const Type* leaf_type) { return o.valid() ? o : zero(leaf_type); }
+  ir::Operand add_leaves(ir::Operand a, ir::Operand b, const Type* leaf_type);
   void find_local_values();
 
   // --- common ---
@@ -164,6 +208,7 @@ class Reverse {
   std::vector<ValueIndex> value_of_;   // by primal inst
   std::vector<ValueIndex> shadow_of_;  // by primal inst
   std::vector<ValueIndex> extra_of_;   // by primal inst: old value of a store, pullback of a rule, record of a call
+  std::unordered_map<std::uint32_t, ValueIndex> old_shadow_of_;  // by primal inst: what a store takes out of a shadow
   std::unordered_map<std::uint32_t, Environment::Halves> halves_of_;  // by primal inst
   std::vector<ValueIndex> from_of_;                                   // by primal block: which edge control came by
   std::vector<ir::BlockId> forward_blocks_;                           // by primal block

@@ -43,8 +43,15 @@ int Reverse::adjoint_slot(std::uint32_t id, std::size_t leaf) {
   return at->second;
 }
 
-Operand Reverse::zero(const Type* float_type) {
-  return r_->constant(float_type == builtin_.float32 ? Value(float_type, std::int64_t{0}) : Value(float_type, 0.0));
+Value Reverse::zero_leaf(const Type* leaf_type) {
+  if (leaf_type == builtin_.float64) return Value(leaf_type, 0.0);
+  if (leaf_type == builtin_.float32) return Value(leaf_type, std::int64_t{0});
+  return runtime_.base->find(runtime_.symbol("no_tangent"))->value;
+}
+
+Operand Reverse::add_leaves(Operand a, Operand b, const Type* leaf_type) {
+  if (!tangents_.is_float(leaf_type)) return call_base(*r_, "add_tangents", {a, b}, leaf_type);
+  return r_->emit(Op::add_float, {a, b}, leaf_type);
 }
 
 std::vector<Operand> Reverse::cotangent_of(std::uint32_t id) {
@@ -81,7 +88,7 @@ void Reverse::add_cotangent(Operand primal, std::size_t leaf, Operand x) {
     current = x;
     return;
   }
-  current = r_->emit(Op::add_float, {current, x}, type);
+  current = add_leaves(current, x, type);
   sums_.push_back(current.index());
 }
 
@@ -101,7 +108,7 @@ void Reverse::flush_adjoints() {
 }
 
 Operand Reverse::pack(const Type* t, const std::vector<Operand>& leaves, std::size_t& next) {
-  if (tangents_.is_float(t)) return or_zero(leaves[next++], t);
+  if (tangents_.is_float(t) || tangents_.is_dynamic(t)) return or_zero(leaves[next++], tangents_.cotangent(t));
   if (!tangents_.has_cotangent(t)) return r_->constant(runtime_.nothing());
   std::vector<Operand> fields;
   for (const Field& field : as_data(t)->fields) fields.push_back(pack(field.type, leaves, next));
@@ -109,7 +116,7 @@ Operand Reverse::pack(const Type* t, const std::vector<Operand>& leaves, std::si
 }
 
 void Reverse::unpack(const Type* t, Operand cotangent, std::vector<Operand>& leaves) {
-  if (tangents_.is_float(t)) {
+  if (tangents_.is_float(t) || tangents_.is_dynamic(t)) {
     leaves.push_back(cotangent);
     return;
   }

@@ -23,20 +23,17 @@ bool Reverse::backward_inst(std::uint32_t id) {
   r_->set_span(inst.span);
   r_->set_scope(inst.scope);
   if (extra_of_[id] != no_value && inst.op == Op::invoke) return backward_call(id);
+  if (is_dynamic_call(*primal_, inst, runtime_)) return backward_dynamic(id);
   switch (inst.op) {
     case Op::array_set:
     case Op::array_init:
     case Op::set_field_at:
-      backward_store(inst, id);
+    case Op::cell_set:
+      backward_store(id);
       return true;
-    case Op::array_resize: {
-      if (extra_of_[id] == no_value) return true;
-      Operand old_length = in_reverse(extra_of_[id]);
-      call_base(*r_, "undo_resize", {primal_in_reverse(inst.operands[0]), old_length, in_reverse(shadow_of_[id])},
-                nullptr);
-      r_->emit(Op::array_resize, {shadow_in_reverse(inst.operands[0]), old_length}, builtin_.nothing);
+    case Op::array_resize:
+      backward_resize(id);
       return true;
-    }
     case Op::array_new:
       // A pullback that is called again must find the shadow as the first call did.
       if (split_ && activity_.varied[id] && shadow_of_[id] != no_value)
@@ -46,31 +43,21 @@ bool Reverse::backward_inst(std::uint32_t id) {
       break;
   }
   if (!activity_.varied[id] || !tangents_.has_cotangent(inst.type)) {
-    // A mutable object's numbers: what they were made of gets what accumulated in the shadow.
-    if (!activity_.varied[id] || inst.op != Op::make_struct || !as_data(inst.type)->is_mutable) return true;
-    const DataType* made = as_data(inst.type);
-    for (std::size_t i = 1; i < inst.operands.size(); ++i) {
-      if (!varied(inst.operands[i]) || !tangents_.has_cotangent(type_of(inst.operands[i]))) continue;
-      const Type* field_type = made->fields[i - 1].type;
-      Operand cotangent =
-          r_->emit(Op::field_at, {shadow_in_reverse(Operand::inst(id))}, tangents_.element(field_type), i - 1);
-      std::vector<Operand> leaves;
-      unpack(field_type, cotangent, leaves);
-      add_cotangents(inst.operands[i], leaves);
-    }
+    if (activity_.varied[id]) backward_new_object(id);
     return true;
   }
   switch (inst.op) {
     case Op::array_get:
-      backward_load(inst, id);
+    case Op::cell_get:
+      backward_load(id);
       return true;
     case Op::field_at: {
       const DataType* object = as_data(type_of(inst.operands[0]));
       if (object->is_mutable) {
-        backward_load(inst, id);
+        backward_load(id);
         return true;
       }
-      std::vector<Operand> leaves = take_cotangent(id);
+      std::vector<Operand> leaves = convert_leaves(inst.type, take_cotangent(id), object->fields[inst.aux].type);
       std::size_t first = 0;
       for (std::size_t i = 0; i < inst.aux; ++i) first += leaf_count(object->fields[i].type);
       for (std::size_t i = 0; i < leaves.size(); ++i) add_cotangent(inst.operands[0], first + i, leaves[i]);
@@ -79,13 +66,7 @@ bool Reverse::backward_inst(std::uint32_t id) {
     case Op::tuple:
     case Op::make_struct:
     case Op::make_closure: {
-      std::vector<Operand> leaves = take_cotangent(id);
-      std::size_t next = 0;
-      for (std::size_t i = inst.op == Op::make_struct ? 1 : 0; i < inst.operands.size(); ++i) {
-        std::size_t count = leaf_count(type_of(inst.operands[i]));
-        for (std::size_t k = 0; k < count; ++k) add_cotangent(inst.operands[i], k, leaves[next + k]);
-        next += count;
-      }
+      backward_aggregate(id);
       return true;
     }
     case Op::get_field: {  // t[i]: every element but the i-th gets zero
@@ -106,25 +87,24 @@ bool Reverse::backward_inst(std::uint32_t id) {
       return true;
     }
     case Op::refine:
-    case Op::type_assert: {
-      if (type_of(inst.operands[0]) != inst.type)
-        return refuse(inst, "a value whose type is only known after a test (" + to_string(type_of(inst.operands[0])) +
-                                ") carries a derivative");
-      add_cotangents(inst.operands[0], take_cotangent(id));
+    case Op::type_assert:
+      give_cotangent(inst.operands[0], inst.type, take_cotangent(id));
       return true;
-    }
     case Op::select: {
       std::vector<Operand> leaves = take_cotangent(id);
       if (none(leaves)) return true;
       Operand condition = primal_in_reverse(inst.operands[0]);
       const auto& described = tangents_.leaves(inst.type);
-      for (std::size_t i = 0; i < leaves.size(); ++i) {
-        if (!leaves[i].valid()) continue;
-        const Type* type = described[i].type;
-        if (varied(inst.operands[1]))
-          add_cotangent(inst.operands[1], i, r_->emit(Op::select, {condition, leaves[i], zero(type)}, type));
-        if (varied(inst.operands[2]))
-          add_cotangent(inst.operands[2], i, r_->emit(Op::select, {condition, zero(type), leaves[i]}, type));
+      for (std::size_t side = 1; side < 3; ++side) {
+        if (!varied(inst.operands[side])) continue;
+        std::vector<Operand> chosen(leaves.size());
+        for (std::size_t i = 0; i < leaves.size(); ++i) {
+          if (!leaves[i].valid()) continue;
+          const Type* type = described[i].type;
+          chosen[i] = side == 1 ? r_->emit(Op::select, {condition, leaves[i], zero(type)}, type)
+                                : r_->emit(Op::select, {condition, zero(type), leaves[i]}, type);
+        }
+        give_cotangent(inst.operands[side], inst.type, chosen);
       }
       return true;
     }
@@ -139,59 +119,48 @@ bool Reverse::backward_inst(std::uint32_t id) {
   return true;
 }
 
-void Reverse::backward_load(const ir::Inst& inst, std::uint32_t id) {
+// The numbers of a tuple, a struct or a closure go to what it was made of.
+void Reverse::backward_aggregate(std::uint32_t id) {
+  const ir::Inst inst = primal_->insts[id];
   std::vector<Operand> leaves = take_cotangent(id);
   if (none(leaves)) return;
-  bool is_array = inst.op == Op::array_get;
-  if (!varied(inst.operands[0])) return;
-  Operand memory = shadow_in_reverse(inst.operands[0]);
-  const Type* element = tangents_.element(inst.type);
-  Operand index = is_array ? primal_in_reverse(inst.operands[1]) : Operand();
-  Operand old = is_array ? r_->emit(Op::array_get, {memory, index}, element)
-                         : r_->emit(Op::field_at, {memory}, element, inst.aux);
-  std::vector<Operand> sum;
-  unpack(inst.type, old, sum);
-  const auto& described = tangents_.leaves(inst.type);
-  for (std::size_t i = 0; i < sum.size(); ++i)
-    if (leaves[i].valid()) sum[i] = r_->emit(Op::add_float, {sum[i], leaves[i]}, described[i].type);
+  std::size_t first = inst.op == Op::make_struct ? 1 : 0;
+  const DataType* made = as_data(inst.type);
   std::size_t next = 0;
-  Operand packed = pack(inst.type, sum, next);
-  if (is_array)
-    r_->emit(Op::array_set, {memory, packed, index});
-  else
-    r_->emit(Op::set_field_at, {memory, packed}, nullptr, inst.aux);
+  for (std::size_t i = first; i < inst.operands.size(); ++i) {
+    if (!is_concrete(inst.type)) {
+      if (!varied(inst.operands[i]) || !tangents_.has_cotangent(type_of(inst.operands[i]))) continue;
+      Operand at = int_constant(*r_, static_cast<std::int64_t>(i - first) + 1);
+      give_cotangent(inst.operands[i], builtin_.any,
+                     {call_base(*r_, "part_of_tangent", {leaves[0], at}, tangents_.dynamic())});
+      continue;
+    }
+    const Type* declared = made->fields[i - first].type;
+    std::size_t count = leaf_count(declared);
+    give_cotangent(inst.operands[i], declared,
+                   {leaves.begin() + static_cast<std::ptrdiff_t>(next),
+                    leaves.begin() + static_cast<std::ptrdiff_t>(next + count)});
+    next += count;
+  }
 }
 
-void Reverse::backward_store(const ir::Inst& inst, std::uint32_t id) {
-  if (!varied(inst.operands[0])) return;
-  bool is_array = inst.op != Op::set_field_at;
-  Operand stored = inst.operands[1];
-  const Type* type = is_array ? as_data(type_of(inst.operands[0]))->params[0]
-                              : as_data(type_of(inst.operands[0]))->fields[inst.aux].type;
-  Operand index = is_array ? primal_in_reverse(inst.operands[2]) : Operand();
-  if (tangents_.has_cotangent(type)) {
-    Operand memory = shadow_in_reverse(inst.operands[0]);
-    const Type* element = tangents_.element(type);
-    if (varied(stored)) {
-      Operand cotangent = is_array ? r_->emit(Op::array_get, {memory, index}, element)
-                                   : r_->emit(Op::field_at, {memory}, element, inst.aux);
-      std::vector<Operand> leaves;
-      unpack(type, cotangent, leaves);
-      add_cotangents(stored, leaves);
-    }
-    std::size_t next = 0;
-    Operand cleared = pack(type, std::vector<Operand>(leaf_count(type)), next);
-    if (is_array)
-      r_->emit(Op::array_set, {memory, cleared, index});
-    else
-      r_->emit(Op::set_field_at, {memory, cleared}, nullptr, inst.aux);
+// A mutable object's numbers: what they were made of gets what accumulated in the shadow.
+void Reverse::backward_new_object(std::uint32_t id) {
+  const ir::Inst inst = primal_->insts[id];
+  const DataType* made = as_data(inst.type);
+  bool object = inst.op == Op::make_struct && made && made->is_mutable;
+  if (!object && inst.op != Op::cell_new) return;
+  for (std::size_t i = object ? 1 : 0; i < inst.operands.size(); ++i) {
+    Place place;
+    place.field = object ? i - 1 : 0;
+    place.declared = object ? made->fields[place.field].type : builtin_.any;
+    place.tangent = as_data(tangents_.shadow(inst.type))->fields[place.field].type;
+    if (!varied(inst.operands[i]) || !tangents_.has_cotangent(place.declared)) continue;
+    Operand tangent = load_tangent(*r_, place, shadow_in_reverse(Operand::inst(id)), Operand());
+    std::vector<Operand> leaves;
+    unpack(place.declared, cotangent_part(*r_, place, tangent), leaves);
+    give_cotangent(inst.operands[i], place.declared, leaves);
   }
-  if (extra_of_[id] == no_value) return;
-  Operand old = in_reverse(extra_of_[id]);
-  if (is_array)
-    r_->emit(Op::array_set, {primal_in_reverse(inst.operands[0]), old, index});
-  else
-    r_->emit(Op::set_field_at, {primal_in_reverse(inst.operands[0]), old}, nullptr, inst.aux);
 }
 
 void Reverse::backward_float(const ir::Inst& inst, std::uint32_t id) {
@@ -407,9 +376,12 @@ bool Reverse::backward_call(std::uint32_t id) {
       if (extra_of_[id] == no_value) return true;
       Operand cotangent;
       if (tangents_.has_shadow(inst.type)) {
-        if (tangents_.has_cotangent(inst.type))
-          return refuse(inst, "a rule's result that holds both numbers and arrays");
         cotangent = shadow_in_reverse(Operand::inst(id));
+        if (tangents_.has_cotangent(inst.type)) {
+          std::vector<Operand> leaves = take_cotangent(id);
+          std::size_t next = 0;
+          cotangent = call_base(*r_, "merged_tangent", {cotangent, pack(inst.type, leaves, next)}, nullptr);
+        }
       } else {
         std::vector<Operand> leaves = take_cotangent(id);
         if (none(leaves)) return true;
@@ -439,12 +411,12 @@ bool Reverse::backward_halves(std::uint32_t id) {
   const Environment::Halves& halves = halves_of_[id];
   std::vector<Packed> arguments = packed_arguments(inst);
   Operand cotangent = r_->constant(runtime_.nothing());
-  if (tangents_.has_cotangent(inst.type) && activity_.varied[id]) {
+  if (tangents_.has_cotangent(halves.result_type)) {
+    std::vector<Operand> leaves(leaf_count(halves.result_type));
+    if (tangents_.has_cotangent(inst.type) && activity_.varied[id])
+      leaves = convert_leaves(inst.type, take_cotangent(id), halves.result_type);
     std::size_t next = 0;
-    cotangent = pack(inst.type, take_cotangent(id), next);
-  } else if (tangents_.has_cotangent(inst.type)) {
-    std::size_t next = 0;
-    cotangent = pack(inst.type, std::vector<Operand>(leaf_count(inst.type)), next);
+    cotangent = pack(halves.result_type, leaves, next);
   }
   std::vector<const Type*> types;
   for (std::size_t i = 0; i < arguments.size(); ++i)

@@ -29,7 +29,9 @@ Operand Reverse::shadow(Operand primal) {
   const Type* type = type_of(primal);
   if (!tangents_.has_shadow(type)) return f_->constant(runtime_.nothing());
   if (varied(primal) && shadow_of_[primal.index()] != no_value) return values_[shadow_of_[primal.index()]].forward;
-  return call_base(*f_, "zero_shadow", {forward(primal)}, tangents_.shadow(type));
+  const Type* wanted = tangents_.shadow(type);
+  return call_base(*f_, wanted == tangents_.dynamic() ? "constant_dynamic_shadow" : "constant_shadow",
+                   {forward(primal)}, wanted);
 }
 
 void Reverse::set_shadow(std::uint32_t id, Operand shadow) {
@@ -44,28 +46,6 @@ Operand Reverse::clone_inst(std::uint32_t id) {
   forward_out_->inst(result).flags = inst.flags;
   value_of_[id] = remember(result, inst.type, id);
   return result;
-}
-
-// Old contents come back in the reverse sweep, so that rules and callers may keep references to what the primal
-// overwrote. Not needed for memory that this function made and that nothing outside its own loads and stores ever sees.
-bool Reverse::must_restore(const ir::Inst& store) const {
-  if (store.op == Op::array_init) return false;
-  Operand object = store.operands[0];
-  if (!object.is_inst() || primal_->inst(object).op != Op::array_new) return true;
-  for (const ir::Block& block : primal_->blocks) {
-    for (std::uint32_t id : block.insts) {
-      const ir::Inst& inst = primal_->insts[id];
-      bool plain = inst.op == Op::array_get || inst.op == Op::array_length || inst.op == Op::array_size ||
-                   ((inst.op == Op::array_set || inst.op == Op::array_init) && inst.operands[1] != object);
-      if (plain) continue;
-      for (Operand o : inst.operands)
-        if (o == object) return true;
-    }
-    for (const ir::Edge& edge : block.edges)
-      for (Operand o : edge.arguments)
-        if (o == object) return true;
-  }
-  return false;
 }
 
 bool Reverse::forward_inst(std::uint32_t id) {
@@ -84,42 +64,21 @@ bool Reverse::forward_inst(std::uint32_t id) {
       if (varied(o) && tangents_.has_shadow(type_of(o)) && activity_.rules[id] == RuleKind::none)
         return forward_call(id);
   }
+  if (is_dynamic_call(*primal_, inst, runtime_)) {
+    bool any = activity_.varied[id];
+    for (Operand o : inst.operands) any |= varied(o);
+    if (any) return forward_dynamic(id);
+  }
   switch (inst.op) {
     case Op::array_set:
-    case Op::array_init: {
-      if (!varied(inst.operands[0])) break;
-      const DataType* array = as_data(type_of(inst.operands[0]));
-      if (must_restore(inst)) {
-        Operand old = f_->emit(Op::array_get, {forward(inst.operands[0]), forward(inst.operands[2])}, array->params[0]);
-        extra_of_[id] = remember(old, array->params[0]);
-      }
-      if (tangents_.has_shadow(array->params[0]))
-        f_->emit(inst.op, {shadow(inst.operands[0]), shadow(inst.operands[1]), forward(inst.operands[2])});
+    case Op::array_init:
+    case Op::set_field_at:
+    case Op::cell_set:
+      if (varied(inst.operands[0]) && !forward_store(id)) return false;
       break;
-    }
-    case Op::set_field_at: {
-      if (!varied(inst.operands[0])) break;
-      const Field& field = as_data(type_of(inst.operands[0]))->fields[inst.aux];
-      Operand old = f_->emit(Op::field_at, {forward(inst.operands[0])}, field.type, inst.aux);
-      extra_of_[id] = remember(old, field.type);
-      if (tangents_.has_shadow(field.type)) {
-        if (tangents_.has_cotangent(field.type))
-          return refuse(inst, "a field that holds both numbers and arrays is assigned");
-        f_->emit(Op::set_field_at, {shadow(inst.operands[0]), shadow(inst.operands[1])}, nullptr, inst.aux);
-      }
+    case Op::array_resize:
+      if (varied(inst.operands[0])) forward_resize(id);
       break;
-    }
-    case Op::array_resize: {
-      if (!varied(inst.operands[0])) break;
-      Operand length = f_->emit(Op::array_length, {forward(inst.operands[0])}, builtin_.int64);
-      // What a shrinking array loses is kept: a vector of the elements beyond the new length.
-      const DataType* array = as_data(type_of(inst.operands[0]));
-      Operand tail = call_base(*f_, "saved_tail", {forward(inst.operands[0]), forward(inst.operands[1])}, array);
-      f_->emit(Op::array_resize, {shadow(inst.operands[0]), forward(inst.operands[1])}, builtin_.nothing);
-      extra_of_[id] = remember(length, builtin_.int64);
-      shadow_of_[id] = remember(tail, array);  // the op has no shadow of its own: the place is free
-      break;
-    }
     default:
       break;
   }
@@ -141,58 +100,82 @@ bool Reverse::forward_inst(std::uint32_t id) {
       return true;
     }
     case Op::array_get:
-      if (tangents_.has_cotangent(inst.type)) return refuse(inst, "array elements that hold both numbers and arrays");
-      set_shadow(id, f_->emit(Op::array_get, {shadow(inst.operands[0]), forward(inst.operands[1])}, shadow_type));
-      return true;
-    case Op::field_at: {
-      const DataType* object = as_data(type_of(inst.operands[0]));
-      if (object->is_mutable && tangents_.has_cotangent(inst.type))
-        return refuse(inst, "a field of a mutable struct that holds both numbers and arrays");
-      set_shadow(id, f_->emit(Op::field_at, {shadow(inst.operands[0])}, shadow_type, inst.aux));
+    case Op::field_at:
+    case Op::cell_get:
+      return forward_load(id);
+    case Op::cell_new: {
+      Operand content = inst.operands.empty() ? f_->constant(zero_leaf(tangents_.dynamic()))
+                                              : shadow_as(inst.operands[0], builtin_.any);
+      Operand both =
+          f_->emit(Op::tuple, {content, f_->constant(zero_leaf(tangents_.dynamic()))}, tangents_.element(builtin_.any));
+      set_shadow(
+          id, f_->emit(Op::make_struct,
+                       {f_->constant(runtime_.from_type(shadow_type)), both, f_->constant(runtime_.from_bool(false))},
+                       shadow_type));
       return true;
     }
     case Op::tuple:
     case Op::make_struct:
-    case Op::make_closure: {
-      std::vector<Operand> fields;
-      for (std::size_t i = inst.op == Op::make_struct ? 1 : 0; i < inst.operands.size(); ++i) {
-        Operand s = shadow(inst.operands[i]);
-        const DataType* made = as_data(inst.type);
-        if (made->is_mutable && tangents_.has_cotangent(type_of(inst.operands[i]))) {
-          // Numbers in mutable memory accumulate in the shadow itself.
-          if (tangents_.has_shadow(type_of(inst.operands[i])))
-            return refuse(inst, "a field that holds both numbers and arrays");
-          s = call_base(*f_, "zero_cotangent", {forward(inst.operands[i])},
-                        tangents_.cotangent(type_of(inst.operands[i])));
-        }
-        fields.push_back(s);
-      }
-      if (as_data(inst.type)->is_mutable) {
-        if (fields.size() < as_data(inst.type)->fields.size())
-          return refuse(inst, "an incompletely initialised object carries a derivative");
-        fields.insert(fields.begin(), f_->constant(runtime_.from_type(shadow_type)));
-        set_shadow(id, f_->emit(Op::make_struct, fields, shadow_type));
-      } else {
-        set_shadow(id, f_->emit(Op::tuple, fields, shadow_type));
-      }
-      return true;
-    }
+    case Op::make_closure:
+      return forward_aggregate(id);
     case Op::get_field:
       if (tangents_.has_cotangent(inst.type)) return refuse(inst, "a tuple element that holds both numbers and arrays");
       set_shadow(id, f_->emit(Op::get_field, {shadow(inst.operands[0]), forward(inst.operands[1])}, shadow_type));
       return true;
     case Op::refine:
     case Op::type_assert:
-      set_shadow(id, shadow(inst.operands[0]));
+      set_shadow(id, shadow_as(inst.operands[0], inst.type));
       return true;
     case Op::select:
-      set_shadow(id,
-                 f_->emit(Op::select, {forward(inst.operands[0]), shadow(inst.operands[1]), shadow(inst.operands[2])},
-                          shadow_type));
+      set_shadow(id, f_->emit(Op::select,
+                              {forward(inst.operands[0]), shadow_as(inst.operands[1], inst.type),
+                               shadow_as(inst.operands[2], inst.type)},
+                              shadow_type));
       return true;
     default:
       return refuse(inst, "memory made by `" + std::string(ir::op_info(inst.op).name) + "` carries a derivative");
   }
+}
+
+bool Reverse::forward_aggregate(std::uint32_t id) {
+  const ir::Inst inst = primal_->insts[id];
+  const Type* shadow_type = tangents_.shadow(inst.type);
+  const DataType* made = as_data(inst.type);
+  std::size_t first = inst.op == Op::make_struct ? 1 : 0;
+  if (!is_concrete(inst.type)) {  // what it is shows when its parts are there
+    if (inst.op == Op::make_struct && (!made || made->is_mutable))
+      return refuse(inst, "an object whose type is not inferred (" + to_string(inst.type) + ") carries a derivative");
+    std::vector<Operand> parts;
+    for (std::size_t i = first; i < inst.operands.size(); ++i)
+      parts.push_back(shadow_as(inst.operands[i], builtin_.any));
+    set_shadow(id, call_base(*f_, "joined_shadows", parts, shadow_type));
+    return true;
+  }
+  if (made->is_mutable && inst.operands.size() - first < made->fields.size())
+    return refuse(inst, "an incompletely initialised object carries a derivative");
+  std::vector<Operand> fields;
+  for (std::size_t i = first; i < inst.operands.size(); ++i) {
+    const Type* declared = made->fields[i - first].type;
+    Operand part = shadow_as(inst.operands[i], declared);
+    if (made->is_mutable) {  // numbers in mutable memory accumulate in the shadow itself
+      Place place;
+      place.declared = declared;
+      place.tangent = as_data(shadow_type)->fields[i - first].type;
+      part = place.tangent == builtin_.nothing ? f_->constant(runtime_.nothing())
+                                               : whole_tangent(*f_, place, part, Operand());
+    } else {
+      part = as_shadow(*f_, part, tangents_.shadow(declared), as_data(shadow_type)->params[i - first]);
+    }
+    fields.push_back(part);
+  }
+  if (made->is_mutable) {
+    fields.insert(fields.begin(), f_->constant(runtime_.from_type(shadow_type)));
+    fields.push_back(f_->constant(runtime_.from_bool(false)));
+    set_shadow(id, f_->emit(Op::make_struct, fields, shadow_type));
+  } else {
+    set_shadow(id, f_->emit(Op::tuple, fields, shadow_type));
+  }
+  return true;
 }
 
 bool Reverse::forward_call(std::uint32_t id) {
@@ -221,8 +204,11 @@ bool Reverse::forward_call(std::uint32_t id) {
       Operand pullback = f_->emit(Op::field_at, {result}, pair_data->params[1], 1);
       value_of_[id] = remember(value, inst.type);
       extra_of_[id] = remember(pullback, pair_data->params[1]);
-      if (tangents_.has_shadow(inst.type))
-        set_shadow(id, call_base(*f_, "zero_shadow", {value}, tangents_.shadow(inst.type)));
+      if (tangents_.has_shadow(inst.type)) {
+        const Type* wanted = tangents_.shadow(inst.type);
+        const char* make = wanted == tangents_.dynamic() ? "zero_dynamic_shadow" : "zero_shadow";
+        set_shadow(id, call_base(*f_, make, {value}, wanted));
+      }
       return true;
     }
     default:
@@ -275,19 +261,26 @@ bool Reverse::forward_halves(std::uint32_t id) {
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     if (!halves.active[i] || !tangents_.has_shadow(arguments[i].type)) continue;
     std::vector<Operand> parts;
-    for (Operand o : arguments[i].operands) parts.push_back(shadow(o));
-    operands.push_back(arguments[i].is_tuple ? f_->emit(Op::tuple, parts, tangents_.shadow(arguments[i].type))
-                                             : parts[0]);
+    const DataType* rest = arguments[i].is_tuple ? as_data(tangents_.shadow(arguments[i].type)) : nullptr;
+    for (std::size_t k = 0; k < arguments[i].operands.size(); ++k) {
+      Operand o = arguments[i].operands[k];
+      parts.push_back(rest ? as_shadow(*f_, shadow(o), tangents_.shadow(type_of(o)), rest->params[k]) : shadow(o));
+    }
+    operands.push_back(rest ? f_->emit(Op::tuple, parts, rest) : parts[0]);
   }
-  const Type* shadow_of_result = tangents_.shadow(inst.type) ? tangents_.shadow(inst.type) : builtin_.nothing;
-  const Type* parts[] = {inst.type, shadow_of_result, builtin_.any};
+  const Type* result_shadow = tangents_.shadow(halves.result_type);
+  const Type* parts[] = {halves.result_type, result_shadow, builtin_.any};
   Operand result =
       f_->emit(Op::invoke, operands, runtime_.types.tuple(parts), reinterpret_cast<std::uintptr_t>(halves.forward));
   value_of_[id] = remember(f_->emit(Op::field_at, {result}, parts[0], 0), inst.type);
   if (tangents_.has_shadow(inst.type) && activity_.varied[id])
-    set_shadow(id, f_->emit(Op::field_at, {result}, parts[1], 1));
+    set_shadow(id,
+               as_shadow(*f_, f_->emit(Op::field_at, {result}, parts[1], 1), parts[1], tangents_.shadow(inst.type)));
   extra_of_[id] = remember(f_->emit(Op::field_at, {result}, parts[2], 2), builtin_.any);
   halves_of_[id] = halves;
+  // A half that ends has no source to be made from again: whoever calls it ends with it.
+  edges.push_back({Edge::Kind::callee, nullptr, nullptr, halves.forward});
+  edges.push_back({Edge::Kind::callee, nullptr, nullptr, halves.reverse});
   return true;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lang/diff/diff.hpp"
+#include "lang/runtime/context.hpp"
 
 namespace slope::diff {
 
@@ -14,11 +15,18 @@ class TangentTypes {
  public:
   explicit TangentTypes(Runtime& runtime) : runtime_(runtime), builtin_(runtime.types.builtin()) {}
 
-  // `nothing`'s type when there is none. Null when the type is not concrete enough to tell (Any, unions).
+  // `nothing`'s type when there is none; DynamicTangent when the type does not tell (Any, unions). Null when nothing is
+  // known of tangents at all (opaque objects; everything abstract while the standard library is not loaded).
   const Type* shadow(const Type* t);
   const Type* cotangent(const Type* t);
   // What an array of `t` holds in its shadow: a float, a cotangent tuple, a shadow, or Tuple{shadow, cotangent}.
   const Type* element(const Type* t);
+
+  // Base.DynamicTangent: a box for the shadow or the cotangent of a value whose type is known only at run time. In it
+  // stands exactly the shadow of the value; or a cotangent in the shape of the value's, in which `nothing` may stand
+  // for any zero part. A struct with one field of type Any, so that tuples that hold it are still concrete.
+  const DataType* dynamic();
+  bool is_dynamic(const Type* t) { return t && dynamic() && cotangent(t) == dynamic(); }
 
   bool known(const Type* t) { return shadow(t) != nullptr; }
   bool has_shadow(const Type* t) {
@@ -44,16 +52,44 @@ class TangentTypes {
  private:
   const Type* compute_shadow(const Type* t);
   const Type* compute_cotangent(const Type* t);
+  bool never_carries(const Type* t);
   const DataType* mutable_shadow(const DataType* t);
   Runtime& runtime_;
   const BuiltinTypes& builtin_;
-  std::unordered_map<const Type*, const Type*> shadows_;
+  const DataType* dynamic_ = nullptr;
+  std::unordered_map<const Type*, const Type*> shadows_;  // Bottom while being computed
   std::unordered_map<const Type*, const Type*> cotangents_;
   std::unordered_map<const Type*, std::vector<Leaf>> leaves_;
 };
 
 // One table a runtime (tangent types of mutable structs are nominal and must be made once).
 TangentTypes& tangent_types(Runtime& runtime);
+
+// Makes zero shadows, one an object: what is shared among the values given to one maker is shared among their shadows.
+// Arrays that share memory are one object here.
+class ShadowMaker {
+ public:
+  explicit ShadowMaker(Context& ctx);
+  bool shadow(Value v, Value& result);  // `nothing` for what has none; false: error raised
+  bool zero(const Type* cotangent, Value& result);
+  bool overlaps(const ShadowMaker& other) const;  // the values of both reach some object
+  // Derivatives of what is stored into this memory would be lost: a store refuses (has_forbidden_stores).
+  void forbid_stores();
+
+ private:
+  bool element(Value v, const Type* declared, const Type* stored, Value& result);
+  bool array(Value v, Value& result);
+  bool fields(Value v, const DataType* type, Value& result);
+  void keep(const Object* object, Value shadow);
+
+  Context& ctx_;
+  Runtime& runtime_;
+  TangentTypes& tangents_;
+  Rooted made_;
+  std::unordered_map<const Object*, std::size_t> index_;
+};
+// Of a shadow: `forbid_stores` was called for some of the memory that it lets write.
+bool has_forbidden_stores(Runtime& runtime, Value shadow);
 
 // Zero accumulators for the memory in `v` (identity kept within it); `nothing` when there is none.
 bool make_zero_shadow(Context& ctx, Value v, Value& result);

@@ -11,131 +11,217 @@ TangentTypes& tangent_types(Runtime& runtime) {
   return *static_cast<TangentTypes*>(runtime.derivative_state.get());
 }
 
-namespace {
+// A flag of shadow arrays, beside ArrayFlags: stores into their memory are refused.
+constexpr std::uint32_t array_stores_forbidden = 1u << 31;
 
-// Makes zero shadows, one an object: what is shared among the values is shared among their shadows.
-class ShadowMaker {
- public:
-  explicit ShadowMaker(Context& ctx)
-      : ctx_(ctx), runtime_(*ctx.runtime), tangents_(tangent_types(runtime_)), made_(runtime_.heap) {}
+ShadowMaker::ShadowMaker(Context& ctx)
+    : ctx_(ctx), runtime_(*ctx.runtime), tangents_(tangent_types(runtime_)), made_(runtime_.heap) {}
 
-  bool shadow(Value v, Value& result) {
-    const Type* type = tangents_.shadow(v.type);
-    if (!type)
-      return ctx_.argument_error("a value of type " + to_string(v.type) +
-                                 " cannot carry a derivative: its type holds abstract parts");
-    result = runtime_.nothing();
-    if (type == runtime_.types.builtin().nothing) return true;
-    const DataType* d = as_data(v.type);
-    if (d->object_kind == DataType::ObjectKind::array || d->is_mutable) {
-      if (auto known = index_.find(v.object); known != index_.end()) {
-        result = made_.values[known->second];
-        return true;
-      }
+bool ShadowMaker::shadow(Value v, Value& result) {
+  const Type* type = tangents_.shadow(v.type);
+  if (!type) return ctx_.argument_error("a value of type " + to_string(v.type) + " cannot carry a derivative");
+  result = runtime_.nothing();
+  if (type == runtime_.types.builtin().nothing) return true;
+  const DataType* d = as_data(v.type);
+  if (d->object_kind == DataType::ObjectKind::array || d->is_mutable) {
+    if (auto known = index_.find(v.object); known != index_.end()) {
+      result = made_.values[known->second];
+      return true;
     }
-    if (d->object_kind == DataType::ObjectKind::array) return array(v, as_data(type), result);
-    Rooted parts(runtime_.heap);
-    for (const Field& field : d->fields) {
-      Value value = load_field(runtime_.heap, v.object, field);
+  }
+  if (d->object_kind == DataType::ObjectKind::array) return array(v, result);
+  return fields(v, as_data(type), result);
+}
+
+// The places of a struct or tuple, which are made before the object that holds them; a struct that holds itself is made
+// first, and filled after.
+bool ShadowMaker::fields(Value v, const DataType* type, Value& result) {
+  const DataType* d = as_data(v.type);
+  Rooted parts(runtime_.heap);
+  if (!d->is_mutable) {
+    for (std::size_t i = 0; i < d->fields.size(); ++i) {
       Value part;
+      Value value = load_field(runtime_.heap, v.object, d->fields[i]);
       if (!value.defined())
         return ctx_.argument_error("a field of a " + to_string(v.type) +
                                    " is not assigned: it cannot carry a derivative");
-      if (d->is_mutable ? !element(value, field.type, part) : !shadow(value, part)) return false;
+      if (!shadow(value, part)) return false;
+      if (type->params[i] == tangents_.dynamic() && part.type != tangents_.dynamic() &&
+          !runtime_.new_object(ctx_, tangents_.dynamic(), &part, 1, part))
+        return false;
       parts.values.push_back(part);
     }
-    if (!d->is_mutable) return runtime_.new_tuple(ctx_, parts.values.data(), parts.values.size(), result);
-    if (!runtime_.new_object(ctx_, as_data(type), parts.values.data(), parts.values.size(), result)) return false;
+    return runtime_.new_tuple(ctx_, parts.values.data(), parts.values.size(), result);
+  }
+  Object* made = runtime_.heap.allocate(type, type->size);
+  if (!made) return ctx_.out_of_memory();
+  std::memset(made->payload(), 0, type->size);
+  result = Value(type, made);
+  keep(v.object, result);
+  for (std::size_t i = 0; i + 1 < type->fields.size(); ++i) {
+    bool is_cell = d->object_kind == DataType::ObjectKind::cell;
+    const Type* declared = is_cell ? runtime_.types.builtin().any : d->fields[i].type;
+    Value value =
+        is_cell ? static_cast<CellObject*>(v.object)->value : load_field(runtime_.heap, v.object, d->fields[i]);
+    if (!value.defined()) {
+      if (!is_cell)
+        return ctx_.argument_error("a field of a " + to_string(v.type) +
+                                   " is not assigned: it cannot carry a derivative");
+      value = runtime_.nothing();
+    }
+    Value part;
+    if (!element(value, declared, type->fields[i].type, part)) return false;
+    store_value(made->payload() + type->fields[i].offset, type->fields[i].type, part);
+  }
+  return true;
+}
+
+// What mutable memory declared to hold `declared` has in its shadow for `v`, as `stored`: a zero cotangent, a shadow,
+// or both.
+bool ShadowMaker::element(Value v, const Type* declared, const Type* stored, Value& result) {
+  if (!tangents_.has_shadow(declared)) return zero(tangents_.cotangent(declared), result);
+  Rooted both(runtime_.heap);
+  both.values.resize(2);
+  if (!shadow(v, both.values[0])) return false;
+  const Type* held = tangents_.has_cotangent(declared) ? as_data(stored)->params[0] : stored;
+  if (held == tangents_.dynamic() &&
+      !runtime_.new_object(ctx_, tangents_.dynamic(), &both.values[0], 1, both.values[0]))
+    return false;
+  if (!tangents_.has_cotangent(declared)) {
+    result = both.values[0];
+    return true;
+  }
+  if (!zero(tangents_.cotangent(declared), both.values[1])) return false;
+  return runtime_.new_tuple(ctx_, both.values.data(), 2, result);
+}
+
+bool ShadowMaker::zero(const Type* cotangent, Value& result) {
+  const BuiltinTypes& builtin = runtime_.types.builtin();
+  if (cotangent == builtin.float64) {
+    result = runtime_.from_float(0.0);
+  } else if (cotangent == builtin.float32) {
+    result = Value(cotangent, std::int64_t{0});
+  } else if (cotangent == builtin.nothing) {
+    result = runtime_.nothing();
+  } else if (cotangent == tangents_.dynamic()) {
+    Value nothing = runtime_.nothing();
+    return runtime_.new_object(ctx_, tangents_.dynamic(), &nothing, 1, result);
+  } else {
+    Rooted parts(runtime_.heap);
+    for (const Type* part : as_data(cotangent)->params) {
+      Value v;
+      if (!zero(part, v)) return false;
+      parts.values.push_back(v);
+    }
+    return runtime_.new_tuple(ctx_, parts.values.data(), parts.values.size(), result);
+  }
+  return true;
+}
+
+void ShadowMaker::keep(const Object* object, Value shadow) {
+  index_[object] = made_.values.size();
+  made_.values.push_back(shadow);
+}
+
+bool ShadowMaker::array(Value v, Value& result) {
+  const ArrayObject* source = static_cast<const ArrayObject*>(v.object);
+  const DataType* type = as_data(tangents_.shadow(v.type));
+  std::vector<std::int64_t> dims;
+  for (int i = 0; i < array_ndims(source); ++i) dims.push_back(source->dims[i]);
+  if (source->owner) {  // another shape of an array's memory: another shape of its shadow's
+    Value owner;
+    if (!shadow(Value(source->owner->type, source->owner), owner)) return false;
+    ArrayObject* shared = runtime_.heap.share_array(type, static_cast<ArrayObject*>(owner.object), dims);
+    if (!shared) return ctx_.out_of_memory();
+    result = Value(type, shared);
     keep(v.object, result);
     return true;
   }
-
-  // What mutable memory declared to hold `declared` has in its shadow for `v`: a zero cotangent, a shadow, or both.
-  bool element(Value v, const Type* declared, Value& result) {
-    const Type* type = tangents_.element(declared);
-    if (!tangents_.has_shadow(declared)) return zero(type, result);
-    if (!tangents_.has_cotangent(declared)) return shadow(v, result);
-    Value both[2];
-    if (!shadow(v, both[0]) || !zero(tangents_.cotangent(declared), both[1])) return false;
-    return runtime_.new_tuple(ctx_, both, 2, result);
-  }
-
-  bool zero(const Type* cotangent, Value& result) {
-    const BuiltinTypes& builtin = runtime_.types.builtin();
-    if (cotangent == builtin.float64) {
-      result = runtime_.from_float(0.0);
-    } else if (cotangent == builtin.float32) {
-      result = Value(cotangent, std::int64_t{0});
-    } else if (cotangent == builtin.nothing) {
-      result = runtime_.nothing();
-    } else {
-      Rooted parts(runtime_.heap);
-      for (const Type* part : as_data(cotangent)->params) {
-        Value v;
-        if (!zero(part, v)) return false;
-        parts.values.push_back(v);
-      }
-      return runtime_.new_tuple(ctx_, parts.values.data(), parts.values.size(), result);
-    }
+  ArrayObject* made = runtime_.heap.allocate_array(type, dims);
+  if (!made) return ctx_.out_of_memory();
+  result = Value(type, made);
+  keep(v.object, result);
+  const Type* declared = array_element_type(source);
+  const Type* stored = type->params[0];
+  std::uint32_t from = stored_size(declared);
+  std::uint32_t to = stored_size(stored);
+  if (!tangents_.has_shadow(declared) && as_data(stored)->is_isbits) {  // all zero bits: floats and tuples of floats
+    std::memset(made->data, 0, static_cast<std::size_t>(made->length) * to);
     return true;
   }
-
- private:
-  void keep(Object* object, Value shadow) {
-    index_[object] = made_.values.size();
-    made_.values.push_back(shadow);
+  for (std::int64_t i = 0; i < source->length; ++i) {
+    Value value = load_stored(runtime_.heap, source->data + i * from, declared);
+    if (!value.defined()) continue;
+    Value part;
+    if (!element(value, declared, stored, part)) return false;
+    store_value(made->data + i * to, stored, part);
   }
+  return true;
+}
 
-  bool array(Value v, const DataType* type, Value& result) {
-    const ArrayObject* source = static_cast<const ArrayObject*>(v.object);
-    std::vector<std::int64_t> dims;
-    for (int i = 0; i < array_ndims(source); ++i) dims.push_back(source->dims[i]);
-    ArrayObject* made = runtime_.heap.allocate_array(type, dims);
-    if (!made) return ctx_.out_of_memory();
-    result = Value(type, made);
-    keep(v.object, result);
-    const Type* declared = array_element_type(source);
-    const Type* stored = type->params[0];
-    std::uint32_t from = stored_size(declared);
-    std::uint32_t to = stored_size(stored);
-    if (!tangents_.has_shadow(declared)) {  // all zero bits: floats and tuples of floats
-      std::memset(made->data, 0, static_cast<std::size_t>(made->length) * to);
-      return true;
-    }
-    for (std::int64_t i = 0; i < source->length; ++i) {
-      Value value = load_stored(runtime_.heap, source->data + i * from, declared);
-      if (!value.defined()) continue;
-      Value part;
-      if (!element(value, declared, part)) return false;
-      store_value(made->data + i * to, stored, part);
-    }
-    return true;
+bool ShadowMaker::overlaps(const ShadowMaker& other) const {
+  for (const auto& [object, at] : index_)
+    if (other.index_.count(object)) return true;
+  return false;
+}
+
+void ShadowMaker::forbid_stores() {
+  for (Value v : made_.values) {
+    const DataType* d = as_data(v.type);
+    if (d->object_kind == DataType::ObjectKind::array)
+      static_cast<ArrayObject*>(v.object)->flags |= array_stores_forbidden;
+    else
+      store_value(v.object->payload() + d->fields.back().offset, d->fields.back().type, runtime_.from_bool(true));
   }
+}
 
-  Context& ctx_;
-  Runtime& runtime_;
-  TangentTypes& tangents_;
-  Rooted made_;
-  std::unordered_map<const Object*, std::size_t> index_;
-};
+bool has_forbidden_stores(Runtime& runtime, Value shadow) {
+  const DataType* d = as_data(shadow.type);
+  if (!d || !shadow.object) return false;
+  if (d->object_kind == DataType::ObjectKind::array)
+    return (static_cast<ArrayObject*>(shadow.object)->flags & array_stores_forbidden) != 0;
+  if (d->is_mutable) return load_field(runtime.heap, shadow.object, d->fields.back()).bits & 1;
+  if (!d->is_tuple && d != tangent_types(runtime).dynamic()) return false;
+  for (const Field& field : d->fields)
+    if (has_forbidden_stores(runtime, load_field(runtime.heap, shadow.object, field))) return true;
+  return false;
+}
+
+namespace {
 
 // (shadow, cotangent) of a value → what the user sees: the number, the array, a tuple, a named tuple of the fields,
 // nothing.
 class TangentFinisher {
  public:
-  explicit TangentFinisher(Context& ctx) : ctx_(ctx), runtime_(*ctx.runtime), tangents_(tangent_types(runtime_)) {}
+  explicit TangentFinisher(Context& ctx)
+      : ctx_(ctx), runtime_(*ctx.runtime), tangents_(tangent_types(runtime_)), kept_(runtime_.heap) {}
 
   bool finish(Value v, Value shadow, Value cotangent, Value& result) {
     const Type* t = v.type;
     result = runtime_.nothing();
     if (!tangents_.differentiable(t)) return true;
+    unbox(shadow);
+    unbox(cotangent);
     if (tangents_.is_float(t)) {
-      result = cotangent.type == t ? cotangent : v;
-      if (cotangent.type != t) result.bits = 0;
+      result = number(cotangent, t);
       return true;
     }
     const DataType* d = as_data(t);
     if (d->object_kind == DataType::ObjectKind::array) return array(v, shadow, result);
+    if (tangents_.has_shadow(t) && d->is_mutable) {  // it may reach itself
+      if (auto known = finished_.find(v.object); known != finished_.end()) {
+        result = known->second;
+        return true;
+      }
+      finished_[v.object] = runtime_.nothing();
+    }
+    if (d->object_kind == DataType::ObjectKind::cell) {
+      Value content = static_cast<CellObject*>(v.object)->value;
+      Value parts[2];
+      split(runtime_.types.builtin().any, load_field(runtime_.heap, shadow.object, as_data(shadow.type)->fields[0]),
+            parts[0], parts[1]);
+      return !content.defined() || finish(content, parts[0], parts[1], result);
+    }
     Rooted parts(runtime_.heap);
     std::vector<const Symbol*> names;
     for (std::size_t i = 0; i < d->fields.size(); ++i) {
@@ -152,8 +238,8 @@ class TangentFinisher {
         if (as_data(cotangent.type)->is_tuple)
           field_cotangent = load_field(runtime_.heap, cotangent.object, as_data(cotangent.type)->fields[i]);
       }
-      Value part;
-      if (!finish(value, field_shadow, field_cotangent, part)) return false;
+      Value part = runtime_.nothing();
+      if (value.defined() && !finish(value, field_shadow, field_cotangent, part)) return false;
       parts.values.push_back(part);
       names.push_back(field.name);
     }
@@ -163,11 +249,35 @@ class TangentFinisher {
       result = tuple;
       return true;
     }
-    return runtime_.new_object(ctx_, runtime_.types.named_tuple(names, tuple.type), parts.values.data(),
-                               parts.values.size(), result);
+    if (!runtime_.new_object(ctx_, runtime_.types.named_tuple(names, tuple.type), parts.values.data(),
+                             parts.values.size(), result))
+      return false;
+    if (d->is_mutable) {
+      kept_.values.push_back(result);
+      finished_[v.object] = result;
+    }
+    return true;
   }
 
  private:
+  void unbox(Value& tangent) {
+    if (tangent.type == tangents_.dynamic())
+      tangent = load_field(runtime_.heap, tangent.object, tangents_.dynamic()->fields[0]);
+  }
+
+  // Zero for what is no number: `nothing`.
+  Value number(Value cotangent, const Type* t) {
+    const BuiltinTypes& builtin = runtime_.types.builtin();
+    double x = cotangent.type == builtin.float64   ? cotangent.float64
+               : cotangent.type == builtin.float32 ? static_cast<double>(cotangent.float32)
+               : cotangent.type == builtin.int64   ? static_cast<double>(cotangent.bits)
+                                                   : 0.0;
+    if (t == builtin.float64) return runtime_.from_float(x);
+    Value result(t, std::int64_t{0});
+    result.float32 = static_cast<float>(x);
+    return result;
+  }
+
   void split(const Type* declared, Value stored, Value& shadow, Value& cotangent) {
     if (!tangents_.has_shadow(declared)) {
       cotangent = stored;
@@ -184,8 +294,10 @@ class TangentFinisher {
     const Type* declared = array_element_type(source);
     if (tangents_.is_float(declared)) {  // the shadow is the gradient
       result = shadow;
+      static_cast<ArrayObject*>(result.object)->flags &= ~array_stores_forbidden;
       return true;
     }
+    if (shadow.type == runtime_.types.builtin().nothing) return true;
     std::vector<std::int64_t> dims;
     for (int i = 0; i < array_ndims(source); ++i) dims.push_back(source->dims[i]);
     Rooted parts(runtime_.heap);
@@ -194,6 +306,11 @@ class TangentFinisher {
     const Type* element = nullptr;
     for (std::int64_t i = 0; i < source->length; ++i) {
       Value value = load_stored(runtime_.heap, source->data + i * stored_size(declared), declared);
+      if (!value.defined()) {
+        parts.values.push_back(runtime_.nothing());
+        element = runtime_.types.builtin().any;
+        continue;
+      }
       Value element_shadow = runtime_.nothing();
       Value element_cotangent = runtime_.nothing();
       split(declared, load_stored(runtime_.heap, shadows->data + i * stored_size(stored), stored), element_shadow,
@@ -219,6 +336,8 @@ class TangentFinisher {
   Context& ctx_;
   Runtime& runtime_;
   TangentTypes& tangents_;
+  Rooted kept_;
+  std::unordered_map<const Object*, Value> finished_;
 };
 
 }  // namespace
@@ -270,6 +389,15 @@ bool finish_tangents(Context& ctx, const Value* args, std::size_t count, Value& 
   return ctx.runtime->new_tuple(ctx, parts.values.data(), parts.values.size(), result);
 }
 
+// constant_shadow(value): a zero shadow of memory that stays constant.
+bool constant_shadow(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count != 1) return ctx.argument_error("constant_shadow takes one value");
+  ShadowMaker maker(ctx);
+  if (!maker.shadow(args[0], result)) return false;
+  maker.forbid_stores();
+  return true;
+}
+
 // zero_cotangent(value): zeros in the shape of its numbers.
 bool zero_cotangent(Context& ctx, const Value* args, std::size_t count, Value& result) {
   if (count != 1) return ctx.argument_error("zero_cotangent takes one value");
@@ -280,6 +408,7 @@ bool zero_cotangent(Context& ctx, const Value* args, std::size_t count, Value& r
 
 const NativeInfo tangent_natives[] = {
     {"zero_shadows", zero_shadows, effect_throws | effect_allocates | effect_reads, nullptr},
+    {"constant_shadow", constant_shadow, effect_throws | effect_allocates | effect_reads, nullptr},
     {"finish_tangents", finish_tangents, effect_throws | effect_allocates | effect_reads, nullptr},
     {"zero_cotangent", zero_cotangent, effect_throws | effect_allocates, nullptr},
 };

@@ -1,0 +1,227 @@
+#include "lang/diff/memory.hpp"
+
+#include <algorithm>
+
+#include "lang/diff/rules.hpp"
+
+namespace slope::diff {
+
+using ir::Op;
+using ir::Operand;
+
+MemoryEffects::MemoryEffects(Runtime& runtime, World world, std::function<const ir::Function*(Specialization&)> code)
+    : runtime_(runtime), tangents_(tangent_types(runtime)), world_(world), code_(std::move(code)) {}
+
+MemorySummary MemoryEffects::of(Specialization& target) {
+  known(target);
+  settle();
+  return summaries_.at(&target).summary;
+}
+
+MemorySummary MemoryEffects::of(const ir::Function& function) {
+  analyse(function);
+  settle();
+  return analyse(function);
+}
+
+void MemoryEffects::settle() {
+  do {
+    grew_ = false;
+    for (std::size_t i = 0; i < order_.size(); ++i) {  // analysing one may add others
+      Known entry = summaries_.at(order_[i]);
+      if (entry.fixed) continue;
+      MemorySummary now = analyse(*entry.code);
+      MemorySummary& kept = summaries_.at(order_[i]).summary;
+      bool same = (now.writes | kept.writes) == kept.writes && (now.unknown | kept.unknown) == kept.unknown &&
+                  (now.result | kept.result) == kept.result && (now.stored | kept.stored) == kept.stored;
+      if (same) continue;
+      kept.writes |= now.writes;
+      kept.unknown |= now.unknown;
+      kept.result |= now.result;
+      kept.stored |= now.stored;
+      grew_ = true;
+    }
+  } while (grew_);
+}
+
+MemoryEffects::Known& MemoryEffects::known(Specialization& target) {
+  auto [at, fresh] = summaries_.try_emplace(&target);
+  if (!fresh) return at->second;
+  Known& entry = at->second;
+  entry.code = code_(target);
+  entry.fixed = true;
+  if (!entry.code) {
+    entry.summary.unknown = ~MemoryMask{0};
+    entry.summary.result = entry.summary.stored = ~MemoryMask{0};
+    return entry;
+  }
+  entry.fixed = false;
+  order_.push_back(&target);
+  grew_ = true;
+  return entry;
+}
+
+MemorySummary MemoryEffects::of_call(const ir::Inst& invoke) {
+  read_call(invoke);
+  settle();
+  return read_call(invoke);
+}
+
+MemorySummary MemoryEffects::read_call(const ir::Inst& call) {
+  Specialization& target = *call.aux_as<Specialization>();
+  // Functions with rules leave their arguments alone and return memory of their own: that is what a rule promises.
+  if (find_rule(runtime_, target.types, world_, nullptr) != RuleKind::none) return {};
+  MemorySummary found = known(target).summary;
+  if (target.current && !(target.current->effects & effect_writes)) found.writes = found.unknown = 0;
+  if (!target.method->is_vararg) return found;
+  std::size_t fixed = target.method->arg_count;
+  auto spread = [&](MemoryMask mask) {
+    if (!(mask & parameter_mask(fixed))) return mask;
+    for (std::size_t i = fixed; i < call.operands.size(); ++i) mask |= parameter_mask(i);
+    return mask;
+  };
+  found.writes = spread(found.writes);
+  found.unknown = spread(found.unknown);
+  found.result = spread(found.result);
+  found.stored = spread(found.stored);
+  return found;
+}
+
+MemorySummary MemoryEffects::analyse(const ir::Function& function) {
+  MemorySummary summary;
+  MemoryMask kept = 0;  // in memory made here: what is loaded from anywhere may be it
+  std::vector<MemoryMask> mask(function.insts.size(), 0);
+  auto holds_memory = [&](const Type* t) { return !tangents_.known(t) || tangents_.has_shadow(t); };
+  auto of_operand = [&](Operand o) -> MemoryMask {
+    if (o.is_inst()) return mask[o.index()];
+    if (!o.is_constant()) return 0;
+    Value v = function.constant_value(o);
+    return v.defined() && holds_memory(v.type) ? global_memory : 0;
+  };
+  const std::vector<std::uint32_t>& parameters = function.blocks[0].parameters;
+  for (std::size_t i = 0; i < parameters.size(); ++i)
+    if (holds_memory(function.insts[parameters[i]].type)) mask[parameters[i]] = parameter_mask(i);
+  for (bool changed = true; changed;) {
+    changed = false;
+    auto set = [&](std::uint32_t id, MemoryMask m) {
+      if (!holds_memory(function.insts[id].type)) return;
+      if ((mask[id] | m) == mask[id]) return;
+      mask[id] |= m;
+      changed = true;
+    };
+    auto store = [&](MemoryMask object, MemoryMask value) {
+      summary.writes |= object;
+      if (object) summary.stored |= value;
+      if ((kept | value) != kept) {
+        kept |= value;
+        changed = true;
+      }
+    };
+    for (const ir::Block& block : function.blocks) {
+      for (std::uint32_t id : block.insts) {
+        const ir::Inst& inst = function.insts[id];
+        MemoryMask all = 0;
+        for (Operand o : inst.operands) all |= of_operand(o);
+        switch (inst.op) {
+          case Op::load_global:
+            set(id, global_memory);
+            break;
+          case Op::invoke: {
+            MemorySummary callee = read_call(inst);
+            MemoryMask written = 0;
+            MemoryMask result = callee.result & global_memory;
+            MemoryMask stored = 0;
+            for (std::size_t i = 0; i < inst.operands.size(); ++i) {
+              MemoryMask bit = parameter_mask(i);
+              MemoryMask operand = of_operand(inst.operands[i]);
+              if (callee.writes & bit) written |= operand;
+              if (callee.unknown & bit) summary.unknown |= operand;
+              if (callee.result & bit) result |= operand;
+              if (callee.stored & bit) stored |= operand;
+            }
+            if (callee.writes & global_memory) written |= global_memory;
+            store(written, stored);
+            set(id, result);
+            break;
+          }
+          case Op::call:
+          case Op::call_splat:
+            summary.unknown |= all;
+            kept |= all;
+            set(id, all | global_memory);
+            break;
+          case Op::native: {
+            std::uint32_t effects = inst.aux_as<const NativeInfo>()->effects;
+            if (effects & effect_writes) summary.writes |= all;
+            set(id, all);
+            break;
+          }
+          case Op::array_set:
+          case Op::array_init:
+          case Op::cell_set:
+          case Op::set_field_at:
+            store(of_operand(inst.operands[0]), of_operand(inst.operands[1]));
+            break;
+          case Op::set_field:
+            store(of_operand(inst.operands[0]), of_operand(inst.operands[2]));
+            set(id, of_operand(inst.operands[2]));
+            break;
+          case Op::array_resize:
+            summary.writes |= all;
+            break;
+          case Op::array_new:
+            break;
+          case Op::array_get:
+          case Op::field_at:
+          case Op::get_field:
+          case Op::cell_get:
+            set(id, all | kept);
+            break;
+          case Op::make_struct:
+          case Op::make_closure:
+          case Op::tuple:
+          case Op::cell_new:
+            if (all && as_data(inst.type) && as_data(inst.type)->is_mutable) store(0, all);
+            set(id, all);
+            break;
+          default:
+            set(id, all);
+            break;
+        }
+      }
+      for (const ir::Edge& edge : block.edges)
+        for (std::size_t i = 0; i < edge.arguments.size(); ++i)
+          set(function.blocks[edge.target].parameters[i], of_operand(edge.arguments[i]));
+      if (block.terminator != ~0u && function.insts[block.terminator].op == Op::ret) {
+        MemoryMask result = of_operand(function.insts[block.terminator].operands[0]);
+        if (holds_memory(function.type_of(function.insts[block.terminator].operands[0], runtime_.types)))
+          result |= kept;
+        summary.result |= result;
+      }
+    }
+  }
+  return summary;
+}
+
+MemoryEffects::Globals MemoryEffects::globals(const ir::Function& function) {
+  Globals found;
+  std::vector<const ir::Function*> seen;
+  collect(function, found, seen);
+  return found;
+}
+
+void MemoryEffects::collect(const ir::Function& function, Globals& found, std::vector<const ir::Function*>& seen) {
+  if (std::find(seen.begin(), seen.end(), &function) != seen.end()) return;
+  seen.push_back(&function);
+  for (Value v : function.constants)
+    if (v.defined() && (!tangents_.known(v.type) || tangents_.has_shadow(v.type))) found.constants.push_back(v);
+  for (const ir::Block& block : function.blocks)
+    for (std::uint32_t id : block.insts) {
+      const ir::Inst& inst = function.insts[id];
+      if (inst.op == Op::load_global) found.bindings.push_back(inst.aux_as<Binding>());
+      if (inst.op != Op::invoke) continue;
+      if (const ir::Function* code = code_(*inst.aux_as<Specialization>())) collect(*code, found, seen);
+    }
+}
+
+}  // namespace slope::diff

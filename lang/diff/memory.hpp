@@ -1,0 +1,64 @@
+// What a function does to memory that its caller can see: through which parameters it may store, and what its result
+// may share memory with. Decides which arguments of a call must be given their real shadows, whether two arguments may
+// be the same array, and whether a global is written.
+//
+// Masks: bit i is parameter i of the function (the callee is parameter 0, a vararg one parameter; the 62nd stands for
+// all from there on), `global_memory` what is reached from constants and globals. Computed on ordinary typed code, over
+// calls, until nothing changes; answers hold for one world.
+#pragma once
+
+#include <functional>
+#include <unordered_map>
+
+#include "lang/diff/diff.hpp"
+#include "lang/diff/tangent.hpp"
+
+namespace slope::diff {
+
+using MemoryMask = std::uint64_t;
+inline constexpr MemoryMask global_memory = MemoryMask{1} << 63;
+inline MemoryMask parameter_mask(std::size_t i) { return MemoryMask{1} << (i < 62 ? i : 62); }
+
+struct MemorySummary {
+  MemoryMask writes = 0;   // stored into by code that is known
+  MemoryMask unknown = 0;  // given to calls whose target is found at run time
+  MemoryMask result = 0;   // what the result may alias
+  MemoryMask stored = 0;   // what is kept in memory that outlives the call, or in the result's
+};
+
+class MemoryEffects {
+ public:
+  // `code`: typed code of a specialisation, null when there is none.
+  MemoryEffects(Runtime& runtime, World world, std::function<const ir::Function*(Specialization&)> code);
+  MemorySummary of(Specialization& target);
+  MemorySummary of(const ir::Function& function);
+  MemorySummary of_call(const ir::Inst& invoke);  // in terms of its operands: a vararg's bits are all its operands'
+  // Constants and non-constant globals with memory that the function, or what it calls, looks at.
+  struct Globals {
+    std::vector<Value> constants;
+    std::vector<Binding*> bindings;
+  };
+  Globals globals(const ir::Function& function);
+
+ private:
+  struct Known {
+    MemorySummary summary;
+    const ir::Function* code = nullptr;
+    bool fixed = false;  // nothing to find: a rule says so, or there is no code
+  };
+  Known& known(Specialization& target);
+  MemorySummary analyse(const ir::Function& function);
+  MemorySummary read_call(const ir::Inst& invoke);
+  void settle();
+  void collect(const ir::Function& function, Globals& found, std::vector<const ir::Function*>& seen);
+
+  Runtime& runtime_;
+  TangentTypes& tangents_;
+  World world_;
+  std::function<const ir::Function*(Specialization&)> code_;
+  std::unordered_map<Specialization*, Known> summaries_;
+  std::vector<Specialization*> order_;
+  bool grew_ = false;
+};
+
+}  // namespace slope::diff

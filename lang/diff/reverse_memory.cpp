@@ -1,0 +1,247 @@
+// Loads and stores: tangents of what lies in memory, and old contents, which come back in the reverse sweep.
+//
+// What a shadow holds for one place (TangentTypes::element of the declared type): a cotangent, a shadow, or a tuple of
+// both. A store puts the value's shadow there, beside a zero cotangent; in the reverse sweep the cotangent that came
+// together since is the stored value's, and what the shadow held before comes back.
+#include "lang/diff/reverse.hpp"
+
+namespace slope::diff {
+
+using ir::Op;
+using ir::Operand;
+
+Reverse::Place Reverse::place_of(const ir::Inst& inst) {
+  Place place;
+  place.memory = inst.operands[0];
+  const DataType* object = as_data(type_of(place.memory));
+  const DataType* shadow = as_data(tangents_.shadow(object));
+  switch (inst.op) {
+    case Op::array_get:
+    case Op::array_set:
+    case Op::array_init:
+      place.index = inst.operands[inst.op == Op::array_get ? 1 : 2];
+      place.declared = object->params[0];
+      if (shadow && shadow != builtin_.nothing) place.tangent = shadow->params[0];
+      return place;
+    case Op::cell_get:
+    case Op::cell_set:
+      place.is_cell = true;
+      place.declared = builtin_.any;
+      place.tangent = shadow->fields[0].type;
+      return place;
+    default:
+      place.field = inst.aux;
+      place.declared = object->fields[inst.aux].type;
+      if (shadow && shadow != builtin_.nothing) place.tangent = shadow->fields[inst.aux].type;
+      return place;
+  }
+}
+
+Operand Reverse::load_tangent(ir::Builder& at, const Place& place, Operand shadow, Operand index) {
+  if (index.valid()) return at.emit(Op::array_get, {shadow, index}, place.tangent);
+  return at.emit(Op::field_at, {shadow}, place.tangent, place.field);
+}
+
+void Reverse::store_tangent(ir::Builder& at, const Place& place, Operand shadow, Operand index, Operand tangent) {
+  if (index.valid())
+    at.emit(Op::array_set, {shadow, tangent, index});
+  else
+    at.emit(Op::set_field_at, {shadow, tangent}, nullptr, place.field);
+}
+
+Operand Reverse::shadow_part(ir::Builder& at, const Place& place, Operand tangent) {
+  const Type* wanted = tangents_.shadow(place.declared);
+  if (wanted == builtin_.nothing) return at.constant(runtime_.nothing());
+  if (!tangents_.has_cotangent(place.declared)) return as_shadow(at, tangent, place.tangent, wanted);
+  const Type* held = as_data(place.tangent)->params[0];
+  return as_shadow(at, at.emit(Op::field_at, {tangent}, held, 0), held, wanted);
+}
+
+Operand Reverse::cotangent_part(ir::Builder& at, const Place& place, Operand tangent) {
+  if (!tangents_.has_shadow(place.declared)) return tangent;
+  return at.emit(Op::field_at, {tangent}, tangents_.cotangent(place.declared), 1);
+}
+
+// `cotangent` invalid: zero.
+Operand Reverse::whole_tangent(ir::Builder& at, const Place& place, Operand shadow, Operand cotangent) {
+  const Type* own = tangents_.shadow(place.declared);
+  if (!tangents_.has_cotangent(place.declared)) return as_shadow(at, shadow, own, place.tangent);
+  if (!cotangent.valid()) {
+    const Type* type = tangents_.cotangent(place.declared);
+    cotangent = zero_cotangent(at, type);
+  }
+  if (own == builtin_.nothing) return cotangent;
+  Operand held = as_shadow(at, shadow, own, as_data(place.tangent)->params[0]);
+  return at.emit(Op::tuple, {held, cotangent}, place.tangent);
+}
+
+// Of a cotangent type: leaves that are zero.
+Operand Reverse::zero_cotangent(ir::Builder& at, const Type* cotangent) {
+  if (tangents_.is_float(cotangent) || cotangent == tangents_.dynamic()) return at.constant(zero_leaf(cotangent));
+  if (cotangent == builtin_.nothing) return at.constant(runtime_.nothing());
+  std::vector<Operand> parts;
+  for (const Type* part : as_data(cotangent)->params) parts.push_back(zero_cotangent(at, part));
+  return at.emit(Op::tuple, parts, cotangent);
+}
+
+// Old contents come back in the reverse sweep, so that rules and callers may keep references to what the primal
+// overwrote. Not needed for memory that this function made and that nothing outside its own loads and stores ever sees.
+bool Reverse::must_restore(const ir::Inst& store) const {
+  if (store.op == Op::array_init) return false;
+  Operand object = store.operands[0];
+  if (!object.is_inst() || primal_->inst(object).op != Op::array_new) return true;
+  for (const ir::Block& block : primal_->blocks) {
+    for (std::uint32_t id : block.insts) {
+      const ir::Inst& inst = primal_->insts[id];
+      bool plain = inst.op == Op::array_get || inst.op == Op::array_length || inst.op == Op::array_size ||
+                   ((inst.op == Op::array_set || inst.op == Op::array_init) && inst.operands[1] != object);
+      if (plain) continue;
+      for (Operand o : inst.operands)
+        if (o == object) return true;
+    }
+    for (const ir::Edge& edge : block.edges)
+      for (Operand o : edge.arguments)
+        if (o == object) return true;
+  }
+  return false;
+}
+
+// What lies in a place may be no object at all yet: of references the old content is asked for with care.
+bool Reverse::may_be_unassigned(const Place& place) const {
+  const DataType* d = as_data(place.declared);
+  return !d || !d->is_isbits;
+}
+
+bool Reverse::forward_store(std::uint32_t id) {
+  const ir::Inst inst = primal_->insts[id];
+  Place place = place_of(inst);
+  if (!place.tangent || place.tangent == builtin_.nothing) return true;
+  Operand memory = forward(place.memory);
+  Operand index = place.index.valid() ? forward(place.index) : Operand();
+  bool restored = must_restore(inst) && !place.is_cell;
+  bool careful = may_be_unassigned(place);
+  auto old_content = [&](Operand object, const Type* type) {
+    if (careful) {
+      Operand where = index.valid() ? index : int_constant(*f_, static_cast<std::int64_t>(place.field) + 1);
+      return remember(call_base(*f_, index.valid() ? "saved_element" : "saved_field", {object, where}, builtin_.any),
+                      builtin_.any);
+    }
+    Operand old = index.valid() ? f_->emit(Op::array_get, {object, index}, type)
+                                : f_->emit(Op::field_at, {object}, type, place.field);
+    return remember(old, type);
+  };
+  if (restored) extra_of_[id] = old_content(memory, place.declared);
+  if (!tangents_.has_shadow(place.declared)) return true;
+  Operand shadow_memory = shadow(place.memory);
+  if (restored) old_shadow_of_[id] = old_content(shadow_memory, place.tangent);
+  Operand tangent = whole_tangent(*f_, place, shadow_as(inst.operands[1], place.declared), Operand());
+  store_tangent(*f_, place, shadow_memory, index, tangent);
+  return true;
+}
+
+void Reverse::backward_store(std::uint32_t id) {
+  const ir::Inst inst = primal_->insts[id];
+  if (!varied(inst.operands[0])) return;
+  Place place = place_of(inst);
+  if (!place.tangent || place.tangent == builtin_.nothing) return;
+  Operand index = place.index.valid() ? primal_in_reverse(place.index) : Operand();
+  auto old_shadow = old_shadow_of_.find(id);
+  if (tangents_.has_cotangent(place.declared)) {
+    Operand shadow_memory = shadow_in_reverse(place.memory);
+    Operand tangent;
+    bool both = tangents_.has_shadow(place.declared);
+    if (varied(inst.operands[1]) || both) tangent = load_tangent(*r_, place, shadow_memory, index);
+    if (varied(inst.operands[1])) {
+      std::vector<Operand> leaves;
+      unpack(place.declared, cotangent_part(*r_, place, tangent), leaves);
+      give_cotangent(inst.operands[1], place.declared, leaves);
+    }
+    if (old_shadow == old_shadow_of_.end()) {
+      Operand kept = both ? shadow_part(*r_, place, tangent) : Operand();
+      store_tangent(*r_, place, shadow_memory, index, whole_tangent(*r_, place, kept, Operand()));
+    }
+  }
+  auto restore = [&](Operand object, Operand old) {
+    if (may_be_unassigned(place)) {
+      Operand where = index.valid() ? index : int_constant(*r_, static_cast<std::int64_t>(place.field) + 1);
+      call_base(*r_, index.valid() ? "restore_element!" : "restore_field!", {object, where, old}, nullptr);
+    } else if (index.valid()) {
+      r_->emit(Op::array_set, {object, old, index});
+    } else {
+      r_->emit(Op::set_field_at, {object, old}, nullptr, place.field);
+    }
+  };
+  if (old_shadow != old_shadow_of_.end()) restore(shadow_in_reverse(place.memory), in_reverse(old_shadow->second));
+  if (extra_of_[id] != no_value) restore(primal_in_reverse(place.memory), in_reverse(extra_of_[id]));
+}
+
+// The shadow of what is loaded.
+bool Reverse::forward_load(std::uint32_t id) {
+  const ir::Inst inst = primal_->insts[id];
+  const Type* object = type_of(inst.operands[0]);
+  const Type* wanted = tangents_.shadow(inst.type);
+  if (inst.op == Op::field_at && !as_data(object)->is_mutable) {
+    const Type* held = as_data(tangents_.shadow(object))->params[inst.aux];
+    set_shadow(id, as_shadow(*f_, f_->emit(Op::field_at, {shadow(inst.operands[0])}, held, inst.aux), held, wanted));
+    return true;
+  }
+  Place place = place_of(inst);
+  Operand index = place.index.valid() ? forward(place.index) : Operand();
+  Operand tangent = load_tangent(*f_, place, shadow(place.memory), index);
+  set_shadow(id, as_shadow(*f_, shadow_part(*f_, place, tangent), tangents_.shadow(place.declared), wanted));
+  return true;
+}
+
+// Adds the loaded value's cotangent to what the shadow holds.
+void Reverse::backward_load(std::uint32_t id) {
+  const ir::Inst inst = primal_->insts[id];
+  std::vector<Operand> leaves = take_cotangent(id);
+  bool any = false;
+  for (Operand o : leaves) any |= o.valid();
+  if (!any || !varied(inst.operands[0])) return;
+  Place place = place_of(inst);
+  leaves = convert_leaves(inst.type, leaves, place.declared);
+  Operand memory = shadow_in_reverse(place.memory);
+  Operand index = place.index.valid() ? primal_in_reverse(place.index) : Operand();
+  Operand tangent = load_tangent(*r_, place, memory, index);
+  std::vector<Operand> sum;
+  unpack(place.declared, cotangent_part(*r_, place, tangent), sum);
+  const auto& described = tangents_.leaves(place.declared);
+  for (std::size_t i = 0; i < sum.size(); ++i)
+    if (leaves[i].valid()) sum[i] = add_leaves(sum[i], leaves[i], described[i].type);
+  std::size_t next = 0;
+  Operand packed = pack(place.declared, sum, next);
+  Operand kept = tangents_.has_shadow(place.declared) ? shadow_part(*r_, place, tangent) : Operand();
+  store_tangent(*r_, place, memory, index, whole_tangent(*r_, place, kept, packed));
+}
+
+// What a shrinking array loses is kept, and of its shadow too where that holds more than numbers.
+void Reverse::forward_resize(std::uint32_t id) {
+  const ir::Inst inst = primal_->insts[id];
+  const DataType* array = as_data(type_of(inst.operands[0]));
+  Operand memory = forward(inst.operands[0]);
+  Operand length = forward(inst.operands[1]);
+  extra_of_[id] = remember(f_->emit(Op::array_length, {memory}, builtin_.int64), builtin_.int64);
+  // The op has no shadow of its own: its place holds the tail.
+  shadow_of_[id] = remember(call_base(*f_, "saved_tail", {memory, length}, array), array);
+  Operand shadow_memory = shadow(inst.operands[0]);
+  if (tangents_.has_shadow(array->params[0])) {
+    const Type* type = tangents_.shadow(array);
+    old_shadow_of_[id] = remember(call_base(*f_, "saved_tail", {shadow_memory, length}, type), type);
+  }
+  f_->emit(Op::array_resize, {shadow_memory, length}, builtin_.nothing);
+}
+
+void Reverse::backward_resize(std::uint32_t id) {
+  if (extra_of_[id] == no_value) return;
+  const ir::Inst inst = primal_->insts[id];
+  Operand length = in_reverse(extra_of_[id]);
+  call_base(*r_, "undo_resize", {primal_in_reverse(inst.operands[0]), length, in_reverse(shadow_of_[id])}, nullptr);
+  Operand shadow_memory = shadow_in_reverse(inst.operands[0]);
+  if (auto tail = old_shadow_of_.find(id); tail != old_shadow_of_.end())
+    call_base(*r_, "undo_resize", {shadow_memory, length, in_reverse(tail->second)}, nullptr);
+  else
+    r_->emit(Op::array_resize, {shadow_memory, length}, builtin_.nothing);
+}
+
+}  // namespace slope::diff
