@@ -89,9 +89,9 @@ class DynamicForward {
 
   bool refuse(const std::string& reason, const Method* method) {
     std::string name = method && method->name ? std::string(method->name->name) : std::string();
-    return ctx_.raise_message(
-        runtime_.types.builtin().differentiation_error,
-        "cannot differentiate" + (name.empty() ? "" : " the call of `" + name + "`") + ": " + reason + std::string(where_));
+    return ctx_.raise_message(runtime_.types.builtin().differentiation_error,
+                              "cannot differentiate" + (name.empty() ? "" : " the call of `" + name + "`") + ": " +
+                                  reason + std::string(where_));
   }
 
   bool finish(Value value, Value shadow, Value record, Value& result) {
