@@ -1,5 +1,7 @@
 #include "lang/diff/operations.hpp"
 
+#include "lang/diff/tangent.hpp"
+
 namespace slope::diff {
 
 using ir::Op;
@@ -57,7 +59,18 @@ Treatment classify(const ir::Inst& inst, RuleKind rule) {
 }
 
 Treatment treatment_of(const ir::Function& function, const ir::Inst& inst, RuleKind rule, Runtime& runtime) {
+  if (inst.op == Op::native) {
+    if (forgets_element(inst)) return Treatment::value;
+    // What only looks and gives back something without a derivative: hashes, texts, whether an element is assigned.
+    TangentTypes& tangents = tangent_types(runtime);
+    bool looks = !(inst.aux_as<const NativeInfo>()->effects & effect_writes);
+    if (looks && tangents.known(inst.type) && !tangents.differentiable(inst.type)) return Treatment::inert;
+  }
   return indexed_element(function, inst, runtime) ? Treatment::value : classify(inst, rule);
+}
+
+bool forgets_element(const ir::Inst& inst) {
+  return inst.op == Op::native && std::string_view(inst.aux_as<const NativeInfo>()->name) == "array_forget";
 }
 
 bool is_dynamic_call(const ir::Function& function, const ir::Inst& inst, Runtime& runtime) {

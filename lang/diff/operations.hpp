@@ -19,6 +19,8 @@ enum class Treatment : std::uint8_t {
 Treatment classify(const ir::Inst& inst, RuleKind rule);
 // The same, knowing the operands' types too.
 Treatment treatment_of(const ir::Function& function, const ir::Inst& inst, RuleKind rule, Runtime& runtime);
+// Core.array_forget(a, i): the element is unassigned again.
+bool forgets_element(const ir::Inst& inst);
 // A call whose target is found at run time: also the reading and writing of fields of what is not known.
 bool is_dynamic_call(const ir::Function& function, const ir::Inst& inst, Runtime& runtime);
 std::string why_refused(const ir::Inst& inst, Runtime& runtime);

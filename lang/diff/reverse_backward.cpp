@@ -34,6 +34,12 @@ bool Reverse::backward_inst(std::uint32_t id) {
     case Op::array_resize:
       backward_resize(id);
       return true;
+    case Op::native:
+      if (extra_of_[id] == no_value) return true;
+      call_base(*r_, "restore_element!",
+                {primal_in_reverse(inst.operands[0]), primal_in_reverse(inst.operands[1]), in_reverse(extra_of_[id])},
+                nullptr);
+      return true;
     case Op::array_new:
       // A pullback that is called again must find the shadow as the first call did.
       if (split_ && activity_.varied[id] && shadow_of_[id] != no_value)

@@ -79,6 +79,12 @@ bool Reverse::forward_inst(std::uint32_t id) {
     case Op::array_resize:
       if (varied(inst.operands[0])) forward_resize(id);
       break;
+    case Op::native:
+      if (forgets_element(inst) && varied(inst.operands[0])) {
+        std::vector<Operand> place{forward(inst.operands[0]), forward(inst.operands[1])};
+        extra_of_[id] = remember(call_base(*f_, "saved_element", place, builtin_.any), builtin_.any);
+      }
+      break;
     default:
       break;
   }
