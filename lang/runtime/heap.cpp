@@ -342,7 +342,10 @@ int Heap::add_root_tracer(RootTracer tracer) {
 }
 
 void Heap::remove_root_tracer(int key) {
-  std::erase_if(impl_->roots, [&](const auto& root) { return root.first == key; });
+  // The newest mostly goes first: they stand for activations.
+  auto& roots = impl_->roots;
+  for (std::size_t i = roots.size(); i-- > 0;)
+    if (roots[i].first == key) return static_cast<void>(roots.erase(roots.begin() + static_cast<std::ptrdiff_t>(i)));
 }
 
 Rooted::Rooted(Heap& heap) : heap_(heap) {
