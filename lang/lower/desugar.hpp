@@ -3,6 +3,7 @@
 // becomes the constant `nothing`, so that all errors of a statement are found.
 #pragma once
 
+#include <functional>
 #include <initializer_list>
 #include <span>
 #include <string>
@@ -80,8 +81,12 @@ class Desugar {
   Form* call_with(Span span, Form* callee, std::span<const NodeId> arguments, Form* leading);
   Form* special_call(NodeId node);
   Form* keyword_names(Span span, std::span<const NodeId> entries);
-  Form* arguments_call(Span span, std::vector<Form*> head, std::span<const NodeId> arguments);
+  using Evaluate =
+      std::function<Form*(NodeId)>;  // what stands for an argument that was evaluated before; null: nothing was
+  Form* arguments_call(Span span, std::vector<Form*> head, std::span<const NodeId> arguments,
+                       const Evaluate& value_of = {});
   Form* power_by_literal(NodeId node);
+  Form* value_parameter(Span span, std::int64_t n);
   Form* comparison(NodeId node);
   Form* chain(Span span, std::span<const NodeId> nodes, std::size_t first, Form* left);
   Form* interpolated(NodeId node);
@@ -91,7 +96,7 @@ class Desugar {
   Form* where(NodeId node);
   Form* type_variable(const BoundSyntax& bound, Span at);
   Form* named_or_plain_tuple(NodeId node);
-  Form* named_tuple_of(Span span, std::span<const NodeId> entries);
+  Form* named_tuple_of(Span span, std::span<const NodeId> entries, const Evaluate& value_of = {});
   Form* new_object(NodeId node, std::span<const NodeId> type_arguments, std::span<const NodeId> arguments);
   Form* field_type_form(Span span, const Type* type, std::span<const TypeVar* const> vars,
                         std::span<Form* const> forms);
@@ -175,6 +180,7 @@ class Desugar {
   Form* macro_noinline(NodeId node, std::span<const NodeId> arguments);
   Form* macro_generated(NodeId node, std::span<const NodeId> arguments);
   Form* macro_doc(NodeId node, std::span<const NodeId> arguments);
+  Form* macro_kwdef(NodeId node, std::span<const NodeId> arguments);
   Form* macro_assert(NodeId node, std::span<const NodeId> arguments);
   Form* macro_show(NodeId node, std::span<const NodeId> arguments);
   Form* macro_time(NodeId node, std::span<const NodeId> arguments);
@@ -209,7 +215,7 @@ class Desugar {
     Form* array;           // a temporary
     std::size_t position;  // 0-based
     std::size_t count;
-    bool splat_before;
+    std::vector<Form*> splats;  // temporaries of the splatted indices before it
   };
   // What `new` means: the struct under construction, and the arguments of Foo{…} in the constructor's name.
   struct NewContext {

@@ -28,7 +28,14 @@ bool mentions_end(const Ast& ast, NodeId node) {
 Desugar::Indexed Desugar::indexed(std::span<const NodeId> nodes, bool reusable) {
   Indexed place;
   bool needs_array = reusable;
-  for (const NodeId index : nodes.subspan(1)) needs_array |= mentions_end(*ast_, index);
+  bool splat_before = false;
+  for (const NodeId index : nodes.subspan(1)) {
+    const bool end = mentions_end(*ast_, index);
+    needs_array |= end;
+    // `end` behind a splat depends on how many indices that gives: it is evaluated before.
+    reusable |= end && splat_before;
+    splat_before |= ast_->head(index) == Head::splat;
+  }
   Form* array = expression(nodes[0]);
   if (needs_array) {
     array = temporary(array);
@@ -37,15 +44,14 @@ Desugar::Indexed Desugar::indexed(std::span<const NodeId> nodes, bool reusable) 
   } else {
     place.array = array;
   }
-  bool splat_before = false;
+  std::vector<Form*> splatted;
   for (std::size_t i = 1; i < nodes.size(); ++i) {
-    ends_.push_back({array, i - 1, nodes.size() - 1, splat_before});
+    ends_.push_back({array, i - 1, nodes.size() - 1, splatted});
     NodeId index = nodes[i];
     Form* value = nullptr;
     const Head head = ast_->head(index);
     if (head == Head::splat && ast_->child_count(index) == 1) {
       place.splats |= std::uintptr_t{1} << (i - 1);
-      splat_before = true;
       value = expression(ast_->child(index, 0));
     } else if (head == Head::kw || head == Head::assign || head == Head::parameters) {
       value = error(index, "keyword arguments in indexing are not part of Slope");
@@ -57,6 +63,7 @@ Desugar::Indexed Desugar::indexed(std::span<const NodeId> nodes, bool reusable) 
       Form* kept = temporary(value);
       place.setup.push_back(kept);
       value = use(kept);
+      if (head == Head::splat) splatted.push_back(kept);
     }
     place.indices.push_back(value);
   }
@@ -92,7 +99,13 @@ Form* Desugar::index_expression(NodeId node, std::string_view function) {
 Form* Desugar::end_in_index(NodeId node, std::string_view function) {
   const EndContext context = ends_.back();
   const Span at = span(node);
-  if (context.splat_before) return error(node, "`end` after a splat inside an index is not part of Slope");
+  if (!context.splats.empty()) {
+    const auto plain = static_cast<std::int64_t>(context.position + 1 - context.splats.size());
+    Form* dimension = integer(at, plain);
+    for (Form* splat : context.splats)
+      dimension = operation(at, ir::Op::add_int, {dimension, base_call(at, "length", {use(splat)})});
+    return base_call(at, function, {use(context.array), dimension});
+  }
   if (context.count == 1) return base_call(at, function, {use(context.array)});
   return base_call(at, function, {use(context.array), integer(at, static_cast<std::int64_t>(context.position) + 1)});
 }
@@ -135,17 +148,29 @@ Form* Desugar::concatenation(NodeId node) {
     start("vcat");
     return arguments_call(at, std::move(callee), nodes);
   }
+  bool splat = false;
+  for (const NodeId row : nodes) {
+    splat |= ast_->head(row) == Head::splat;
+    if (ast_->head(row) != Head::row) continue;
+    for (const NodeId cell : children(row)) splat |= ast_->head(cell) == Head::splat;
+  }
+  if (splat) {
+    // How long a row is shows when it is evaluated.
+    start("hvcat_rows");
+    for (const NodeId row : nodes) {
+      const auto cells = ast_->head(row) == Head::row ? children(row) : std::vector<NodeId>{row};
+      callee.push_back(arguments_call(span(row), {core(at, "tuple")}, cells));
+    }
+    return call(at, std::move(callee));
+  }
   std::vector<Form*> lengths;
   std::vector<NodeId> elements;
   for (const NodeId row : nodes) {
     if (ast_->head(row) == Head::row) {
       const auto cells = children(row);
-      for (const NodeId cell : cells)
-        if (ast_->head(cell) == Head::splat) return error(cell, "a splat inside a matrix row is not part of Slope");
       lengths.push_back(integer(span(row), static_cast<std::int64_t>(cells.size())));
       elements.insert(elements.end(), cells.begin(), cells.end());
     } else {
-      if (ast_->head(row) == Head::splat) return error(row, "a splat inside a matrix row is not part of Slope");
       lengths.push_back(integer(span(row), 1));
       elements.push_back(row);
     }

@@ -132,8 +132,6 @@ Form* Desugar::destructure(NodeId pattern, Form* value) {
       return error(parts[i], "invalid destructuring pattern");
     if (head != Head::splat) continue;
     if (splat_at != parts.size()) return error(parts[i], "multiple `...` in a destructuring pattern");
-    if (i + 1 != parts.size())
-      return error(parts[i], "`...` before the end of a destructuring pattern is not part of Slope");
     splat_at = i;
   }
   // Tuple on both sides: no tuple needs to be made. All of the right side is evaluated before the first assignment.
@@ -163,19 +161,38 @@ Form* Desugar::destructure(NodeId pattern, Form* value) {
     forms.push_back(operation(at, ir::Op::tuple, std::move(result)));
     return block(at, std::move(forms));
   }
+  // What can only be iterated is iterated once: `items` holds what it gives.
   Form* whole = temporary(value);
   forms.push_back(whole);
+  const auto count = static_cast<std::int64_t>(parts.size());
+  Form* items =
+      temporary(splat_at == parts.size() ? base_call(at, "destructure_items", {use(whole), value_parameter(at, count)})
+                                         : base_call(at, "destructure_all", {use(whole)}));
+  forms.push_back(items);
+  Form* split = nullptr;  // (what `...` takes, what comes after it)
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const Span here = span(parts[i]);
+    const auto position = static_cast<std::int64_t>(i) + 1;
+    const auto after = static_cast<std::int64_t>(splat_at) + 1;
     if (i == splat_at) {
       const auto inner = children(parts[i]);
       if (inner.size() != 1) return error(parts[i], "malformed `...`");
-      forms.push_back(assign_to(inner[0], base_call(here, "destructure_rest",
-                                                    {use(whole), integer(here, static_cast<std::int64_t>(i) + 1)})));
-      continue;
+      Form* rest = nullptr;
+      if (position == count) {
+        rest = base_call(here, "destructure_rest", {use(items), integer(here, position)});
+      } else {
+        split = temporary(base_call(here, "destructure_split",
+                                    {use(items), integer(here, position), integer(here, count - position)}));
+        forms.push_back(split);
+        rest = base_call(here, "destructure", {use(split), integer(here, 1)});
+      }
+      forms.push_back(assign_to(inner[0], rest));
+    } else if (split != nullptr) {
+      Form* last = base_call(here, "destructure", {use(split), integer(here, 2)});
+      forms.push_back(assign_to(parts[i], base_call(here, "destructure", {last, integer(here, position - after)})));
+    } else {
+      forms.push_back(assign_to(parts[i], base_call(here, "destructure", {use(items), integer(here, position)})));
     }
-    forms.push_back(assign_to(
-        parts[i], base_call(here, "destructure", {use(whole), integer(here, static_cast<std::int64_t>(i) + 1)})));
   }
   forms.push_back(use(whole));
   return block(at, std::move(forms));

@@ -74,7 +74,21 @@ Form* Desugar::for_nest(Span at, std::span<const NodeId> iterators, NodeId body,
       if (ast_->head(pattern) == Head::type_assert) break;
     }
   };
-  declare(declare, target);
+  if (ast_->node(iterator).flag == 1) {
+    // `outer`: the variables are those around the loop, which must exist.
+    const auto require = [&](const auto& self, NodeId pattern) -> void {
+      if (const Symbol* sym = identifier(pattern)) {
+        Form* made = form(FormKind::outer_local, span(pattern));
+        made->name = sym;
+        steps.push_back(made);
+        return;
+      }
+      for (const NodeId child : children(pattern)) self(self, child);
+    };
+    require(require, target);
+  } else {
+    declare(declare, target);
+  }
   steps.push_back(assign_to(target, base_call(here, "loop_value", {use(items), name(here, state)})));
   if (iterators.size() > 1) {
     steps.push_back(for_nest(at, iterators.subspan(1), body, outermost == nullptr ? loop : outermost));

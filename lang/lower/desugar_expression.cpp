@@ -3,6 +3,7 @@
 #include "lang/lower/desugar.hpp"
 
 #include <algorithm>
+#include <unordered_map>
 #include <utility>
 
 namespace slope::lower {
@@ -49,36 +50,64 @@ Form* Desugar::special_call(NodeId node) {
   return nullptr;
 }
 
+// Val(n)
+Form* Desugar::value_parameter(Span at, std::int64_t n) {
+  const Type* parameter = runtime_.types.value_int(n);
+  const DataType* val = runtime_.types.apply(runtime_.types.builtin().val_name, std::span(&parameter, 1));
+  return val->instance.defined() ? constant(at, val->instance)
+                                 : operation(at, ir::Op::make_struct, {constant(at, runtime_.from_type(val))});
+}
+
 // x^2 is Base.literal_pow(^, x, Val(2)), as in Julia: exact, and 2^-1 is 0.5.
 Form* Desugar::power_by_literal(NodeId node) {
   const auto nodes = children(node);
   const Span at = span(node);
-  const std::int64_t exponent = ast_->node(nodes[2]).integer;
-  const Type* parameter = runtime_.types.value_int(exponent);
-  const DataType* val = runtime_.types.apply(runtime_.types.builtin().val_name, std::span(&parameter, 1));
   Form* power = expression(nodes[0]);
-  Form* exponent_form = val->instance.defined()
-                            ? constant(at, val->instance)
-                            : operation(at, ir::Op::make_struct, {constant(at, runtime_.from_type(val))});
+  Form* exponent_form = value_parameter(at, ast_->node(nodes[2]).integer);
   Form* argument = expression(nodes[1]);
   return base_call(at, "literal_pow", {power, argument, exponent_form});
 }
 
 // A call of what `head` holds so far (callee and leading arguments) with further syntactic arguments, some splatted.
-Form* Desugar::arguments_call(Span at, std::vector<Form*> head, std::span<const NodeId> arguments) {
+// The bits of a splat call cover 64 operands; more arguments are put into tuples that are splatted.
+Form* Desugar::arguments_call(Span at, std::vector<Form*> head, std::span<const NodeId> arguments,
+                              const Evaluate& value_of) {
+  constexpr std::size_t most = 60;
+  bool any_splat = false;
+  for (const NodeId argument : arguments) any_splat |= ast_->head(argument) == Head::splat;
+  const bool in_chunks = any_splat && head.size() + arguments.size() > most;
   std::uintptr_t splats = 0;
+  std::vector<Form*> chunk;
+  std::uintptr_t chunk_splats = 0;
+  const auto close_chunk = [&] {
+    Form* made = call(at, std::move(chunk));
+    made->aux = chunk_splats;
+    chunk.clear();
+    chunk_splats = 0;
+    splats |= std::uintptr_t{1} << head.size();
+    head.push_back(made);
+  };
   for (const NodeId argument : arguments) {
-    if (ast_->head(argument) == Head::splat) {
+    NodeId operand = argument;
+    const bool splat = ast_->head(argument) == Head::splat;
+    if (splat) {
       const auto inner = children(argument);
       if (inner.size() != 1) return error(argument, "malformed splat");
-      if (head.size() >= 64) return error(argument, "a call with a splat takes at most 63 arguments");
-      splats |= std::uintptr_t{1} << head.size();
-      head.push_back(expression(inner[0]));
+      operand = inner[0];
+    }
+    Form* value = value_of ? value_of(operand) : expression(operand);
+    if (in_chunks) {
+      if (chunk.empty()) chunk.push_back(core(at, "tuple"));
+      if (splat) chunk_splats |= std::uintptr_t{1} << chunk.size();
+      chunk.push_back(value);
+      if (chunk.size() == most) close_chunk();
+      if (head.size() == most) return error(at, "a call with a splat takes at most 3000 arguments");
     } else {
-      head.push_back(expression(argument));
+      if (splat) splats |= std::uintptr_t{1} << head.size();
+      head.push_back(value);
     }
   }
-  if (splats != 0 && head.size() > 64) return error(at, "a call with a splat takes at most 63 arguments");
+  if (!chunk.empty()) close_chunk();
   Form* made = call(at, std::move(head));
   made->aux = splats;
   return made;
@@ -107,22 +136,39 @@ Form* Desugar::call_with(Span at, Form* callee, std::span<const NodeId> argument
     if (leading != nullptr) head.push_back(leading);
     return arguments_call(at, std::move(head), positional);
   }
-  // Julia evaluates the callee, the positional arguments, then the keywords; the named tuple stands first in the call,
-  // so the others are taken into temporaries unless there is nothing to reorder.
+  // Everything is evaluated as it is written, what stands behind `;` last; the named tuple comes first in the call, so
+  // the others are taken into temporaries.
   Form* function = temporary(callee);
   std::vector<Form*> setup{function};
-  Form* names = temporary(named_tuple_of(at, keywords));
+  std::unordered_map<NodeId, Form*> evaluated;
+  for (const NodeId argument : arguments) {
+    const Head head = ast_->head(argument);
+    const auto parts = children(argument);
+    if (head == Head::parameters || (head == Head::kw && parts.size() != 2)) continue;
+    const NodeId operand = head == Head::kw ? parts[1] : head == Head::splat && parts.size() == 1 ? parts[0] : argument;
+    Form* value = expression(operand);
+    if (value->kind != FormKind::constant) {
+      setup.push_back(temporary(value));
+      value = use(setup.back());
+    }
+    evaluated[operand] = value;
+  }
+  const auto value_of = [&](NodeId node) {
+    const auto found = evaluated.find(node);
+    return found != evaluated.end() ? found->second : expression(node);
+  };
+  Form* names = temporary(named_tuple_of(at, keywords, value_of));
   setup.push_back(names);
   std::vector<Form*> head{base(at, "kwcall"), use(names), use(function)};
   if (leading != nullptr) head.push_back(leading);
-  setup.push_back(arguments_call(at, std::move(head), positional));
+  setup.push_back(arguments_call(at, std::move(head), positional, value_of));
   return block(at, std::move(setup));
 }
 
 // --- named tuples ---
 
-// Entries k=v, k (short for k=k), a.k, :k => v is not supported, splats.
-Form* Desugar::named_tuple_of(Span at, std::span<const NodeId> entries) {
+// Entries k=v, k (short for k=k), a.k (k=a.k), key => v, splats.
+Form* Desugar::named_tuple_of(Span at, std::span<const NodeId> entries, const Evaluate& value_of) {
   std::vector<Form*> setup;
   Form* result = nullptr;  // merged so far
   std::vector<const Symbol*> names;
@@ -146,7 +192,7 @@ Form* Desugar::named_tuple_of(Span at, std::span<const NodeId> entries) {
     if ((head == Head::kw || head == Head::assign) && parts.size() == 2) {
       key = identifier(parts[0]);
       if (key == nullptr) return error(parts[0], "expected a name before `=` in a keyword argument or named tuple");
-      value = expression(parts[1]);
+      value = value_of ? value_of(parts[1]) : expression(parts[1]);
     } else if (head == Head::identifier) {
       key = identifier(entry);
       value = expression(entry);
@@ -157,6 +203,11 @@ Form* Desugar::named_tuple_of(Span at, std::span<const NodeId> entries) {
                ast_->head(parts[1]) == Head::quote_symbol) {
       key = intern(ast_->name_of(parts[1]));
       value = expression(parts[2]);
+    } else if (head == Head::call && parts.size() == 3 && is_identifier(parts[0], "=>")) {
+      flush();
+      result = base_call(
+          at, "merge", {result, base_call(span(entry), "keyword_pair", {expression(parts[1]), expression(parts[2])})});
+      continue;
     } else if (head == Head::splat && parts.size() == 1) {
       flush();
       result = base_call(at, "merge", {result, expression(parts[0])});

@@ -143,9 +143,9 @@ void Desugar::keyword_prologue(Lambda&, const SignatureSyntax& signature, bool k
       has_rest = true;
       Form* rest = nullptr;
       if (!keyword_method) {
-        rest = named_tuple(at, {}, {});
+        rest = base_call(at, "keyword_pairs", {named_tuple(at, {}, {})});
       } else if (known.empty()) {
-        rest = name(at, names);
+        rest = base_call(at, "keyword_pairs", {name(at, names)});
       } else {
         const Type* parameter = runtime_.types.value(symbol_tuple(runtime_, ctx_, known));
         const DataType* val = runtime_.types.apply(runtime_.types.builtin().val_name, std::span(&parameter, 1));

@@ -265,6 +265,7 @@ Emitter::Operand Emitter::emit(Form* form, bool wanted) {
     case FormKind::scope:
       return scope(form, wanted);
     case FormKind::local:
+    case FormKind::outer_local:
     case FormKind::global_name:
       return nothing();
     case FormKind::try_:

@@ -52,6 +52,7 @@ enum class FormKind : std::uint8_t {
   return_,          // (value)
   scope,            // (body): variables assigned first in here are local to it. flag: ScopeFlags
   local,            // declares `name`; children: [type]
+  outer_local,      // `name` must be a local variable of the function around (for outer …)
   global_name,      // declares that `name` means the global
   try_,             // (body, catch body or null, finally or null, else or null); the catch variable is assigned inside
   caught,           // the exception of the innermost catch block

@@ -28,6 +28,7 @@ const Desugar::BuiltinMacro* Desugar::find_macro(std::string_view name) {
       {"@propagate_inbounds", &Desugar::macro_inline, 1, 1},
       {"@generated", &Desugar::macro_generated, 1, 2},
       {"@doc", &Desugar::macro_doc, 1, 2},
+      {"@kwdef", &Desugar::macro_kwdef, 1, 1},
       {"@assert", &Desugar::macro_assert, 1, 2},
       {"@show", &Desugar::macro_show, 0, any},
       {"@time", &Desugar::macro_time, 1, 2},

@@ -249,6 +249,13 @@ class Resolver {
       case FormKind::continue_:
         live_ = false;
         return;
+      case FormKind::outer_local: {
+        bool is_global = false;
+        const Variable* variable = find_local(f->name, &scope, is_global);
+        if (variable == nullptr || variable->owner != scope.lambda)
+          report_at(f->span, "no outer local variable declaration exists for \"for outer\"");
+        return;
+      }
       case FormKind::name:
         reference(f, scope);
         return;

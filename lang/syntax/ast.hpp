@@ -59,7 +59,7 @@ enum class Head : std::uint8_t {
   where,        // (body, var…)
   pair_colon,   // reserved; ranges are call(:, a, b) and call(:, a, s, b)
   // assignment
-  assign,         // (lhs, rhs)
+  assign,         // (lhs, rhs); flag 1, in a loop's header: `outer` stands before the variable
   dot_assign,     // a .= b
   op_assign,      // a += b: (identifier "+", lhs, rhs)
   dot_op_assign,  // a .+= b: (identifier "+", lhs, rhs)

@@ -218,17 +218,19 @@ bool at_generator(const State& state, Iterator it) {
 // i in r, i = r, i ∈ r, (i, j) in r
 NodeId parse_iteration(State& state, Iterator& it) {
   const Iterator from = it;
-  if (it->kind == TokenKind::identifier && it->payload == state.words.outer &&
-      (it + 1)->kind == TokenKind::identifier) {
-    state.refuse(it, "`outer` is not part of Slope", "assign the outer variable in the loop's body");
-  }
+  const bool is_outer = it->kind == TokenKind::identifier && it->payload == state.words.outer &&
+                        ((it + 1)->kind == TokenKind::identifier ||
+                         ((it + 1)->kind == TokenKind::left_paren && (it + 1)->space_before()));
+  if (is_outer) ++it;
   const NodeId variable = require(state, it, parse_infix(state, it, Precedence::pipe_left), "a loop variable");
   const bool is_in = it->kind == TokenKind::assign ||
                      (it->kind == TokenKind::op && (it->payload == op_in || it->payload == op_element_of));
   if (!is_in || it->dotted()) state.fail(it, "`in` or `=` after the loop variable", "a loop is written `for i in 1:n`");
   ++it;
   const NodeId range = require(state, it, parse_infix(state, it, Precedence::pipe_left), "what to loop over");
-  return state.make(Head::assign, from, it, {variable, range});
+  const NodeId made = state.make(Head::assign, from, it, {variable, range});
+  if (is_outer) state.ast.made(made).flag = 1;
+  return made;
 }
 
 // `element for i in r, j in s if c for …`; at the first `for`. A second `for` nests: its loops run inside the first's.

@@ -120,6 +120,23 @@ bool method_text(Context& ctx, const Value* args, std::size_t count, Value& resu
   return ctx.raise_error("no unique matching method found for the specified argument types");
 }
 
+// invoke_method(f, types, args…): the method that a call with arguments of these types would choose, called with args.
+bool invoke_method(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "invoke", args, std::min<std::size_t>(count, 2), result);
+  const DataType* types = nullptr;
+  if (!call_types_of(call, types)) return false;
+  Runtime& runtime = call.runtime;
+  if (args[0].type == call.builtin.builtin_function) return runtime.call(ctx, args[0], args + 2, count - 2, result);
+  const Lookup found = runtime.lookup(types, ctx.world);
+  if (found.method == nullptr) return ctx.method_error(args[0], args + 2, count - 2);
+  const DataType* actual = runtime.call_types(args[0], args + 2, count - 2);
+  const auto parameters = match(runtime.types, actual, found.method->signature);
+  if (!is_subtype(runtime.types, actual, types) || !parameters)
+    return ctx.argument_error("invoke: the arguments do not have the given types");
+  Specialization* target = runtime.specialize(found.method, actual, *parameters);
+  return runtime.call_specialized(ctx, *target, args[0], args + 2, count - 2, result);
+}
+
 bool name_of(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "nameof", args, count, result);
   if (!call.arity(1)) return false;
@@ -149,7 +166,8 @@ bool module_of(Context& ctx, const Value* args, std::size_t count, Value& result
 const NativeInfo natives[] = {
     {"has_method", has_method, effect_all, returns_bool},    {"method_texts", method_texts, effect_all, nullptr},
     {"method_count", method_count, effect_all, returns_int}, {"method_text", method_text, effect_all, returns_string},
-    {"name_of", name_of, effect_throws, returns_symbol},     {"module_of", module_of, effect_throws, nullptr},
+    {"invoke_method", invoke_method, effect_all, nullptr},   {"name_of", name_of, effect_throws, returns_symbol},
+    {"module_of", module_of, effect_throws, nullptr},
 };
 
 }  // namespace
