@@ -32,14 +32,19 @@ Form* Desugar::special_call(NodeId node) {
   if (text == "^" && arguments.size() == 2 && ast_->head(arguments[1]) == Head::integer &&
       ast_->node(arguments[1]).flag == 0)
     return power_by_literal(node);
-  if (text == "include" && arguments.size() == 1) {
+  // `eval` and `include` are functions of the module; a program's own of these names is called as any other.
+  const auto is_own = [&] {
+    const auto found = module_->bindings.find(intern(text));
+    return found != module_->bindings.end() && found->second->module == module_ && found->second->value.defined();
+  };
+  if (text == "include" && arguments.size() == 1 && !is_own()) {
     const auto& file = runtime_.sources.file(span(node).file).name();
     Form* path = expression(arguments[0]);
     return then_newest_world(native(
         span(node), "include_file",
         {constant(span(node), Value(runtime_.types.builtin().module, module_)), string(span(node), file), path}));
   }
-  if (text == "eval" && arguments.size() == 1) {
+  if (text == "eval" && arguments.size() == 1 && !is_own()) {
     Form* code = expression(arguments[0]);
     return then_newest_world(native(span(node), "eval_expression",
                                     {constant(span(node), Value(runtime_.types.builtin().module, module_)), code}));
@@ -353,7 +358,7 @@ Form* Desugar::property(NodeId node) {
 // --- types ---
 
 Form* Desugar::type_variable(const BoundSyntax& bound, Span at) {
-  std::vector<Form*> operands{symbol(at, bound.name == no_node ? "_" : identifier_text(*ast_, bound.name))};
+  std::vector<Form*> operands{symbol(at, bound.name == no_node ? "#s" : identifier_text(*ast_, bound.name))};
   if (bound.lower != no_node || bound.upper != no_node) {
     operands.push_back(bound.lower != no_node ? expression(bound.lower)
                                               : constant(at, runtime_.from_type(runtime_.types.builtin().bottom)));

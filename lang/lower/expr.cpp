@@ -135,6 +135,25 @@ ExprShape shape_of(Runtime& runtime, Context& ctx, const Ast& ast, NodeId node) 
         }
       }
       break;
+    case Head::dot_path:
+      if (n.flag == 1 && children.size() > 1) {
+        // A.B as C is (as (. A B) C).
+        Rooted parts(runtime.heap);
+        parts.values.push_back(symbol("."));
+        for (std::size_t i = 0; i + 1 < children.size(); ++i)
+          parts.values.push_back(symbol(identifier_text(ast, children[i])));
+        Value path;
+        if (!ir::execute(ctx, ir::Op::expr, parts.values.data(), parts.values.size(), 0, path)) {
+          ctx.take_error();
+          path = runtime.nothing();
+        }
+        shape.head = "as";
+        constant(keep(runtime, path));
+        shape.parts.push_back({children.back(), {}});
+      } else {
+        rest(0);
+      }
+      break;
     case Head::struct_:
       constant(truth(n.flag == 1));
       rest(0);
@@ -461,6 +480,13 @@ class Reader {
     std::vector<Value> args;
     if (!parts_of(runtime_, ctx_, v, head, args)) return fail("malformed import");
     std::vector<NodeId> children;
+    if (head->name == "as" && args.size() == 2) {
+      // (as (. A B) C): a path whose last name is the new one.
+      const NodeId named = path(args[0]);
+      children.assign(ast_.children(named).begin(), ast_.children(named).end());
+      children.push_back(label(args[1]));
+      return ast_.make(Head::dot_path, span_, children, 1);
+    }
     for (const Value& arg : args) children.push_back(path(arg));
     return ast_.make(head->name == "." ? Head::dot_path : Head::import_list, span_, children);
   }

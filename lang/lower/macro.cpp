@@ -231,10 +231,21 @@ NodeId Desugar::dotted(NodeId node) {
   const Span at = span(node);
   const auto nodes = children(node);
   if (head == Head::interpolate) return nodes.size() == 1 ? nodes[0] : node;
-  if (nodes.empty() || head == Head::quote || head == Head::dot || head == Head::macrocall || head == Head::arrow ||
-      head == Head::function || head == Head::curly || head == Head::type_assert)
+  if (nodes.empty() || head == Head::quote || head == Head::curly || head == Head::subtype || head == Head::supertype)
     return node;
   std::vector<NodeId> made;
+  if (head == Head::let_ || head == Head::for_ || head == Head::function || head == Head::macrocall ||
+      is_short_definition(*ast_, node)) {
+    // What is bound, defined or named stays; the body gets dots.
+    made.push_back(nodes[0]);
+    for (std::size_t i = 1; i < nodes.size(); ++i) made.push_back(dotted(nodes[i]));
+    return ast_->make(head, at, made, ast_->node(node).flag);
+  }
+  if (head == Head::call && ast_->head(nodes[0]) == Head::interpolate && ast_->child_count(nodes[0]) == 1) {
+    made.push_back(ast_->child(nodes[0], 0));
+    for (std::size_t i = 1; i < nodes.size(); ++i) made.push_back(dotted(nodes[i]));
+    return ast_->make(Head::call, at, made);
+  }
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const bool callee = i == 0 && (head == Head::call || head == Head::dot_call);
     const bool op = (head == Head::op_assign || head == Head::dot_op_assign) && i == 0;

@@ -98,10 +98,17 @@ class Imports {
     return true;
   }
 
+  // The name after `as`; null without.
+  const Symbol* renamed(NodeId path) {
+    const auto parts = ast_.children(path);
+    return ast_.node(path).flag == 1 && !parts.empty() ? runtime_.symbol(identifier_text(ast_, parts.back())) : nullptr;
+  }
+
   // Walks A.B.c to the module that holds the last name; `last` is that name, or null when the path is dots alone.
   bool walk(NodeId path, Module*& at, const Symbol*& last) {
     if (ast_.head(path) != Head::dot_path) return fail(path, "malformed import");
-    const std::vector<NodeId> parts(ast_.children(path).begin(), ast_.children(path).end());
+    std::vector<NodeId> parts(ast_.children(path).begin(), ast_.children(path).end());
+    if (renamed(path) != nullptr) parts.pop_back();
     std::size_t i = 0;
     at = nullptr;
     for (; i < parts.size() && identifier_text(ast_, parts[i]) == "."; ++i)
@@ -165,6 +172,8 @@ class Imports {
   }
 
   bool use_module(NodeId path) {
+    if (renamed(path) != nullptr)
+      return fail(path, "`using` with `as` needs names: `using M: a as b`; for the module itself `import M as N`");
     Module* at = nullptr;
     const Symbol* last = nullptr;
     if (!walk(path, at, last)) return false;
@@ -185,11 +194,12 @@ class Imports {
     const Symbol* last = nullptr;
     if (!walk(path, at, last)) return false;
     if (last == nullptr) return fail(path, "malformed import");
+    const Symbol* as = renamed(path) != nullptr ? renamed(path) : last;
     if (at == nullptr) {
       if (!enter(path, at, last)) return false;
-      return bind_module(path, at, last);
+      return bind_module(path, at, as);
     }
-    return bind(path, at, last, last);
+    return bind(path, at, last, as);
   }
 
   bool import_list(NodeId list) {
@@ -202,12 +212,14 @@ class Imports {
     if (from == nullptr) return fail(list, "malformed import");
     for (std::size_t i = 1; i < parts.size(); ++i) {
       Module* at = from;
-      const std::vector<NodeId> names(ast_.children(parts[i]).begin(), ast_.children(parts[i]).end());
+      std::vector<NodeId> names(ast_.children(parts[i]).begin(), ast_.children(parts[i]).end());
+      const Symbol* as = renamed(parts[i]);
+      if (as != nullptr) names.pop_back();
       if (ast_.head(parts[i]) != Head::dot_path || names.empty()) return fail(parts[i], "malformed import");
       for (std::size_t k = 0; k + 1 < names.size(); ++k)
         if (!enter(parts[i], at, runtime_.symbol(identifier_text(ast_, names[k])))) return false;
       const Symbol* name = runtime_.symbol(identifier_text(ast_, names.back()));
-      if (!bind(parts[i], at, name, name)) return false;
+      if (!bind(parts[i], at, name, as != nullptr ? as : name)) return false;
     }
     return true;
   }

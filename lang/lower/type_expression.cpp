@@ -217,7 +217,7 @@ bool TypeExpression::parameter(NodeId node, const Type*& out, std::vector<const 
     const Type* bound = nullptr;
     if (!type(ast_->child(node, 0), bound)) return false;
     const auto& builtin = runtime_.types.builtin();
-    const TypeVar* var = runtime_.types.var(runtime_.symbol("_"), head == Head::supertype ? bound : builtin.bottom,
+    const TypeVar* var = runtime_.types.var(runtime_.symbol("#s"), head == Head::supertype ? bound : builtin.bottom,
                                             head == Head::subtype ? bound : builtin.any);
     fresh.push_back(var);
     out = var;

@@ -283,6 +283,14 @@ class Printer {
       out += "}";
       return;
     }
+    if (n->name->name == "Complex" && d->params.size() == 1 && hidden == 0) {
+      auto* part = as_data(d->params[0]);
+      const std::string_view of = part ? std::string_view(part->name->name->name) : std::string_view();
+      if (of == "Float64" || of == "Float32") {
+        out += of == "Float64" ? "ComplexF64" : "ComplexF32";
+        return;
+      }
+    }
     out += module_prefix(n) + name_text(n->name->name);
     std::size_t count = d->params.size() - std::min(hidden, d->params.size());
     if (count == 0) return;

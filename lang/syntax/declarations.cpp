@@ -90,7 +90,13 @@ NodeId parse_dot_path(State& state, Iterator& it) {
     state.push(part);
   }
   if (it->kind == K::identifier && state.ast.name(it->payload) == "as" && state.continues(it)) {
-    state.refuse(it, "renaming with `as` is not part of Slope", "write `const B = A` after the import");
+    ++it;
+    const NodeId renamed = parse_path_name(state, it);
+    if (renamed == no_node) state.fail(it, "a name after `as`");
+    state.push(renamed);
+    const NodeId made = state.reduce(Head::dot_path, from, it, mark);
+    state.ast.made(made).flag = 1;
+    return made;
   }
   return state.reduce(Head::dot_path, from, it, mark);
 }

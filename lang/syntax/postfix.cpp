@@ -135,6 +135,7 @@ NodeId parse_postfix_chain(State& state, Iterator& it, Iterator from, NodeId bas
         base = state.make(Head::do_, from, it, {base, function});
         continue;
       }
+      if (is_number && it->kind == TokenKind::left_paren) return base;  // a factor, were there no space
       const bool detached = (it->kind == TokenKind::left_paren || it->kind == TokenKind::left_bracket) &&
                             !it->newline_before() && !state.mode.space_sensitive;
       if (detached) {

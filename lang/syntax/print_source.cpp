@@ -535,7 +535,9 @@ class SourcePrinter {
 
   void write_path(NodeId path) {
     bool after_name = false;
+    const bool renamed = ast_.node(path).flag == 1;
     for (const NodeId part : children(path)) {
+      if (renamed && part == children(path).back()) out_ += " as ", after_name = false;
       const std::string_view name = ast_.name_of(part);
       if (name == "." && !after_name) {
         out_ += '.';

@@ -31,7 +31,7 @@ bool module_text(Context& ctx, const Value* args, std::size_t count, Value& resu
   if (args[0].type != call.builtin.module) return ctx.type_error("show", call.builtin.module, args[0]);
   const Module* m = args[0].module;
   std::string text = m->name ? m->name->name : "Module";
-  for (m = m->parent; m && m != call.runtime.main && m->name; m = m->parent) text = m->name->name + "." + text;
+  for (m = m->parent; m && m->name; m = m->parent) text = m->name->name + "." + text;
   return call.give(text);
 }
 
