@@ -258,7 +258,49 @@ bool define_methods(Runtime& runtime, Context& ctx, Module* module, std::shared_
   return Methods(runtime, ctx, module, std::move(signature)).define(hints, constructed, prepared, result);
 }
 
+namespace {
+
+// Methods with the definition's signature, one for each number of omitted optional arguments, that pass everything to
+// the closure in `forward`. Defaults, keywords and destructuring are the closure's business.
+bool define_forwarding(Runtime& runtime, Context& ctx, Definition& definition, Value& result) {
+  std::vector<Diagnostic> diagnostics;
+  const auto signature = parse_signature(definition.ast, definition.node, diagnostics);
+  if (signature == nullptr) return raise_diagnostics(runtime, ctx, diagnostics);
+  Ast& ast = *definition.ast;
+  const Span at = signature->span;
+  for (std::size_t omitted = 0; omitted <= signature->optional_count(); ++omitted) {
+    auto made = std::make_shared<SignatureSyntax>(*signature);
+    if (omitted > 0 && made->is_vararg()) made->parameters.pop_back();
+    made->parameters.resize(made->parameters.size() - omitted);
+    std::vector<NodeId> call{ast.identifier(definition.forward->name, at)};
+    if (!made->keywords.empty()) {
+      KeywordSyntax all;
+      all.name = "#keywords";
+      all.is_rest = true;
+      all.span = at;
+      made->keywords = {all};
+      const NodeId rest = ast.make(Head::splat, at, std::vector{ast.identifier(all.name, at)});
+      call.push_back(ast.make(Head::parameters, at, std::vector{rest}));
+    }
+    for (std::size_t i = 0; i < made->parameters.size(); ++i) {
+      auto& parameter = made->parameters[i];
+      parameter.default_value = no_node;
+      parameter.pattern = ast.identifier("#argument" + std::to_string(i + 1), parameter.span);
+      call.push_back(parameter.is_vararg ? ast.make(Head::splat, at, std::vector{parameter.pattern})
+                                         : parameter.pattern);
+    }
+    made->return_type = no_node;
+    made->body = ast.make(Head::call, at, call);
+    if (!define_methods(runtime, ctx, definition.module, std::move(made), definition.hints, nullptr, nullptr, result))
+      return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 bool define_function(Runtime& runtime, Context& ctx, Definition& definition, Value& result) {
+  if (definition.forward != nullptr) return define_forwarding(runtime, ctx, definition, result);
   if (definition.prepared != nullptr)
     return define_methods(runtime, ctx, definition.module, definition.prepared->signature, definition.hints, nullptr,
                           definition.prepared.get(), result);
@@ -283,6 +325,9 @@ bool define_constant(Runtime& runtime, Context& ctx, Module* module, const Symbo
       return ctx.raise_error("invalid redefinition of constant " + name->name);
   }
   const bool changed = binding->value.defined();
+  if (changed && runtime.sink.err)
+    runtime.sink.err("WARNING: redefinition of constant " + name->name +
+                     ". This may fail, cause incorrect answers, or produce other errors.\n");
   binding->value = v;
   binding->is_constant = true;
   if (changed) runtime.binding_changed(binding);

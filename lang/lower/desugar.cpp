@@ -417,7 +417,7 @@ Form* Desugar::statements(NodeId node) {
 
 Form* Desugar::deferred(NodeId node, DefinitionHints hints) {
   auto& definitions = state_of(runtime_).definitions;
-  definitions.push_back({ast_, node, module_, std::move(hints), nullptr});
+  definitions.push_back({ast_, node, module_, std::move(hints), nullptr, nullptr});
   const Head head = ast_->head(node);
   if ((head == Head::function || head == Head::assign) && !is_library(runtime_, module_)) {
     auto prepared = prepare_function(runtime_, ctx_, module_, ast_, node, diagnostics_);

@@ -288,6 +288,15 @@ Form* Desugar::function_definition(NodeId node, DefinitionHints hints) {
   if (signature->callee != no_node) made->name = identifier(signature->callee);
   if (function_depth_ == 0) {
     made->children.push_back(deferred(node, hints));
+    if (!signature->is_object && signature->body != no_node) {
+      // Should it use variables of the block.
+      auto& state = state_of(runtime_);
+      const Symbol* holder = intern("#block_method#" + std::to_string(state.gensyms++));
+      state.definitions.push_back({ast_, node, module_, hints, nullptr, holder});
+      made->children.push_back(native(
+          span(node), "define", {integer(span(node), static_cast<std::int64_t>(state.definitions.size() - 1))}));
+      made->children.push_back(name(span(node), holder));
+    }
   } else if (made->name == nullptr) {
     return error(node, "global method definition needs to be placed at the top level");
   }

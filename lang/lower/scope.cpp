@@ -589,13 +589,29 @@ class Resolver {
     bool is_global = false;
     Variable* variable = f->name == nullptr ? nullptr : find_local(f->name, &scope, is_global);
     if (variable == nullptr) {
-      // A global definition inside a block: it may not use the block's variables.
+      // A global definition inside a block. When it uses the block's variables its body becomes a closure, held by a
+      // global of its own, which the method calls.
       ClosureGroup* group = arena_.group();
       group->name = f->name;
       group->methods = f->lambdas;
       group->parent = scope.lambda;
       const std::size_t errors = diagnostics_.size();
       resolve_group(*group, scope);
+      if (diagnostics_.size() == errors && !group->captures.empty() && f->children.size() == 3) {
+        capture_event(*group, scope);
+        Form* closure = arena_.form(FormKind::closure, f->span);
+        closure->group = group;
+        closure->lambdas = f->lambdas;
+        Form* holder = f->children[2];
+        holder->binding = runtime_.binding(scope.lambda->module, holder->name);
+        Form* held = arena_.form(FormKind::assign, f->span);
+        held->children = {holder, closure};
+        Form* definition = f->children[1];
+        f->kind = FormKind::block;
+        f->children = {held, definition};
+        walk(definition, scope);
+        return;
+      }
       groups_.pop_back();
       if (diagnostics_.size() == errors && !group->captures.empty())
         report_at(f->span,

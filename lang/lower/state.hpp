@@ -39,6 +39,8 @@ struct Definition {
   Module* module = nullptr;
   DefinitionHints hints;
   std::shared_ptr<PreparedFunction> prepared;
+  // A method that uses variables of the block it stands in: it calls the closure that this global holds.
+  const Symbol* forward = nullptr;
 };
 
 // MethodBody::scope of methods that lowering made.
