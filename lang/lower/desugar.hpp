@@ -201,6 +201,7 @@ class Desugar {
   Form* macro_thunk(NodeId node, std::span<const NodeId> arguments);
   Form* macro_reflection(NodeId node, std::span<const NodeId> arguments);
   Form* macro_isdefined(NodeId node, std::span<const NodeId> arguments);
+  Form* macro_expand(NodeId node, std::span<const NodeId> arguments);
   Form* macro_eval(NodeId node, std::span<const NodeId> arguments);
   Form* macro_raw_string(NodeId node, std::span<const NodeId> arguments);
   Form* macro_module(NodeId node, std::span<const NodeId> arguments);
@@ -236,6 +237,7 @@ class Desugar {
   int function_depth_ = 0;
   int scope_depth_ = 0;  // let, for … at top level: function definitions in them are local
   bool views_ = false;
+  bool quote_expansion_ = false;  // the next expansion of a macro is wanted as a value
   NodeId transient_node_ = no_node;  // a generator whose result does not outlive the expression around it
   int depth_ = 0;
   int macro_depth_ = 0;

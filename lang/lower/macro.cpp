@@ -60,6 +60,7 @@ const Desugar::BuiltinMacro* Desugar::find_macro(std::string_view name) {
       {"@why", &Desugar::macro_reflection, 1, 1},
       {"@isdefined", &Desugar::macro_isdefined, 1, 1},
       {"@eval", &Desugar::macro_eval, 1, 2},
+      {"@macroexpand", &Desugar::macro_expand, 1, 1},
       {"@raw_str", &Desugar::macro_raw_string, 1, 1},
       {"@__MODULE__", &Desugar::macro_module, 0, 0},
       {"@__FILE__", &Desugar::macro_location, 0, 0},

@@ -40,9 +40,23 @@ Form* Desugar::user_macro(NodeId node, Value macro, Module* definer) {
   std::string problem;
   const NodeId expanded = from_value(runtime_, ctx_, *ast_, span(node), expansion, &hygiene, problem);
   if (!problem.empty()) return error(node, "in macro expansion: " + problem);
+  if (std::exchange(quote_expansion_, false)) return quoted(expanded, 0);
   ++macro_depth_;
   Form* made = expression(expanded);
   --macro_depth_;
+  return made;
+}
+
+// @macroexpand @m x: what `@m x` becomes, as an expression.
+Form* Desugar::macro_expand(NodeId node, std::span<const NodeId> arguments) {
+  if (ast_->head(arguments[0]) != Head::macrocall) return quoted(arguments[0], 0);
+  const auto callee = ast_->child(arguments[0], 0);
+  const Symbol* name = identifier(callee);
+  if (name != nullptr && runtime_.resolve(module_, name) == nullptr && find_macro(name->name) != nullptr)
+    return error(node, "`" + name->name + "` is built in: it has no expansion");
+  quote_expansion_ = true;
+  Form* made = expression(arguments[0]);
+  quote_expansion_ = false;
   return made;
 }
 

@@ -226,8 +226,9 @@ class SourcePrinter {
       return write_application(id, indent, "");
     }
     const std::string sign = (dotted ? "." : "") + std::string(op->spelling);
-    const bool juxtaposed =
-        sign == "*" && arguments.size() == 2 && is_number(arguments[0]) && head(arguments[1]) == Head::identifier;
+    const bool juxtaposed = sign == "*" && arguments.size() == 2 && is_number(arguments[0]) &&
+                            head(arguments[1]) == Head::identifier &&
+                            !reads_as_number(arguments[0], ast_.name_of(arguments[1]));
     const bool many = arguments.size() > 2 && (sign == "+" || sign == "*" || (sign == ":" && arguments.size() == 3));
     if (op->binary && op->precedence != Precedence::none && (arguments.size() == 2 || many)) {
       const int own = level(op->precedence);
@@ -531,6 +532,14 @@ class SourcePrinter {
     clause("else", part(4));
     clause("finally", part(3));
     close(indent);
+  }
+
+  // Would `2` and `e1` side by side be one number?
+  bool reads_as_number(NodeId number, std::string_view name) const {
+    if (name.empty()) return false;
+    const bool zero = head(number) == Head::integer && ast_.node(number).integer == 0;
+    return name[0] == 'e' || name[0] == 'E' || name[0] == 'f' ||
+           (zero && (name[0] == 'x' || name[0] == 'b' || name[0] == 'o'));
   }
 
   void write_path(NodeId path) {
