@@ -185,7 +185,15 @@ bool store_global(const Operation& o) {
   Binding* binding = o.aux_as<Binding>();
   Value v = o.operands[0];
   if (binding->is_constant && binding->value.defined()) {
-    if (!egal(binding->value, v)) return o.ctx.raise_error("invalid redefinition of constant " + binding->name->name);
+    if (egal(binding->value, v)) return o.give(v);
+    // Another value of the same type is taken, with a warning; code that used the old one is compiled again.
+    if (binding->value.type != v.type || v.type->is_kind)
+      return o.ctx.raise_error("invalid redefinition of constant " + binding->name->name);
+    if (o.runtime.sink.err)
+      o.runtime.sink.err("WARNING: redefinition of constant " + binding->name->name +
+                         ". This may fail, cause incorrect answers, or produce other errors.\n");
+    binding->value = v;
+    o.runtime.binding_changed(binding);
     return o.give(v);
   }
   if (binding->declared && !is_instance(o.runtime.types, v, binding->declared))

@@ -74,6 +74,44 @@ const Desugar::BuiltinMacro* Desugar::find_macro(std::string_view name) {
   return nullptr;
 }
 
+namespace {
+
+// Julia's macros that Slope leaves out: what they stand for.
+std::string_view absent_macro(std::string_view name) {
+  constexpr std::pair<std::string_view, std::string_view> table[] = {
+      {"@goto", "jumps"},
+      {"@label", "jumps"},
+      {"@async", "tasks"},
+      {"@sync", "tasks"},
+      {"@task", "tasks"},
+      {"@spawn", "threads"},
+      {"@threads", "threads"},
+      {"@distributed", "processes"},
+      {"@r_str", "regular expressions"},
+      {"@b_str", "byte array literals"},
+      {"@v_str", "version numbers"},
+      {"@s_str", "substitution strings"},
+      {"@big_str", "numbers of arbitrary precision"},
+      {"@int128_str", "128-bit integers"},
+      {"@uint128_str", "128-bit integers"},
+      {"@ccall", "calls of C functions"},
+      {"@cfunction", "calls of C functions"},
+      {"@cmd", "commands"},
+      {"@enum", "enumerations"},
+      {"@static", "conditions on the platform"},
+      {"@generated", "generated functions"},
+      {"@info", "log messages"},
+      {"@warn", "log messages"},
+      {"@debug", "log messages"},
+      {"@error", "log messages"},
+  };
+  for (const auto& [macro, what] : table)
+    if (macro == name) return what;
+  return {};
+}
+
+}  // namespace
+
 Form* Desugar::macro_call(NodeId node) {
   const auto nodes = children(node);
   if (nodes.empty()) return error(node, "malformed macro call");
@@ -93,6 +131,8 @@ Form* Desugar::macro_call(NodeId node) {
     callee = ast_->child(callee, 1);
     for (std::size_t i = path.size(); i-- > 0;) {
       const Binding* binding = runtime_.resolve(owner, path[i]);
+      if (path[i]->name == "Threads" || path[i]->name == "Distributed")
+        return error(node, "threads and processes (`" + path[i]->name + "`) are not part of Slope");
       if (binding == nullptr || binding->value.type != runtime_.types.builtin().module)
         return error(node, "module " + path[i]->name + " not found");
       owner = binding->value.module;
@@ -106,7 +146,11 @@ Form* Desugar::macro_call(NodeId node) {
       !(qualified && is_library(runtime_, owner) && find_macro(text) != nullptr))
     return user_macro(node, binding->value, binding->module);
   const BuiltinMacro* macro = find_macro(text);
-  if (macro == nullptr) return error(node, "macro `" + std::string(text) + "` is not defined");
+  if (macro == nullptr) {
+    if (const auto what = absent_macro(text); !what.empty())
+      return error(node, std::string(what) + " (`" + std::string(text) + "`) are not part of Slope");
+    return error(node, "macro `" + std::string(text) + "` is not defined");
+  }
   if (arguments.size() < macro->least || arguments.size() > macro->most)
     return error(node, "wrong number of arguments for `" + std::string(text) + "`");
   return (this->*macro->handler)(node, arguments);
