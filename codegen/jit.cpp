@@ -31,6 +31,8 @@ std::unique_ptr<Jit> Jit::create(std::string& why) {
   builder->setCodeGenOptLevel(llvm::CodeGenOptLevel::Default);
   builder->setRelocationModel(llvm::Reloc::PIC_);
   builder->setCodeModel(llvm::CodeModel::Small);
+  // Scattered stores cost more than the scalar ones that they replace; the cost model thinks otherwise.
+  if (builder->getTargetTriple().isX86()) builder->addFeatures({"+prefer-no-scatter"});
   auto machine = builder->createTargetMachine();
   if (!machine) return failed(machine.takeError());
 
