@@ -32,6 +32,7 @@ using llvm::SCEV;
 
 constexpr std::uint64_t strip_turns = 1 << 14;
 constexpr std::uint64_t few_turns = 256;
+constexpr std::uint64_t unasked_turns = 1 << 24;  // in loops whose turns can't be counted before: some 20 ms
 constexpr std::uint64_t most_turns = std::uint64_t{1} << 61;  // more: the loop stays as it is
 constexpr std::int64_t largest_step = 1 << 20;
 constexpr unsigned largest_loop = 500;  // instructions; copying larger ones gains little
@@ -118,10 +119,73 @@ class CountedLoop {
         if (!counter_ && dominators_.dominates(block, latch_) && !is_rare_exit(block) && countable(block))
           counter_ = block;
     }
-    if (!counter_) return false;
-    i64_ = llvm::Type::getInt64Ty(counter_->getContext());
-    turns_ = evolution_.getNoopOrZeroExtend(evolution_.getExitCount(loop_, counter_), i64_);
+    i64_ = llvm::Type::getInt64Ty(latch_->getContext());
+    if (counter_) {
+      turns_ = evolution_.getNoopOrZeroExtend(evolution_.getExitCount(loop_, counter_), i64_);
+      llvm::SCEVExpander expander(evolution_, latch_->getModule()->getDataLayout(), "turns");
+      if (is_cheap(expander, turns_, preheader_->getTerminator())) return true;
+      counter_ = nullptr;
+    }
+    return find_limit();
+  }
+
+  // `while i <= n`, i growing by what is not known now (or by more than one: no division before a loop): the number of
+  // turns is not known, but how far i goes.
+  bool find_limit() {
+    auto* branch = llvm::cast<BranchInst>(latch_->getTerminator());
+    auto* compare = branch->isConditional() ? llvm::dyn_cast<ICmpInst>(branch->getCondition()) : nullptr;
+    if (!compare || !loop_->isLoopExiting(latch_) || compare->getOperand(0)->getType() != i64_) return false;
+    ICmpInst::Predicate predicate = compare->getPredicate();
+    if (!loop_->contains(branch->getSuccessor(0))) predicate = ICmpInst::getInversePredicate(predicate);
+    const SCEV* left = evolution_.getSCEV(compare->getOperand(0));
+    const SCEV* right = evolution_.getSCEV(compare->getOperand(1));
+    if (evolution_.isLoopInvariant(left, loop_)) {
+      std::swap(left, right);
+      predicate = ICmpInst::getSwappedPredicate(predicate);
+    }
+    auto* next = llvm::dyn_cast<llvm::SCEVAddRecExpr>(left);
+    if (!next || next->getLoop() != loop_ || !next->isAffine() || !evolution_.isLoopInvariant(right, loop_) ||
+        (predicate != ICmpInst::ICMP_SLE && predicate != ICmpInst::ICMP_SLT))
+      return false;
+    limit_.step = next->getStepRecurrence(evolution_);
+    limit_.start = evolution_.getMinusSCEV(next->getStart(), limit_.step);
+    limit_.bound = predicate == ICmpInst::ICMP_SLE ? right : evolution_.getMinusSCEV(right, evolution_.getOne(i64_));
+    counter_ = latch_;
     return true;
+  }
+
+  // Prefers what is there: the value that a variable of the loop starts with, give or take a constant. (Left alone, the
+  // expander gives the surrounding loop a new induction variable for each expression.)
+  llvm::Value* expand(llvm::IRBuilder<>& b, llvm::SCEVExpander& expander, const SCEV* s) {
+    if (!llvm::isa<llvm::SCEVConstant>(s)) {
+      for (llvm::PHINode& phi : loop_->getHeader()->phis()) {
+        if (phi.getType() != s->getType()) continue;
+        llvm::Value* start = phi.getIncomingValueForBlock(preheader_);
+        if (llvm::isa<llvm::Constant>(start)) continue;
+        const SCEV* difference = evolution_.getMinusSCEV(s, evolution_.getSCEV(start));
+        if (auto* constant = llvm::dyn_cast<llvm::SCEVConstant>(difference))
+          return constant->isZero() ? start : b.CreateAdd(start, constant->getValue());
+      }
+    }
+    return expander.expandCodeFor(s, s->getType(), &*b.GetInsertPoint());
+  }
+
+  // How far `limit_` goes above its start, and in `sure` whether that is so: start and bound are not negative, the step
+  // is positive, the last sum does not overflow.
+  llvm::Value* distance(llvm::IRBuilder<>& b, llvm::SCEVExpander& expander, llvm::Value*& sure) {
+    llvm::Value* zero = llvm::ConstantInt::get(i64_, 0);
+    auto value = [&](const SCEV* s) { return expand(b, expander, s); };
+    llvm::Value* start = b.CreateFreeze(value(limit_.start));
+    llvm::Value* bound = b.CreateFreeze(value(limit_.bound));
+    llvm::Value* step = b.CreateFreeze(value(limit_.step));
+    sure = b.CreateICmpSGE(b.CreateOr(start, bound), zero);
+    sure = b.CreateAnd(sure, b.CreateICmpSGT(step, zero));
+    sure = b.CreateAnd(
+        sure,
+        b.CreateICmpSLE(step, b.CreateSub(llvm::ConstantInt::get(i64_, llvm::APInt::getSignedMaxValue(64)), bound)));
+    llvm::Value* far = b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, b.CreateSub(bound, start), zero);
+    sure = b.CreateAnd(sure, b.CreateICmpULT(far, llvm::ConstantInt::get(i64_, unasked_turns)));
+    return far;
   }
 
   bool is_rare_exit(BasicBlock* block) const {
@@ -142,6 +206,7 @@ class CountedLoop {
       bool one_less = counter_ != latch_ && dominators_.dominates(counter_, block);
       llvm::SmallVector<Condition, 4> found;
       if (!stays(branch->getCondition(), loop_->contains(branch->getSuccessor(0)), one_less, found, 0)) {
+        if (limit_.step) continue;
         // Compared with != after LLVM worked on it.
         const SCEV* taken = evolution_.getExitCount(loop_, block);
         if (llvm::isa<llvm::SCEVCouldNotCompute>(taken) || taken->getType()->getIntegerBitWidth() > 64) continue;
@@ -185,7 +250,7 @@ class CountedLoop {
     if (predicate == ICmpInst::ICMP_NE || predicate == ICmpInst::ICMP_UGT || predicate == ICmpInst::ICMP_UGE)
       return false;
     found.push_back({predicate, index->getStart(), index->getStepRecurrence(evolution_), right, one_less});
-    return true;
+    return !limit_.step || (limit_.step == found.back().step && ICmpInst::isUnsigned(predicate));
   }
 
   llvm::Value* no_overflow(llvm::IRBuilder<>& b, llvm::Intrinsic::ID operation, llvm::Value*& x, llvm::Value* y) {
@@ -200,10 +265,10 @@ class CountedLoop {
            !expander.isHighCostExpansion({expression}, loop_, expansion_budget, &target_, at);
   }
 
-  // Asked before the loop.
+  // Asked before the loop. `turns`: how many, or of a loop with a limit how far its index goes.
   llvm::Value* holds(llvm::IRBuilder<>& b, llvm::SCEVExpander& expander, const Condition& condition,
                      llvm::Value* turns) {
-    auto value = [&](const SCEV* s) { return expander.expandCodeFor(s, s->getType(), &*b.GetInsertPoint()); };
+    auto value = [&](const SCEV* s) { return expand(b, expander, s); };
     llvm::Value* bound = value(condition.bound);
     llvm::Value* last = condition.one_less ? b.CreateSub(turns, llvm::ConstantInt::get(i64_, 1)) : turns;
     if (!condition.start) return b.CreateFreeze(b.CreateICmpULT(last, bound));
@@ -218,7 +283,9 @@ class CountedLoop {
       // Then 0 <= start < 2^63, and
       result = b.CreateAnd(result, b.CreateICmpSGE(bound, llvm::ConstantInt::get(i64_, 0)));
     }
-    if (is_unsigned && step && step->getAPInt().abs().ule(largest_step)) {
+    if (limit_.step) {
+      end = b.CreateAdd(start, turns);
+    } else if (is_unsigned && step && step->getAPInt().abs().ule(largest_step)) {
       // |step| * last < 2^63 (see most_turns): the end is a number of 64 bits, negative when it is below 0.
       std::int64_t by = step->getAPInt().getSExtValue();
       most_ = std::min(most_, most_turns / static_cast<std::uint64_t>(by < 0 ? -by : by));
@@ -238,24 +305,29 @@ class CountedLoop {
     const llvm::DataLayout& layout = counter_->getModule()->getDataLayout();
     llvm::SCEVExpander expander(evolution_, layout, "check");
     llvm::Instruction* end = preheader_->getTerminator();
-    if (!is_cheap(expander, turns_, end)) return false;
+    if (limit_.step && (!is_cheap(expander, limit_.start, end) || !is_cheap(expander, limit_.bound, end) ||
+                        !is_cheap(expander, limit_.step, end)))
+      return false;
     for (const Condition& c : conditions_) {
       if ((c.start && !is_cheap(expander, c.start, end)) || !is_cheap(expander, c.bound, end) ||
           (c.step && !is_cheap(expander, c.step, end)))
         return false;
     }
     llvm::IRBuilder<> b(end);
-    llvm::Value* turns = expander.expandCodeFor(turns_, i64_, end);
     llvm::Value* safe = nullptr;
+    llvm::Value* turns = limit_.step ? distance(b, expander, safe) : expander.expandCodeFor(turns_, i64_, end);
     for (const Condition& c : conditions_) {
       llvm::Value* one = holds(b, expander, c, turns);
       safe = safe ? b.CreateAnd(safe, one) : one;
     }
-    // The count before the last turn of a loop that takes none is huge, and fails here.
-    bool any_less = std::any_of(conditions_.begin(), conditions_.end(), [](const Condition& c) { return c.one_less; });
-    llvm::Value* few = b.CreateICmpULT(any_less ? b.CreateSub(turns, llvm::ConstantInt::get(i64_, 1)) : turns,
-                                       llvm::ConstantInt::get(i64_, most_));
-    safe = b.CreateAnd(safe, b.CreateFreeze(few));
+    if (!limit_.step) {
+      // The count before the last turn of a loop that takes none is huge, and fails here.
+      bool any_less =
+          std::any_of(conditions_.begin(), conditions_.end(), [](const Condition& c) { return c.one_less; });
+      llvm::Value* few = b.CreateICmpULT(any_less ? b.CreateSub(turns, llvm::ConstantInt::get(i64_, 1)) : turns,
+                                         llvm::ConstantInt::get(i64_, most_));
+      safe = b.CreateAnd(safe, b.CreateFreeze(few));
+    }
 
     BasicBlock* decision = preheader_;
     preheader_ = llvm::SplitBlock(decision, end, &dominators_, &loops_, nullptr, "unchecked");
@@ -285,15 +357,20 @@ class CountedLoop {
         }
       }
     }
-    mark_as_rare(checked);
+    leave_alone(checked);
     for (BranchInst* branch : removed_) always_stay(branch, *loop_);
+    if (limit_.step) {  // few turns
+      for (llvm::CallInst* poll : polls_) poll->eraseFromParent();
+      polls_.clear();
+      leave_alone(loop_);  // LLVM would find a way to vectorise it, with a division in front
+    }
     dominators_.recalculate(*counter_->getParent());
     evolution_.forgetAllLoops();
     return true;
   }
 
   // Not worth vectorising or unrolling.
-  static void mark_as_rare(llvm::Loop* loop) {
+  static void leave_alone(llvm::Loop* loop) {
     llvm::LLVMContext& context = loop->getHeader()->getContext();
     auto flag = [&](const char* name, bool with_value) {
       llvm::SmallVector<llvm::Metadata*, 2> parts{llvm::MDString::get(context, name)};
@@ -308,8 +385,7 @@ class CountedLoop {
   }
 
   bool strip() {
-    if (polls_.empty()) return false;
-    if (counter_ != latch_) return false;
+    if (polls_.empty() || counter_ != latch_ || limit_.step) return false;
     const SCEV* turns = evolution_.getExitCount(loop_, latch_);
     if (llvm::isa<llvm::SCEVCouldNotCompute>(turns)) return false;
     turns = evolution_.getNoopOrZeroExtend(turns, i64_);
@@ -340,9 +416,17 @@ class CountedLoop {
     llvm::IRBuilder<> b(strip);
     llvm::PHINode* done = b.CreatePHI(i64, 2, "done");
     llvm::SmallVector<std::pair<llvm::PHINode*, llvm::Value*>, 8> carried;
+    llvm::SmallVector<const llvm::SCEVConstant*, 8> steps;
     for (llvm::PHINode& phi : header->phis()) {
       llvm::PHINode* outer = b.CreatePHI(phi.getType(), 2);
       outer->addIncoming(phi.getIncomingValueForBlock(preheader_), preheader_);
+      // What counts is computed from the number of turns: the strip itself may then be found to do nothing.
+      const SCEV* step = nullptr;
+      if (phi.getType()->isIntegerTy() && phi.getType() == i64_)
+        if (auto* counts = llvm::dyn_cast<llvm::SCEVAddRecExpr>(evolution_.getSCEV(&phi));
+            counts && counts->getLoop() == loop_ && counts->isAffine())
+          step = counts->getStepRecurrence(evolution_);
+      steps.push_back(llvm::dyn_cast_or_null<llvm::SCEVConstant>(step));
       carried.emplace_back(outer, phi.getIncomingValueForBlock(latch_));
       int index = phi.getBasicBlockIndex(preheader_);
       phi.setIncomingValue(static_cast<unsigned>(index), outer);
@@ -371,9 +455,13 @@ class CountedLoop {
     b.SetInsertPoint(between);
     polls_[0]->moveBefore(*between, between->end());
     llvm::Value* go_on = b.CreateAdd(limit, number(1), "", /*HasNUW=*/true);
+    for (std::size_t i = 0; i < carried.size(); ++i) {
+      auto [outer, value] = carried[i];
+      if (steps[i]) value = b.CreateAdd(outer, b.CreateMul(b.CreateSub(go_on, done), steps[i]->getValue()));
+      outer->addIncoming(value, between);
+    }
     b.CreateBr(strip);
     done->addIncoming(go_on, between);
-    for (auto [outer, value] : carried) outer->addIncoming(value, between);
 
     for (llvm::CallInst* poll : llvm::drop_begin(polls_)) poll->eraseFromParent();
     nest_loop(strip, strip_end, between);
@@ -406,6 +494,7 @@ class CountedLoop {
   BasicBlock* counter_ = nullptr;  // ends in the exit whose turns are known
   const SCEV* turns_ = nullptr;    // how often that exit is not taken
   llvm::Type* i64_ = nullptr;
+  Condition limit_;  // what is known instead; without step: nothing
   std::uint64_t most_ = most_turns;
   std::vector<llvm::CallInst*> polls_;
   std::vector<Condition> conditions_;
