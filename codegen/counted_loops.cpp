@@ -403,6 +403,13 @@ class CountedLoop {
     if (!is_cheap(expander, turns, preheader_->getTerminator())) return false;
     llvm::Value* all = expander.expandCodeFor(turns, i64_, preheader_->getTerminator());
 
+    // What counts is computed from the number of turns: the strip itself may then be found to do nothing.
+    llvm::SmallVector<const llvm::SCEVConstant*, 8> steps;
+    for (llvm::PHINode& phi : loop_->getHeader()->phis()) {
+      auto* counts = phi.getType() == i64_ ? llvm::dyn_cast<llvm::SCEVAddRecExpr>(evolution_.getSCEV(&phi)) : nullptr;
+      bool steady = counts && counts->getLoop() == loop_ && counts->isAffine();
+      steps.push_back(steady ? llvm::dyn_cast<llvm::SCEVConstant>(counts->getStepRecurrence(evolution_)) : nullptr);
+    }
     llvm::LLVMContext& context = i64_->getContext();
     llvm::Function* function = latch_->getParent();
     BasicBlock* header = loop_->getHeader();
@@ -416,17 +423,9 @@ class CountedLoop {
     llvm::IRBuilder<> b(strip);
     llvm::PHINode* done = b.CreatePHI(i64, 2, "done");
     llvm::SmallVector<std::pair<llvm::PHINode*, llvm::Value*>, 8> carried;
-    llvm::SmallVector<const llvm::SCEVConstant*, 8> steps;
     for (llvm::PHINode& phi : header->phis()) {
       llvm::PHINode* outer = b.CreatePHI(phi.getType(), 2);
       outer->addIncoming(phi.getIncomingValueForBlock(preheader_), preheader_);
-      // What counts is computed from the number of turns: the strip itself may then be found to do nothing.
-      const SCEV* step = nullptr;
-      if (phi.getType()->isIntegerTy() && phi.getType() == i64_)
-        if (auto* counts = llvm::dyn_cast<llvm::SCEVAddRecExpr>(evolution_.getSCEV(&phi));
-            counts && counts->getLoop() == loop_ && counts->isAffine())
-          step = counts->getStepRecurrence(evolution_);
-      steps.push_back(llvm::dyn_cast_or_null<llvm::SCEVConstant>(step));
       carried.emplace_back(outer, phi.getIncomingValueForBlock(latch_));
       int index = phi.getBasicBlockIndex(preheader_);
       phi.setIncomingValue(static_cast<unsigned>(index), outer);
