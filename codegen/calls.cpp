@@ -101,10 +101,15 @@ Val Emitter::invoke(const ir::Inst& inst) {
     llvm::SmallVector<Val, 8> all;
     for (ir::Operand o : inst.operands) all.push_back(operand(o));
     V arguments = store_values(all);
-    V ok = helper(Helper::invoke, {context_, pointer(&target), arguments,
-                                   integer(static_cast<std::int64_t>(inst.operands.size())), result_buffer()});
+    V count = integer(static_cast<std::int64_t>(inst.operands.size()));
+    if (inst.type && inst.type->kind == TypeKind::bottom) {
+      helper(Helper::invoke_error, {context_, pointer(&target), arguments, count});
+      fail();
+      return none(inst.type);
+    }
+    V ok = helper(Helper::invoke, {context_, pointer(&target), arguments, count, result_buffer()});
     fail_when(b_.CreateNot(ok));
-    if (!inst.type || inst.type->kind == TypeKind::bottom) return none(inst.type);
+    if (!inst.type) return none(inst.type);
     return load_result(inst.type);
   }
   const Signature& signature = *resolved.signature;

@@ -126,7 +126,7 @@ void Emitter::check_stack() {
   branch_unlikely(b_.CreateICmpULT(stack, limit), overflow, body);
   b_.SetInsertPoint(overflow);
   helper(Helper::stack_overflow, {context_});
-  b_.CreateBr(return_error_block());
+  return_error(nullptr);
   b_.SetInsertPoint(body);
 }
 
@@ -207,18 +207,24 @@ void Emitter::emit_block(ir::BlockId id) {
   b_.SetInsertPoint(blocks_[id]);
   current_ = &function_.insts[block.terminator];
   current_error_ = nullptr;
+  current_site_ = nullptr;
   if (id == stack_check_ && signature_.has_status) check_stack();
   for (std::uint32_t inst_id : block.insts) {
     const ir::Inst& inst = function_.insts[inst_id];
     current_ = &inst;
     current_error_ = nullptr;
+    current_site_ = nullptr;
     Val v = emit(inst);
     bool never_returns = inst.type && inst.type->kind == TypeKind::bottom;
     values_[inst_id] = never_returns ? none(inst.type) : coerce(v, inst.type);
-    if (b_.GetInsertBlock()->getTerminator()) b_.SetInsertPoint(new_block("dead"));
+    if (b_.GetInsertBlock()->getTerminator()) {
+      if (block.edges.empty()) return;
+      b_.SetInsertPoint(new_block("dead"));
+    }
   }
   current_ = &function_.insts[block.terminator];
   current_error_ = nullptr;
+  current_site_ = nullptr;
   terminator(*current_, block);
 }
 
@@ -346,6 +352,8 @@ llvm::BasicBlock* Emitter::return_error_block() {
     b_.CreateUnreachable();
     return return_error_;
   }
+  error_site_ = b_.CreatePHI(layout_.ptr, 8);
+  helper(Helper::trace, {context_, error_site_});
   if (caught_base_) helper(Helper::leave_catch, {context_, caught_base_});
   if (tape_mark_) helper(Helper::tape_release, {context_, tape_mark_});
   if (auto* type = llvm::dyn_cast<llvm::StructType>(output_->getReturnType())) {
@@ -372,34 +380,52 @@ TraceSite* Emitter::trace_site(const ir::Inst& inst) {
   return &site;
 }
 
+// The handler's way in, of the current instruction.
 llvm::BasicBlock* Emitter::error_block() {
   if (current_error_) return current_error_;
   current_error_ = new_block("error");
   llvm::IRBuilderBase::InsertPointGuard guard(b_);
   b_.SetInsertPoint(current_error_);
   helper(Helper::trace, {context_, pointer(trace_site(*current_))});
-  ir::BlockId handler = current_block_->handler;
-  if (handler == ir::no_block) {
-    b_.CreateBr(return_error_block());
-  } else {
-    V depth = b_.CreateAdd(caught_base_, integer(catch_depth_[handler]));
-    helper(Helper::catch_error, {context_, depth});
-    b_.CreateBr(blocks_[handler]);
-  }
+  V depth = b_.CreateAdd(caught_base_, integer(catch_depth_[current_block_->handler]));
+  helper(Helper::catch_error, {context_, depth});
+  b_.CreateBr(blocks_[current_block_->handler]);
   return current_error_;
 }
 
+// The site's trace entries are noted on the way, once for all sites.
+void Emitter::return_error(const TraceSite* site) {
+  note_error_edge(site);
+  b_.CreateBr(return_error_block());
+}
+
+void Emitter::note_error_edge(const TraceSite* site) {
+  return_error_block();
+  if (error_site_) error_site_->addIncoming(pointer(site), b_.GetInsertBlock());
+}
+
+TraceSite* Emitter::current_site() {
+  if (!current_) return nullptr;
+  if (!current_site_) current_site_ = trace_site(*current_);
+  return current_site_;
+}
+
 void Emitter::fail() {
-  if (!current_) {
-    b_.CreateBr(return_error_block());
-    return;
+  if (current_ && current_block_->handler != ir::no_block) {
+    b_.CreateBr(error_block());
+  } else {
+    return_error(current_site());
   }
-  b_.CreateBr(error_block());
 }
 
 void Emitter::fail_when(V condition) {
   llvm::BasicBlock* next = new_block("ok");
-  branch_unlikely(condition, current_ ? error_block() : return_error_block(), next);
+  if (current_ && current_block_->handler != ir::no_block) {
+    branch_unlikely(condition, error_block(), next);
+  } else {
+    note_error_edge(current_site());
+    branch_unlikely(condition, return_error_block(), next);
+  }
   b_.SetInsertPoint(next);
 }
 

@@ -87,6 +87,9 @@ class Emitter {
   void fail();                  // always; the block is then terminated
   llvm::BasicBlock* error_block();
   llvm::BasicBlock* return_error_block();
+  void return_error(const TraceSite* site);
+  void note_error_edge(const TraceSite* site);
+  TraceSite* current_site();
   TraceSite* trace_site(const ir::Inst& inst);
   llvm::BasicBlock* new_block(const char* name);
   V helper(Helper which, llvm::ArrayRef<V> arguments);  // b results as i1
@@ -174,7 +177,9 @@ class Emitter {
   const ir::Block* current_block_ = nullptr;
   ir::BlockId current_block_id_ = 0;
   llvm::BasicBlock* current_error_ = nullptr;
+  TraceSite* current_site_ = nullptr;
   llvm::BasicBlock* return_error_ = nullptr;
+  llvm::PHINode* error_site_ = nullptr;
   llvm::AllocaInst* argument_buffer_ = nullptr;
   std::size_t argument_count_ = 0;
   llvm::AllocaInst* result_buffer_ = nullptr;

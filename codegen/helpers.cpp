@@ -28,6 +28,7 @@ bool execute(Context* ctx, std::uint32_t op, const Value* operands, std::uint64_
 constexpr std::size_t max_trace_entries = 4096;
 
 void trace(Context* ctx, const TraceSite* site) {
+  if (!site) return;
   if (ctx->trace.size() >= max_trace_entries) return;
   ctx->trace.insert(ctx->trace.end(), site->entries.begin(), site->entries.end());
 }
@@ -69,6 +70,15 @@ bool call(Context* ctx, CallCache* site, const Value* values, std::uint64_t coun
 
 bool invoke(Context* ctx, Specialization* target, const Value* values, std::uint64_t count, Value* result) {
   return call_target(*ctx, *target, values, count, *result);
+}
+
+// Of what never returns, inference says.
+void invoke_error(Context* ctx, Specialization* target, const Value* values, std::uint64_t count) {
+  Value result;
+  if (call_target(*ctx, *target, values, count, result)) {
+    ctx->raise_error(std::string("internal error: ") + target->method->name->name +
+                     " returned, against its inferred type");
+  }
 }
 
 Object* box(Context* ctx, const DataType* type) {

@@ -13,34 +13,35 @@ namespace slope::codegen {
 
 // Results and arguments: p pointer, l 64-bit integer, w 32-bit integer, b bool, d double, f float, v nothing.
 // H(name, result, arguments)
-#define SLOPE_CODEGEN_HELPERS(H)                                                                     \
-  H(execute, b, "pwpllp")        /* ctx, op, operands, count, aux, result */                         \
-  H(trace, v, "pp")              /* ctx, TraceSite */                                                \
-  H(throw_value, v, "ppl")       /* ctx, type, payload */                                            \
-  H(stack_overflow, v, "p")      /* ctx */                                                           \
-  H(interrupt, v, "p")           /* ctx: raises InterruptException */                                \
-  H(stop, v, "ppll")             /* ctx, TraceSite, tape serial, catch depth (-1: none): the same */ \
-  H(branch_type_error, v, "ppl") /* ctx, type, payload of what is no Bool */                         \
-  H(unreachable, v, "pp")        /* ctx, ir::Function */                                             \
-  H(call, b, "ppplp")            /* ctx, CallCache, callee and args, count, result */                \
-  H(invoke, b, "ppplp")          /* ctx, Specialization, callee and args, count, result */           \
-  H(box, p, "pp")                /* ctx, type -> zeroed object, or null */                           \
-  H(cell_new, p, "p")            /* ctx -> empty cell, or null */                                    \
-  H(array_new, p, "ppl")         /* ctx, vector type, length -> array, or null */                    \
-  H(array_resize, b, "ppl")      /* ctx, vector, length */                                           \
-  H(store_global, b, "pppl")     /* ctx, Binding, type, payload */                                   \
-  H(call_splat, b, "ppllp")      /* ctx, operands, count, mask, result */                            \
-  H(catch_depth, l, "p")         /* ctx -> how many exceptions are being handled */                  \
-  H(catch_error, v, "pl")        /* ctx, depth: the pending error becomes the one above so many */   \
-  H(caught, v, "pp")             /* ctx, result */                                                   \
-  H(caught_end, v, "pl")         /* ctx, depth of the function: what lies below stays */             \
-  H(leave_catch, v, "pl")        /* ctx, depth */                                                    \
-  H(egal, b, "plpl")             /* two values */                                                    \
-  H(is_instance, b, "pplp")      /* ctx, value, type */                                              \
-  H(tape_open, p, "ppl")         /* ctx, TapeLayout, rows -> Tape, or null */                        \
-  H(tape_reserve, b, "ppl")      /* ctx, Tape, rows */                                               \
-  H(tape_close, v, "pp")         /* ctx, Tape */                                                     \
-  H(tape_mark, l, "p")           /* ctx -> serial */                                                 \
+#define SLOPE_CODEGEN_HELPERS(H)                                                                      \
+  H(execute, b, "pwpllp")        /* ctx, op, operands, count, aux, result */                          \
+  H(trace, v, "pp")              /* ctx, TraceSite */                                                 \
+  H(throw_value, v, "ppl")       /* ctx, type, payload */                                             \
+  H(stack_overflow, v, "p")      /* ctx */                                                            \
+  H(interrupt, v, "p")           /* ctx: raises InterruptException */                                 \
+  H(stop, v, "ppll")             /* ctx, TraceSite, tape serial, catch depth (-1: none): the same */  \
+  H(branch_type_error, v, "ppl") /* ctx, type, payload of what is no Bool */                          \
+  H(unreachable, v, "pp")        /* ctx, ir::Function */                                              \
+  H(call, b, "ppplp")            /* ctx, CallCache, callee and args, count, result */                 \
+  H(invoke, b, "ppplp")          /* ctx, Specialization, callee and args, count, result */            \
+  H(invoke_error, v, "pppl")     /* ctx, Specialization that never returns, callee and args, count */ \
+  H(box, p, "pp")                /* ctx, type -> zeroed object, or null */                            \
+  H(cell_new, p, "p")            /* ctx -> empty cell, or null */                                     \
+  H(array_new, p, "ppl")         /* ctx, vector type, length -> array, or null */                     \
+  H(array_resize, b, "ppl")      /* ctx, vector, length */                                            \
+  H(store_global, b, "pppl")     /* ctx, Binding, type, payload */                                    \
+  H(call_splat, b, "ppllp")      /* ctx, operands, count, mask, result */                             \
+  H(catch_depth, l, "p")         /* ctx -> how many exceptions are being handled */                   \
+  H(catch_error, v, "pl")        /* ctx, depth: the pending error becomes the one above so many */    \
+  H(caught, v, "pp")             /* ctx, result */                                                    \
+  H(caught_end, v, "pl")         /* ctx, depth of the function: what lies below stays */              \
+  H(leave_catch, v, "pl")        /* ctx, depth */                                                     \
+  H(egal, b, "plpl")             /* two values */                                                     \
+  H(is_instance, b, "pplp")      /* ctx, value, type */                                               \
+  H(tape_open, p, "ppl")         /* ctx, TapeLayout, rows -> Tape, or null */                         \
+  H(tape_reserve, b, "ppl")      /* ctx, Tape, rows */                                                \
+  H(tape_close, v, "pp")         /* ctx, Tape */                                                      \
+  H(tape_mark, l, "p")           /* ctx -> serial */                                                  \
   H(tape_release, v, "pl")       /* ctx, serial */
 
 enum class Helper : std::uint8_t {
