@@ -41,6 +41,7 @@ bool has_op(const ir::Function& function, const ir::Cfg& cfg, std::initializer_l
 void Emitter::run() {
   values_.resize(function_.insts.size());
   stack_check_ = block_of_stack_check();
+  find_fresh_arrays();
   prologue();
   make_blocks();
   for (ir::BlockId block : cfg_.order) emit_block(block);

@@ -119,6 +119,7 @@ class Emitter {
   void store_stored(V where, const Type* declared, const Val& v, Memory memory);
   V load(llvm::Type* type, V where, Memory memory);
   void store(V what, V where, Memory memory);
+  void mark_elements(llvm::Instruction* access) const;
   void undefined_when(V condition);
   Val boolean(V bit) { return {layout_.builtin().boolean, {bit}, nullptr}; }
   V store_values(llvm::ArrayRef<Val> values);  // into the buffer for arguments of dynamic calls
@@ -149,6 +150,8 @@ class Emitter {
   bool make_object(const DataType* type, std::span<const ir::Operand> fields, Val& result);
   const Type* tape_column(const ir::Inst& inst);
   V element_address(V array, V index, const Type* element);
+  void find_fresh_arrays();
+  void know_array(ir::Operand array);
   bool known_field(const ir::Inst& inst, std::size_t& index);
   Val slot_value(std::size_t slot, const Type* type);
 
@@ -193,6 +196,12 @@ class Emitter {
     const Type* type = nullptr;
   };
   std::vector<Slot> slots_;
+
+  // Arrays that this function makes lie apart from each other and from those that it was given (scoped alias metadata;
+  // by inst, empty when there are none).
+  std::unordered_map<std::uint32_t, llvm::MDNode*> fresh_scopes_;
+  llvm::MDNode* element_scope_ = nullptr;  // of the array whose elements are being accessed
+  llvm::MDNode* element_no_alias_ = nullptr;
 };
 
 }  // namespace slope::codegen

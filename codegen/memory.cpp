@@ -1,4 +1,6 @@
 // Memory: arrays, strings, fields of objects, captured variables, globals, slots and tapes.
+#include <llvm/IR/MDBuilder.h>
+
 #include <algorithm>
 
 #include "codegen/emit.hpp"
@@ -177,6 +179,46 @@ std::int64_t dimensions(const Type* type) {
 
 }  // namespace
 
+namespace {
+
+ir::Operand unrefined(const ir::Function& function, ir::Operand o) {
+  while (o.is_inst() && (function.inst(o).op == Op::refine || function.inst(o).op == Op::type_assert))
+    o = function.inst(o).operands[0];
+  return o;
+}
+
+}  // namespace
+
+void Emitter::find_fresh_arrays() {
+  constexpr std::size_t most = 64;  // the lists of others grow with the square
+  llvm::MDBuilder metadata(layout_.context);
+  llvm::MDNode* domain = nullptr;
+  for (ir::BlockId block : cfg_.order) {
+    for (std::uint32_t id : function_.blocks[block].insts) {
+      if (function_.insts[id].op != Op::array_new || fresh_scopes_.size() == most) continue;
+      if (!domain) domain = metadata.createAnonymousAliasScopeDomain();
+      fresh_scopes_[id] = metadata.createAnonymousAliasScope(domain);
+    }
+  }
+}
+
+// What is known of the elements that are accessed from now on. An array that was given is older than all that are made
+// here; one that comes from memory, a call, a loop's variable or array_share may be any of them.
+void Emitter::know_array(ir::Operand array) {
+  element_scope_ = element_no_alias_ = nullptr;
+  if (fresh_scopes_.empty()) return;
+  array = unrefined(function_, array);
+  if (!array.is_inst()) return;
+  auto made = fresh_scopes_.find(array.index());
+  bool given = function_.inst(array).op == Op::parameter && function_.inst(array).block == 0;
+  if (made == fresh_scopes_.end() && !given) return;
+  llvm::SmallVector<llvm::Metadata*, 8> others;
+  for (auto& [id, scope] : fresh_scopes_)
+    if (id != array.index()) others.push_back(scope);
+  if (made != fresh_scopes_.end()) element_scope_ = llvm::MDNode::get(layout_.context, {made->second});
+  if (!others.empty()) element_no_alias_ = llvm::MDNode::get(layout_.context, others);
+}
+
 Emitter::V Emitter::element_address(V array, V index, const Type* element) {
   V data = load(layout_.ptr, at(array, offset::array_data), Memory::array_header);
   V zero_based = b_.CreateNSWSub(index, integer(1));
@@ -236,7 +278,9 @@ bool Emitter::emit_array(const ir::Inst& inst, Val& result) {
       V i = a ? index(inst.operands[1]) : nullptr;
       if (!i) return false;
       const Type* element = as_data(type_of(inst.operands[0]))->params[0];
+      know_array(inst.operands[0]);
       result = load_stored(element_address(a, i, element), element, Memory::elements, !(inst.flags & ir::inst_nothrow));
+      element_scope_ = element_no_alias_ = nullptr;
       return true;
     }
     case Op::array_set:
@@ -252,7 +296,9 @@ bool Emitter::emit_array(const ir::Inst& inst, Val& result) {
         Storage storage = storage_of(element);
         if (storage == Storage::reference || storage == Storage::dynamic) v.box = box(v);
       }
+      know_array(inst.operands[0]);
       store_stored(element_address(a, i, element), element, v, Memory::elements);
+      element_scope_ = element_no_alias_ = nullptr;
       result = coerce(operand(inst.operands[0]), inst.type);
       if (inst.type && layout_.of(inst.type).kind == Kind::none) result = none(inst.type);
       return true;
