@@ -293,8 +293,8 @@ Form* Desugar::function_definition(NodeId node, DefinitionHints hints) {
       auto& state = state_of(runtime_);
       const Symbol* holder = intern("#block_method#" + std::to_string(state.gensyms++));
       state.definitions.push_back({ast_, node, module_, hints, nullptr, holder});
-      made->children.push_back(native(
-          span(node), "define", {integer(span(node), static_cast<std::int64_t>(state.definitions.size() - 1))}));
+      made->children.push_back(
+          native(span(node), "define", {integer(span(node), static_cast<std::int64_t>(state.definitions.size() - 1))}));
       made->children.push_back(name(span(node), holder));
     }
   } else if (made->name == nullptr) {
