@@ -281,7 +281,7 @@ int main(int count, char** arguments) {
   if (!settings) {
     std::fputs(
         "usage: slope_bench --slope COMMAND --native FOLDER --top FOLDER [--rounds N] [name…]\n"
-        "names: fib mandelbrot matmul logistic start first_gradient heap\n",
+        "names: fib mandelbrot matmul kernels logistic start first_gradient heap\n",
         stderr);
     return 2;
   }
@@ -297,6 +297,13 @@ int main(int count, char** arguments) {
   if (settings->wants("matmul")) {
     bench.compare("matmul", {});
     bench.compare_row("triple loop 200 × 200", "matmul", "matmul", 1.5);
+  }
+  if (settings->wants("kernels")) {
+    bench.compare("kernels", {});
+    for (const char* name : {"dot", "axpy", "stencil", "prefix", "nbody", "histogram", "matvec", "rows", "words",
+                             "particles", "collatz", "horner32", "quaternion", "tuples", "sieve", "smooth"}) {
+      bench.compare_row(std::string("kernel: ") + name, name, name, 0);
+    }
   }
   if (settings->wants("logistic")) {
     bench.compare("logistic", {settings->top + "/examples/data/wdbc.csv"});

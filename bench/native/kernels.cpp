@@ -219,21 +219,37 @@ int main() {
     for (int i = 1; i <= 50; ++i) u.at(i - 1, j - 1) = (i * j) % 5;
   v = u;
   for (int i = 0; i < 60; ++i) text += "some words  of a text ";
-  bench_samples("dot", [] { return dot_product(x, y); }, 1000, 10);
-  bench_samples("axpy", [] { return axpy(z, 1e-6, x), z[4]; }, 1000, 10);
-  bench_samples("stencil", [] { return stencil(z, x), z[6]; }, 1000, 10);
-  bench_samples("prefix", [] { return prefix(z, x), z[n - 1]; }, 1000, 10);
-  bench_samples("nbody", [] { return nbody(bodies); }, 20, 10);
-  bench_samples("histogram", [] { return histogram(counts, bins); }, 1000, 10);
-  bench_samples("matvec", [] { return matvec(w, a, x), w[5]; }, 500, 10);
-  bench_samples("rows", [] { return row_sums(w, a), w[5]; }, 500, 10);
-  bench_samples("words", [] { return static_cast<double>(count_words(text)); }, 500, 10);
-  bench_samples("particles", [] { return push_particles(particles, 1e-4); }, 500, 10);
-  bench_samples("collatz", [] { return static_cast<double>(collatz(300)); }, 50, 10);
-  bench_samples("horner32", [] { return horner(y32, x32), static_cast<double>(y32[8]); }, 1000, 10);
-  bench_samples("quaternion", [] { return rotate_many(q, 500); }, 200, 10);
-  bench_samples("tuples", [] { return tuples(2.0, 1000); }, 200, 10);
-  bench_samples("sieve", [] { return static_cast<double>(sieve(flags, 5000)); }, 50, 10);
-  bench_samples("smooth", [] { return smooth(u, v, 10); }, 50, 10);
+  bench_samples(
+      "dot", [] { return dot_product(x, y); }, 1000, 10);
+  bench_samples(
+      "axpy", [] { return axpy(z, 1e-6, x), z[4]; }, 1000, 10);
+  bench_samples(
+      "stencil", [] { return stencil(z, x), z[6]; }, 1000, 10);
+  bench_samples(
+      "prefix", [] { return prefix(z, x), z[n - 1]; }, 1000, 10);
+  bench_samples(
+      "nbody", [] { return nbody(bodies); }, 20, 10);
+  bench_samples(
+      "histogram", [] { return histogram(counts, bins); }, 1000, 10);
+  bench_samples(
+      "matvec", [] { return matvec(w, a, x), w[5]; }, 500, 10);
+  bench_samples(
+      "rows", [] { return row_sums(w, a), w[5]; }, 500, 10);
+  bench_samples(
+      "words", [] { return static_cast<double>(count_words(text)); }, 500, 10);
+  bench_samples(
+      "particles", [] { return push_particles(particles, 1e-4); }, 500, 10);
+  bench_samples(
+      "collatz", [] { return static_cast<double>(collatz(300)); }, 50, 10);
+  bench_samples(
+      "horner32", [] { return horner(y32, x32), static_cast<double>(y32[8]); }, 1000, 10);
+  bench_samples(
+      "quaternion", [] { return rotate_many(q, 500); }, 200, 10);
+  bench_samples(
+      "tuples", [] { return tuples(2.0, 1000); }, 200, 10);
+  bench_samples(
+      "sieve", [] { return static_cast<double>(sieve(flags, 5000)); }, 50, 10);
+  bench_samples(
+      "smooth", [] { return smooth(u, v, 10); }, 50, 10);
   return 0;
 }

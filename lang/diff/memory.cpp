@@ -25,7 +25,7 @@ MemorySummary MemoryEffects::of(const ir::Function& function) {
 }
 
 void MemoryEffects::settle() {
-  do {
+  while (grew_) {
     grew_ = false;
     for (std::size_t i = 0; i < order_.size(); ++i) {  // analysing one may add others
       Known entry = summaries_.at(order_[i]);
@@ -41,7 +41,7 @@ void MemoryEffects::settle() {
       kept.stored |= now.stored;
       grew_ = true;
     }
-  } while (grew_);
+  }
 }
 
 MemoryEffects::Known& MemoryEffects::known(Specialization& target) {
@@ -203,11 +203,13 @@ MemorySummary MemoryEffects::analyse(const ir::Function& function) {
   return summary;
 }
 
-MemoryEffects::Globals MemoryEffects::globals(const ir::Function& function) {
+const MemoryEffects::Globals& MemoryEffects::globals(const ir::Function& function) {
+  auto known = globals_.find(&function);
+  if (known != globals_.end()) return known->second;
   Globals found;
   std::vector<const ir::Function*> seen;
   collect(function, found, seen);
-  return found;
+  return globals_[&function] = std::move(found);
 }
 
 void MemoryEffects::collect(const ir::Function& function, Globals& found, std::vector<const ir::Function*>& seen) {

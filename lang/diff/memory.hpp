@@ -38,7 +38,7 @@ class MemoryEffects {
     std::vector<Value> constants;
     std::vector<Binding*> bindings;
   };
-  Globals globals(const ir::Function& function);
+  const Globals& globals(const ir::Function& function);
 
  private:
   struct Known {
@@ -58,6 +58,7 @@ class MemoryEffects {
   std::function<const ir::Function*(Specialization&)> code_;
   std::unordered_map<Specialization*, Known> summaries_;
   std::vector<Specialization*> order_;
+  std::unordered_map<const ir::Function*, Globals> globals_;
   bool grew_ = false;
 };
 
