@@ -126,6 +126,7 @@ EngineState::EngineState(Options given)
   enter();
   load_library();
   pipeline->mode = static_cast<TierMode>(options.tier);
+  runtime.check_generators = options.check_generators;
   if (options.heap_limit != 0) runtime.heap.set_limit(options.heap_limit);
   if (is_set("SLOPE_GC_STRESS")) runtime.heap.set_stress(true);
 }

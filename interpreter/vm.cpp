@@ -69,6 +69,16 @@ class Vm final : public Interpreter {
   enum class Replaced { no, returned, failed };
   Replaced replace_on_stack(Context& ctx, Frame& frame, LoopCode& loop, Value& result);
   static void count_back_edges(Frame& frame);
+  // A generator's result depends on the global. (A constant's, at least, until it is redefined; writing one is
+  // refused.)
+  static void note_binding(GeneratorRun& run, const Binding& binding) {
+    for (const Edge& edge : run.source->edges)
+      if (edge.binding == &binding) return;
+    Edge edge;
+    edge.kind = Edge::Kind::binding;
+    edge.binding = &binding;
+    run.source->edges.push_back(edge);
+  }
   // The host asked the program to stop. Back edges of loops are safe points here, calls are in
   // Runtime::call_specialized.
   bool interrupt(Context& ctx) const {
@@ -88,10 +98,17 @@ class Vm final : public Interpreter {
 
 bool Vm::run(Context& ctx, Specialization& target, Value callee, const Value* args, std::size_t count, Value& result) {
   const ir::Function* function = nullptr;
-  if (CodeInstance* current = target.current; current && current->typed && current->valid_in(ctx.world))
+  std::shared_ptr<ir::Function> generated;  // may be dropped while it runs
+  // A generator's own steps are checked one by one: typed code has some of them folded away.
+  if (CodeInstance* current = target.current;
+      current && current->typed && current->valid_in(ctx.world) && !ctx.generating) {
     function = current->typed.get();
-  else
+  } else if (target.method->generator) {
+    generated = runtime_.source(ctx, target, SourceUse::interpreter, ctx.world).code;
+    function = generated.get();
+  } else {
     function = runtime_.method_ir(ctx, *target.method);
+  }
   if (!function) return false;
   const Bytecode& code = bytecode(*function);
   std::size_t frame_bytes = code.frame_size() * sizeof(Value);
@@ -172,7 +189,7 @@ bool Vm::call_splat(Context& ctx, const Value* operands, std::size_t count, std:
 
 Vm::Replaced Vm::replace_on_stack(Context& ctx, Frame& frame, LoopCode& loop, Value& result) {
   const Bytecode& code = frame.code;
-  if (!runtime_.tiers || runtime_.tiers->mode == TierMode::interpret || !loop.possible ||
+  if (ctx.generating || !runtime_.tiers || runtime_.tiers->mode == TierMode::interpret || !loop.possible ||
       ctx.caught.size() != frame.caught_base)
     return Replaced::no;
   if (!loop.asked) {
@@ -356,6 +373,7 @@ bool Vm::execute(Context& ctx, Frame& frame, Value& result) {
           }
           binding = now;
         }
+        if (ctx.generating) note_binding(*ctx.generating, *binding);
         registers[pc->destination] = binding->value;
         ++pc;
         continue;
@@ -390,7 +408,8 @@ bool Vm::execute(Context& ctx, Frame& frame, Value& result) {
           ok = runtime_.call_specialized(ctx, *reinterpret_cast<Specialization*>(pc->aux), scratch[0], scratch + 1,
                                          pc->operand_count - 1u, v);
         } else if (pc->op == Op::native) {
-          ok = reinterpret_cast<const NativeInfo*>(pc->aux)->function(ctx, scratch, pc->operand_count, v);
+          const NativeInfo& native = *reinterpret_cast<const NativeInfo*>(pc->aux);
+          ok = (!ctx.generating || may_generate(ctx, native)) && native.function(ctx, scratch, pc->operand_count, v);
         } else {
           ok = call_splat(ctx, scratch, pc->operand_count, pc->aux, v);
         }

@@ -15,6 +15,7 @@
 
 #include "lang/ir/continuation.hpp"
 #include "lang/ir/passes.hpp"
+#include "lang/lower/generated.hpp"
 #include "lang/lower/lower.hpp"
 #include "lang/pipeline_impl.hpp"
 #include "lang/support/dump.hpp"
@@ -43,6 +44,9 @@ Pipeline::Pipeline(Runtime& runtime, std::function<CodeGenerator*()> code_genera
   impl_ = std::make_unique<Impl>(*this, std::move(code_generator));
   runtime.tiers = this;
   runtime.lower_method = [&runtime](Context& ctx, Method& method) { return lower::lower_method(runtime, ctx, method); };
+  runtime.generate_source = [&runtime](Context& ctx, Specialization& target, Source& source) {
+    return lower::generate(runtime, ctx, target, source);
+  };
   runtime.run_file = [this](Context& ctx, Module* module, FileId file, Value& result) {
     std::vector<Diagnostic> diagnostics;
     if (run(ctx, module, file, result, diagnostics)) return true;

@@ -15,9 +15,9 @@ bool Pipeline::inspect(Context& ctx, Value callee, std::span<const Type* const> 
   if (!target) return ctx.argument_error("no unique method matches the call " + to_string(call_types));
   std::string name = std::string(target->method->name->name);
   if (view == View::lowered) {
-    const ir::Function* code = runtime_.method_ir(ctx, *target->method);
-    if (!code) return false;
-    text = ir::print(*code, &runtime_.sources);
+    const Source source = runtime_.source(ctx, *target, SourceUse::reflection, ctx.world);
+    if (!source.code) return false;
+    text = ir::print(*source.code, &runtime_.sources);
     return true;
   }
   if (view == View::gradient) {

@@ -8,11 +8,10 @@ namespace {
 
 Pipeline& pipeline_of(Context& ctx) { return *static_cast<Pipeline*>(ctx.runtime->tiers); }
 
-std::vector<Value> elements(Context& ctx, Value tuple) {
-  std::vector<Value> result;
+// The elements of a tuple, appended to what the collector sees: taking one out may allocate, and so collect.
+void append_elements(Context& ctx, Value tuple, Rooted& to) {
   for (const Field& field : as_data(tuple.type)->fields)
-    result.push_back(load_field(ctx.runtime->heap, tuple.object, field));
-  return result;
+    to.values.push_back(load_field(ctx.runtime->heap, tuple.object, field));
 }
 
 bool expect_tuple(Context& ctx, const char* where, Value v) {
@@ -27,7 +26,7 @@ struct Primal {
   bool resolve(Value f, Value xs_tuple) {
     Runtime& runtime = *ctx.runtime;
     if (!expect_tuple(ctx, "gradient", xs_tuple)) return false;
-    values.values = elements(ctx, xs_tuple);
+    append_elements(ctx, xs_tuple, values);
     xs = values.values;
     if (f.type == runtime.types.builtin().builtin_function)
       return ctx.argument_error("builtin functions cannot be differentiated directly; wrap the call in a function");
@@ -122,14 +121,15 @@ struct Primal {
   // Cotangents (one an argument) → what the user sees, for xs alone, as a tuple.
   bool finish(Value cotangents, Value& result) {
     Runtime& runtime = *ctx.runtime;
-    std::vector<Value> parts = elements(ctx, cotangents);
+    Rooted parts(runtime.heap);
+    append_elements(ctx, cotangents, parts);
     Rooted finished(runtime.heap);
     for (std::size_t i = 1; i < arguments.size(); ++i) {
       Value made;
-      if (!diff::finish_tangent(ctx, arguments[i], shadows[i], parts[i], made)) return false;
+      if (!diff::finish_tangent(ctx, arguments[i], shadows[i], parts.values[i], made)) return false;
       if (target->method->is_vararg && i + 1 == arguments.size()) {
         if (as_data(made.type)->is_tuple)
-          for (Value v : elements(ctx, made)) finished.values.push_back(v);
+          append_elements(ctx, made, finished);
         else
           finished.values.resize(xs.size(), runtime.nothing());
       } else {
@@ -198,15 +198,16 @@ bool value_and_gradient_call(Context& ctx, const Value* args, std::size_t count,
     guard.failed = true;
     return false;
   }
-  std::vector<Value> parts = elements(ctx, pair);
-  if (!tangents.is_float(parts[0].type))
+  Rooted parts(ctx.runtime->heap);
+  append_elements(ctx, pair, parts);
+  if (!tangents.is_float(parts.values[0].type))
     return ctx.raise_message(runtime.types.builtin().differentiation_error,
                              "cannot differentiate `" + std::string(primal.target->method->name->name) +
                                  "`: the gradient needs a function that returns one floating-point number; this one "
                                  "returned a value of type " +
-                                 to_string(parts[0].type));
-  Value both[2] = {parts[0], Value()};
-  if (!primal.finish(parts[1], both[1])) return false;
+                                 to_string(parts.values[0].type));
+  Value both[2] = {parts.values[0], Value()};
+  if (!primal.finish(parts.values[1], both[1])) return false;
   return runtime.new_tuple(ctx, both, 2, result);
 }
 
@@ -229,10 +230,11 @@ bool pullback_forward(Context& ctx, const Value* args, std::size_t count, Value&
   }
   Value shadows;
   if (!runtime.new_tuple(ctx, primal.shadows.data(), primal.shadows.size(), shadows)) return false;
-  std::vector<Value> parts = elements(ctx, triple);
-  parts.push_back(shadows);
-  parts.push_back(runtime.from_int(reinterpret_cast<std::intptr_t>(halves->reverse)));
-  return runtime.new_tuple(ctx, parts.data(), parts.size(), result);
+  Rooted parts(runtime.heap);
+  append_elements(ctx, triple, parts);
+  parts.values.push_back(shadows);
+  parts.values.push_back(runtime.from_int(reinterpret_cast<std::intptr_t>(halves->reverse)));
+  return runtime.new_tuple(ctx, parts.values.data(), parts.values.size(), result);
 }
 
 bool seed_of(Context& ctx, const Type* t, Value given, Value shadow, Value& seed);
@@ -311,7 +313,9 @@ bool pullback_reverse(Context& ctx, const Value* args, std::size_t count, Value&
   Runtime& runtime = *ctx.runtime;
   Primal primal(ctx);
   if (!primal.resolve(args[0], args[1])) return false;
-  primal.shadows = elements(ctx, args[4]);
+  Rooted shadows(runtime.heap);
+  append_elements(ctx, args[4], shadows);
+  primal.shadows = shadows.values;
   primal.asked[0] = primal.shadows[0].type != runtime.types.builtin().nothing;
   const diff::Environment::Halves* halves = pipeline_of(ctx).halves(ctx, *primal.target, primal.asked);
   if (!halves) return false;
@@ -332,7 +336,9 @@ bool pullback_reverse(Context& ctx, const Value* args, std::size_t count, Value&
 
 bool argument_types(Context& ctx, Value tuple, std::vector<const Type*>& types) {
   if (!expect_tuple(ctx, "argument types", tuple)) return false;
-  for (Value v : elements(ctx, tuple)) {
+  Rooted given(ctx.runtime->heap);
+  append_elements(ctx, tuple, given);
+  for (Value v : given.values) {
     if (!ctx.runtime->is_type_value(v)) return ctx.type_error("argument types", ctx.runtime->types.builtin().type, v);
     types.push_back(v.as_type);
   }

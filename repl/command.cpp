@@ -59,6 +59,7 @@ class Command {
   Options engine_options() {
     Options options;
     options.tier = line_.tier;
+    options.check_generators = line_.check_generators;
     options.arguments = line_.arguments;
     options.output = [this](std::string_view text) { output_.out(text); };
     options.error_output = [this](std::string_view text) { output_.err(text); };

@@ -18,6 +18,7 @@ else runs standard input.
   -i, --interactive    then open the prompt
       --tier TIER      interpret: no machine code; compile: compile every function before its first call;
                        auto (the default): compile what is called or loops often
+      --check-generators   run the generator of each @generated function twice and compare what it returns
       --version        print the version
   -h, --help           print this
 
@@ -35,6 +36,7 @@ std::optional<CommandLine> read_command_line(int count, char** arguments, int& s
   app.set_help_flag();
   app.add_flag("-h,--help", help);
   app.add_flag("--version", show_version);
+  app.add_flag("--check-generators", line.check_generators);
   app.add_flag("-i,--interactive", line.interactive);
   auto snippet = [&](bool prints) {
     return [&line, prints](const std::string& code) { line.snippets.push_back({code, prints}); };

@@ -19,6 +19,7 @@ struct CommandLine {
   std::string file;               // empty: none; "-": standard input
   std::vector<std::string> arguments;
   Tier tier = Tier::automatic;
+  bool check_generators = false;
   bool interactive = false;
 };
 

@@ -17,6 +17,7 @@ enum class Tier : unsigned char {
 
 struct Options {
   Tier tier = Tier::automatic;
+  bool check_generators = false;                      // run each generator of @generated functions twice and compare
   std::size_t heap_limit = 0;                         // bytes; 0: none. Beyond it scripts get OutOfMemoryError
   std::vector<std::string> arguments = {};            // ARGS
   std::function<void(std::string_view)> output = {};  // what scripts print; default: the process's standard output

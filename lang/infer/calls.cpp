@@ -221,7 +221,9 @@ class CallEvaluator {
     }
     match.linkable = false;
     Specialization* target = impl_.limit_growth(*match.target);
-    Outcome* outcome = target ? impl_.outcome_of(*target) : nullptr;
+    Outcome* outcome =
+        target ? impl_.outcome_of(*target, target == match.target ? SourceUse::inference : SourceUse::recursion_check)
+               : nullptr;
     if (!outcome) return {lattice_.any(), effect_all};
     match.linkable = match.dispatchable && target == match.target;
     impl_.use_outcome(frame_, call_, *outcome);
@@ -234,7 +236,8 @@ class CallEvaluator {
   // --- constants ---
 
   bool constants_help(const Match& match, const Outcome& plain, std::span<const Known> arguments) {
-    if (plain.result->is_bottom() || plain.result->is_constant() || !match.method->ir) return false;
+    if (plain.result->is_bottom() || plain.result->is_constant()) return false;
+    if (!match.method->ir && !match.method->generator) return false;
     bool all_constant = true;
     bool any_better = false;
     for (Known k : arguments) {
@@ -247,7 +250,9 @@ class CallEvaluator {
       // The type can't get better, but the value may be found when all is known and nothing else happens.
       if (!all_constant || type->is_mutable || type->is_kind || (plain.effects & effect_writes)) return false;
     }
-    if (match.method->ir->insts.size() > static_cast<std::size_t>(impl_.options.constant_call_limit)) return false;
+    if (match.method->ir &&
+        match.method->ir->insts.size() > static_cast<std::size_t>(impl_.options.constant_call_limit))
+      return false;
     int same = 0, all = 0;
     for (const Frame* f : impl_.stack) {
       if (!f->with_constants) continue;
@@ -269,7 +274,8 @@ class CallEvaluator {
       if (it->second.target == match.target && it->second.arguments == passed)
         return use_constant_result(it->second, found);
     if (impl_.limits_reached()) return;
-    std::unique_ptr<Frame> inner = impl_.method_frame(*match.target, impl_.entry_arguments(*match.target, passed));
+    std::unique_ptr<Frame> inner = impl_.method_frame(*match.target, impl_.entry_arguments(*match.target, passed),
+                                                      SourceUse::constant_propagation);
     if (!inner) return;
     inner->with_constants = true;
     impl_.run(*inner);

@@ -34,10 +34,11 @@ struct Inference::Impl {
   // --- infer.cpp ---
   std::unique_ptr<Frame> make_frame(Method* method, std::unique_ptr<ir::Function> body, std::vector<Known> arguments,
                                     std::vector<const Type*> static_params);
-  std::unique_ptr<Frame> method_frame(Specialization& target, std::vector<Known> arguments);  // null: lowering failed
+  // Null: lowering failed, or its generator.
+  std::unique_ptr<Frame> method_frame(Specialization& target, std::vector<Known> arguments, SourceUse use);
   std::vector<Known> entry_arguments(const Specialization& target, std::span<const Known> arguments);
   // What is known of `target` now; infers it when it is new. Null: a limit forbids, or lowering failed.
-  Outcome* outcome_of(Specialization& target);
+  Outcome* outcome_of(Specialization& target, SourceUse use = SourceUse::inference);
   void run(Frame& frame);         // to the fixpoint of the frame and, when it heads a cycle, of the cycle
   void finish(Outcome& outcome);  // rewrites, publishes
   InferResult result_of(Frame& frame);

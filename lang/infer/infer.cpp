@@ -134,18 +134,23 @@ std::vector<Known> Inference::Impl::entry_arguments(const Specialization& target
   return result;
 }
 
-std::unique_ptr<Frame> Inference::Impl::method_frame(Specialization& target, std::vector<Known> arguments) {
-  const ir::Function* body = runtime.method_ir(scratch, *target.method);
-  if (!body) {
+std::unique_ptr<Frame> Inference::Impl::method_frame(Specialization& target, std::vector<Known> arguments,
+                                                     SourceUse use) {
+  Source source = runtime.source(scratch, target, use, world);
+  if (!source.code) {
     scratch.take_error();
     return nullptr;
   }
-  std::unique_ptr<Frame> frame = make_frame(target.method, body->clone(), std::move(arguments), target.static_params);
+  std::unique_ptr<Frame> frame =
+      make_frame(target.method, source.code->clone(), std::move(arguments), target.static_params);
   frame->target = &target;
+  frame->min_world = std::max(frame->min_world, source.min_world);
+  frame->max_world = std::min(frame->max_world, source.max_world);
+  for (const Edge& edge : source.edges) add_edge(*frame, edge);
   return frame;
 }
 
-Outcome* Inference::Impl::outcome_of(Specialization& target) {
+Outcome* Inference::Impl::outcome_of(Specialization& target, SourceUse use) {
   std::unique_ptr<Outcome>& entry = outcomes[&target];
   if (entry) {
     Outcome& known = *entry;
@@ -179,7 +184,7 @@ Outcome* Inference::Impl::outcome_of(Specialization& target) {
                               lattice.of_type(code.argument_if_false));
     return entry.get();
   }
-  std::unique_ptr<Frame> frame = limits_reached() ? nullptr : method_frame(target, entry_arguments(target, {}));
+  std::unique_ptr<Frame> frame = limits_reached() ? nullptr : method_frame(target, entry_arguments(target, {}), use);
   if (!frame) {
     outcomes.erase(&target);
     return nullptr;
@@ -329,7 +334,7 @@ Inference::~Inference() = default;
 
 InferResult Inference::infer(Specialization& target) {
   Impl& impl = *impl_;
-  std::unique_ptr<Frame> frame = impl.method_frame(target, impl.entry_arguments(target, {}));
+  std::unique_ptr<Frame> frame = impl.method_frame(target, impl.entry_arguments(target, {}), SourceUse::inference);
   if (!frame) return {};
   auto entry = std::make_unique<Outcome>();
   entry->target = &target;

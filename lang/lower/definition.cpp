@@ -5,6 +5,7 @@
 #include "lang/ir/execute.hpp"
 #include "lang/lower/desugar.hpp"
 #include "lang/lower/emit.hpp"
+#include "lang/lower/generated.hpp"
 #include "lang/lower/type_expression.hpp"
 
 namespace slope::lower {
@@ -68,7 +69,15 @@ class Methods {
 
   bool define(const DefinitionHints& hints, const TypeName* constructed, const PreparedFunction* prepared,
               Value& result) {
-    if (hints.is_generated) return raise_at(ctx_, signature_->span, "`@generated` functions are not part of Slope yet");
+    Value generator;
+    const bool generated = hints.is_generated || has_generated_part(ast_, signature_->body);
+    if (generated) {
+      if (!signature_->keywords.empty())
+        return raise_at(
+            ctx_, signature_->span,
+            "a generated function takes no keyword arguments; let an ordinary one call it with their values");
+      if (!define_generator(runtime_, ctx_, module_, *signature_, generator)) return false;
+    }
     std::vector<const TypeVar*> vars;
     for (const NodeId entry : signature_->where_variables) {
       vars.push_back(nullptr);
@@ -91,7 +100,8 @@ class Methods {
     }
     const auto variants = variants_of(*signature_);
     for (std::size_t i = 0; i < variants.size(); ++i)
-      if (!add(callee, vars, parameters, variants[i], hints, constructed, prepared, i)) return false;
+      if (!add(callee, vars, parameters, variants[i], hints, constructed, generated ? nullptr : prepared, i, generator))
+        return false;
     return true;
   }
 
@@ -186,7 +196,7 @@ class Methods {
 
   bool add(const Callee& callee, std::span<const TypeVar* const> vars, const std::vector<const Type*>& parameters,
            Variant variant, const DefinitionHints& hints, const TypeName* constructed, const PreparedFunction* prepared,
-           std::size_t variant_index) {
+           std::size_t variant_index, Value generator) {
     const auto& builtin = runtime_.types.builtin();
     std::vector<const Type*> elements;
     elements.reserve(parameters.size() + 3);
@@ -238,6 +248,11 @@ class Methods {
     method->body->definition = signature_->definition;
     method->body->body = signature_->body;
     method->body->scope = std::move(source);
+    if (generator.defined() && variant.omitted == 0) {  // the others call this one with the defaults
+      method->generator = std::make_unique<Generator>();
+      method->generator->function = generator;
+      method->generator->cached = hints.is_cached;
+    }
     runtime_.add_method(std::move(method));
     return true;
   }

@@ -32,6 +32,12 @@ std::shared_ptr<PreparedFunction> prepare_function(Runtime& runtime, Context& ct
 bool run_statements(Runtime& runtime, Context& ctx, Module* module, std::shared_ptr<syntax::Ast> ast,
                     std::span<const syntax::NodeId> statements, Value& result);
 
+// The body of a method to IR: of its own signature, or of one that a generator's code was put under. Null: diagnostics.
+std::shared_ptr<ir::Function> lower_body(Runtime& runtime, Context& ctx, const Method& method,
+                                         const std::shared_ptr<syntax::Ast>& ast,
+                                         const std::shared_ptr<const SignatureSyntax>& signature,
+                                         const MethodSource& source, std::vector<Diagnostic>& diagnostics);
+
 bool is_library(const Runtime& runtime, const Module* module);  // Base, Core and modules in them
 bool raise_diagnostics(Runtime& runtime, Context& ctx, const std::vector<Diagnostic>& diagnostics);
 bool raise_at(Context& ctx, Span span, std::string message);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "lang/lower/definition.hpp"
+#include "lang/lower/generated.hpp"
 
 namespace slope::lower {
 
@@ -417,9 +418,13 @@ Form* Desugar::statements(NodeId node) {
 
 Form* Desugar::deferred(NodeId node, DefinitionHints hints) {
   auto& definitions = state_of(runtime_).definitions;
+  const bool generated =
+      hints.is_generated || (ast_->child_count(node) > 1 && has_generated_part(*ast_, ast_->child(node, 1)));
   definitions.push_back({ast_, node, module_, std::move(hints), nullptr, nullptr});
   const Head head = ast_->head(node);
-  if ((head == Head::function || head == Head::assign) && !is_library(runtime_, module_)) {
+  if (generated) {
+    // Its parts are lowered when the definition runs: the generator as a function of its own.
+  } else if ((head == Head::function || head == Head::assign) && !is_library(runtime_, module_)) {
     auto prepared = prepare_function(runtime_, ctx_, module_, ast_, node, diagnostics_);
     if (prepared == nullptr) return nothing(span(node));
     definitions.back().prepared = std::move(prepared);

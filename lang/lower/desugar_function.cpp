@@ -282,7 +282,7 @@ Form* Desugar::function_definition(NodeId node, DefinitionHints hints) {
   }
   auto signature = parse_signature(ast_, node, diagnostics_);
   if (signature == nullptr) return nothing(span(node));
-  if (hints.is_generated) return error(node, "`@generated` functions are not part of Slope yet");
+  if (hints.is_generated) return error(node, "a `@generated` function must be defined at top level");
   if (signature->callee == no_node && !signature->is_object) return closure_of(std::move(signature));
   Form* made = arena_.form(FormKind::local_function, span(node));
   if (signature->callee != no_node) made->name = identifier(signature->callee);

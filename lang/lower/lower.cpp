@@ -97,19 +97,16 @@ std::unique_ptr<ir::Function> lower_expression(Runtime& runtime, Context& ctx, M
   return finish(runtime, ctx, arena, *lambda, nullptr, diagnostics, errors);
 }
 
-bool lower_method(Runtime& runtime, Context& ctx, Method& method) {
-  if (method.ir != nullptr) return true;
-  if (method.body == nullptr || method.body->scope == nullptr)
-    return ctx.raise_error("the method " + (method.name == nullptr ? std::string("?") : method.name->name) +
-                           " has no body");
-  const auto& source = *static_cast<const MethodSource*>(method.body->scope.get());
-  std::vector<Diagnostic> diagnostics;
+std::shared_ptr<ir::Function> lower_body(Runtime& runtime, Context& ctx, const Method& method,
+                                         const std::shared_ptr<Ast>& ast,
+                                         const std::shared_ptr<const SignatureSyntax>& signature,
+                                         const MethodSource& source, std::vector<Diagnostic>& diagnostics) {
   std::shared_ptr<FormArena> arena = source.arena;
   Lambda* lambda = source.lambda;
-  if (lambda == nullptr) {
+  if (lambda == nullptr || signature != source.signature) {
     arena = std::make_shared<FormArena>();
-    Desugar desugar(runtime, ctx, method.module, method.body->ast, *arena, diagnostics);
-    lambda = desugar.method(source.signature, source.variant, source.constructed);
+    Desugar desugar(runtime, ctx, method.module, ast, *arena, diagnostics);
+    lambda = desugar.method(signature, source.variant, source.constructed);
   }
   if (lambda->span.end == 0) lambda->span = method.span;
   for (std::size_t i = 0; i < lambda->static_parameters.size(); ++i) {
@@ -119,11 +116,20 @@ bool lower_method(Runtime& runtime, Context& ctx, Method& method) {
         variable->index < method.static_params.size() ? method.static_params[variable->index] : nullptr;
   }
   lambda->is_vararg = method.is_vararg;
-  auto function = finish(runtime, ctx, *arena, *lambda, &method, diagnostics, 0);
+  return finish(runtime, ctx, *arena, *lambda, &method, diagnostics, 0);
+}
+
+bool lower_method(Runtime& runtime, Context& ctx, Method& method) {
+  if (method.ir != nullptr) return true;
+  if (method.body == nullptr || method.body->scope == nullptr)
+    return ctx.raise_error("the method " + (method.name == nullptr ? std::string("?") : method.name->name) +
+                           " has no body");
+  auto& source = *const_cast<MethodSource*>(static_cast<const MethodSource*>(method.body->scope.get()));
+  std::vector<Diagnostic> diagnostics;
+  auto function = lower_body(runtime, ctx, method, method.body->ast, source.signature, source, diagnostics);
   // Resolving changes forms: they serve once.
-  auto& used = *const_cast<MethodSource*>(&source);
-  used.lambda = nullptr;
-  used.arena = nullptr;
+  source.lambda = nullptr;
+  source.arena = nullptr;
   if (function == nullptr) return raise_diagnostics(runtime, ctx, diagnostics);
   method.ir = std::move(function);
   return true;

@@ -26,7 +26,7 @@ const Desugar::BuiltinMacro* Desugar::find_macro(std::string_view name) {
       {"@inline", &Desugar::macro_inline, 1, 1},
       {"@noinline", &Desugar::macro_noinline, 1, 1},
       {"@propagate_inbounds", &Desugar::macro_inline, 1, 1},
-      {"@generated", &Desugar::macro_generated, 1, 2},
+      {"@generated", &Desugar::macro_generated, 0, 2},
       {"@doc", &Desugar::macro_doc, 1, 2},
       {"@kwdef", &Desugar::macro_kwdef, 1, 1},
       {"@assert", &Desugar::macro_assert, 1, 2},
@@ -192,8 +192,20 @@ Form* Desugar::macro_inline(NodeId node, std::span<const NodeId> arguments) {
 
 Form* Desugar::macro_noinline(NodeId node, std::span<const NodeId> arguments) { return macro_inline(node, arguments); }
 
-Form* Desugar::macro_generated(NodeId node, std::span<const NodeId>) {
-  return error(node, "`@generated` functions are not part of Slope yet");
+// @generated function f(x) … end, @generated cached function f(x) … end
+Form* Desugar::macro_generated(NodeId node, std::span<const NodeId> arguments) {
+  DefinitionHints hints;
+  hints.is_generated = true;
+  hints.is_cached = arguments.size() == 2;
+  if (hints.is_cached && !is_identifier(arguments[0], "cached"))
+    return error(arguments[0], "expected `@generated function …` or `@generated cached function …`");
+  const NodeId definition = arguments.empty() ? no_node : arguments.back();
+  if (definition == no_node)
+    return error(node, "`@generated` alone is the condition of an `if` in a function's body",
+                 "write `if @generated … else … end` there, or `@generated function …`");
+  if (ast_->head(definition) != Head::function && !is_short_definition(*ast_, definition))
+    return error(definition, "expected a function definition after `@generated`");
+  return function_definition(definition, hints);
 }
 
 Form* Desugar::macro_plain(NodeId node, std::span<const NodeId> arguments) {

@@ -76,6 +76,46 @@ bool invoke_latest(Context& ctx, const Value* args, std::size_t count, Value& re
   return ok;
 }
 
+bool world_age(Context& ctx, const Value*, std::size_t, Value& result) {
+  result = ctx.runtime->from_int(static_cast<std::int64_t>(ctx.world));
+  return true;
+}
+
+// f(args…) as the program was in an earlier world.
+bool invoke_in_world(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Runtime& runtime = *ctx.runtime;
+  if (count < 2) return ctx.argument_error("invoke_in_world takes a world, a function and its arguments");
+  if (args[0].type != runtime.types.builtin().int64)
+    return ctx.type_error("invoke_in_world", runtime.types.builtin().int64, args[0]);
+  if (args[0].bits < 1 || static_cast<World>(args[0].bits) > runtime.world())
+    return ctx.argument_error("there is no world " + std::to_string(args[0].bits) + ": they are 1 to " +
+                              std::to_string(runtime.world()));
+  const World outer = std::exchange(ctx.world, static_cast<World>(args[0].bits));
+  const bool ok = runtime.call(ctx, args[1], args + 2, count - 2, result);
+  ctx.world = outer;
+  return ok;
+}
+
+// What definitions ended, newest last: a vector of (world, what was defined, what ended, why).
+bool invalidation_texts(Context& ctx, const Value*, std::size_t, Value& result) {
+  Runtime& runtime = *ctx.runtime;
+  const auto& builtin = runtime.types.builtin();
+  const std::vector<Runtime::Invalidation> all = runtime.invalidations();
+  const std::int64_t dims[] = {static_cast<std::int64_t>(all.size() * 3)};
+  const DataType* type = runtime.types.array_of(builtin.string, 1);
+  ArrayObject* made = runtime.heap.allocate_array(type, dims);
+  if (!made) return ctx.out_of_memory();
+  result = Value(type, static_cast<const void*>(made));
+  std::size_t at = 0;
+  for (const auto& one : all)
+    for (const std::string* text : {&one.definition, &one.ended, &one.reason}) {
+      const Value string = runtime.from_string(*text);
+      if (!string.defined()) return ctx.out_of_memory();
+      store_value(made->data + at++ * made->element_size, builtin.string, string);
+    }
+  return true;
+}
+
 bool is_module_and_name(Context& ctx, const Value* args, std::size_t count, std::size_t wanted) {
   const auto& builtin = ctx.runtime->types.builtin();
   return count == wanted && args[0].type == builtin.module && args[1].type == builtin.symbol;
@@ -211,6 +251,9 @@ const Type* never(TypeTable& types, std::span<const Type* const>) { return types
 constexpr NativeInfo natives[] = {
     {"define", define, effect_all, nullptr},
     {"invoke_latest", invoke_latest, effect_all, nullptr},
+    {"world_age", world_age, effect_reads, nullptr},
+    {"invoke_in_world", invoke_in_world, effect_all, nullptr},
+    {"invalidation_texts", invalidation_texts, effect_all, nullptr},
     {"newest_world", newest_world, effect_writes, nullptr},
     {"define_constant", define_constant_native, effect_all, nullptr},
     {"declare_global", declare_global, effect_all, nullptr},
@@ -220,7 +263,7 @@ constexpr NativeInfo natives[] = {
     {"esc", esc, effect_throws | effect_allocates, nullptr},
     {"gensym", gensym, effect_writes | effect_allocates, nullptr},
     {"expression_text", expression_text, effect_throws | effect_reads | effect_allocates, nullptr},
-    {"parse_expression", parse_expression, effect_all, nullptr},
+    {"parse_expression", parse_expression, effect_all, nullptr, false, true},
     {"rethrow", rethrow, effect_throws | effect_reads, never},
 };
 

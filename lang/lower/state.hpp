@@ -22,6 +22,7 @@ struct Lambda;
 struct DefinitionHints {
   int inline_hint = 0;
   bool is_generated = false;
+  bool is_cached = false;  // `@generated cached`
   std::string documentation;
 };
 

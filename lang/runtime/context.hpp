@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lang/runtime/heap.hpp"
@@ -36,6 +37,8 @@ struct Context {
   Value error;
   std::vector<TraceEntry> trace;  // innermost first, filled while the error travels outwards
   std::string output_error;
+  // The generator of a generated method runs: no effects, and interpreted alone, so that each step can be checked.
+  GeneratorRun* generating = nullptr;
 
   Context() = default;
   Context(const Context&) = delete;
@@ -57,6 +60,10 @@ struct Context {
   bool method_error(Value callee, const Value* args, std::size_t count);
   bool out_of_memory();
   bool stack_overflow();
+  // "The generator of f may not WHAT."
+  bool refuse_in_generator(std::string_view what);
 };
+
+bool may_generate(Context& ctx, const NativeInfo& native);  // false, with an error, for one with effects
 
 }  // namespace slope

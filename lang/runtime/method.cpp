@@ -141,9 +141,13 @@ Method* Runtime::add_method(std::unique_ptr<Method> added) {
     if (old->max_world != newest_world || !signatures_may_equal(old->signature, method->signature)) continue;
     if (!type_equal(types, old->signature, method->signature)) continue;
     old->max_world = world_;
-    for (const auto& specialization : old->specializations)
+    impl_->cause = {method, nullptr, nullptr, nullptr, true, false};
+    for (const auto& specialization : old->specializations) {
       for (const auto& code : specialization->code) end_code(code.get());
+      for (const auto& source : specialization->sources) end_code(source.get());
+    }
   }
+  impl_->cause = {method, nullptr, nullptr, nullptr, false, false};
   impl_->end_answers(*method, impl_->callee_is_leaf(callee));
   ++world_;
   table->methods.push_back(std::move(added));
@@ -202,25 +206,89 @@ void Runtime::add_dependent(CodeInstance* code) {
   }
 }
 
+void Runtime::Impl::forget_dependent(const CodeInstance& code) {
+  for (const Edge& edge : code.edges) {
+    switch (edge.kind) {
+      case Edge::Kind::lookup: {
+        const Type* callee = callee_of(edge.signature);
+        const TypeName* key = callee_is_leaf(callee) ? callee_name(callee) : nullptr;
+        std::erase_if(lookup_dependents[key], [&](const Dependent& d) { return d.code == &code; });
+        break;
+      }
+      case Edge::Kind::binding:
+        std::erase(binding_dependents[edge.binding], &code);
+        break;
+      case Edge::Kind::callee:
+        std::erase(callee_dependents[edge.callee], &code);
+        break;
+    }
+  }
+}
+
+void Runtime::Impl::note_end(const CodeInstance& code, const Specialization* through) {
+  if (!code.owner) return;
+  Ended entry = cause;
+  entry.ended = code.owner;
+  entry.through = through;
+  entry.source = !code.return_type;
+  ended_log.push_back(entry);
+  if (ended_log.size() > ended_limit) ended_log.pop_front();
+}
+
+std::vector<Runtime::Invalidation> Runtime::invalidations() const {
+  std::vector<Invalidation> result;
+  for (const Impl::Ended& entry : impl_->ended_log) {
+    Invalidation one;
+    if (entry.method) {
+      one.definition =
+          (entry.method->name ? entry.method->name->name : "method") + " @ " + sources.describe(entry.method->span);
+    } else if (entry.binding) {
+      one.definition = "const " + entry.binding->name->name;
+    }
+    one.ended = (entry.source ? "generated source of " : "") + call_text(*entry.ended);
+    if (entry.through)
+      one.reason = "it used " + call_text(*entry.through) + ", which ended";
+    else if (entry.replaced)
+      one.reason = "its method was replaced";
+    else if (entry.binding)
+      one.reason = "it used the constant's value";
+    else
+      one.reason = "a call in it can now reach the new method";
+    result.push_back(std::move(one));
+  }
+  return result;
+}
+
 void Runtime::end_code(CodeInstance* code) {
-  std::vector<CodeInstance*> waiting{code};
+  struct Waiting {
+    CodeInstance* code;
+    const Specialization* through;
+  };
+  std::vector<Waiting> waiting{{code, nullptr}};
   while (!waiting.empty()) {
-    CodeInstance* ended = waiting.back();
+    CodeInstance* ended = waiting.back().code;
+    const Specialization* through = waiting.back().through;
     waiting.pop_back();
     if (ended->max_world != newest_world) continue;
     ended->max_world = world_;
+    impl_->note_end(*ended, through);
     Specialization* owner = ended->owner;
     if (!owner) continue;
+    if (!ended->return_type) {  // a kept source: what was inferred from it has the same edges
+      ++owner->method->generator->invalidated;
+      continue;
+    }
     if (interpreter) interpreter->forget(*owner);
     auto it = impl_->callee_dependents.find(owner);
     if (it == impl_->callee_dependents.end()) continue;
-    waiting.insert(waiting.end(), it->second.begin(), it->second.end());
+    for (CodeInstance* dependent : it->second) waiting.push_back({dependent, owner});
     impl_->callee_dependents.erase(it);
   }
 }
 
 void Runtime::binding_changed(Binding* binding) {
   ++binding->version;
+  impl_->cause = {nullptr, binding, nullptr, nullptr, false, false};
   auto it = impl_->binding_dependents.find(binding);
   if (it != impl_->binding_dependents.end()) {
     std::vector<CodeInstance*> dependents = std::move(it->second);

@@ -2,6 +2,7 @@
 //
 //   MethodTable      all methods of one callee type, by definition order; lookup caches by argument types
 //   Method           one definition: signature, where it stands, body (syntax until first use, then untyped IR)
+//   Generator        how the body of a generated method is made from the argument types (generated.cpp)
 //   Specialization   a method for concrete argument types: call counts, typed IR, native code; what a call is linked to
 //
 // Worlds: a method is visible in worlds [min_world, max_world]. Each definition advances the world. A cached answer is
@@ -53,6 +54,29 @@ struct NativeInfo {
   // Type{…}/typeof.
   const Type* (*result_type)(TypeTable&, std::span<const Type* const> args) = nullptr;
   bool asks_return_type = false;  // Core.return_type: inference answers it itself
+  // Effects that do not matter to a generator of code, although they are effect_all: it may call this.
+  bool generator_may_call = false;
+};
+
+// What the source of a generated method is wanted for; counted apart, because only some of it is needed again.
+enum class SourceUse : std::uint8_t { inference, constant_propagation, recursion_check, interpreter, reflection };
+inline constexpr std::size_t source_use_count = 5;
+
+// Of a method defined by `@generated`: a function of the static parameters, the callee's type and the argument types
+// that returns the body. `cached` is the opt-in: a source is then kept for its world range, for every use; without it,
+// it is made again whenever inference needs it, and only the interpreter keeps what it runs.
+struct Generator {
+  Value function;
+  bool cached = false;
+  struct Counts {
+    std::uint64_t calls = 0;        // the generator ran
+    std::uint64_t hits = 0;         // a kept source was used
+    std::uint64_t misses = 0;       // none was kept for these types in this world
+    std::uint64_t nanoseconds = 0;  // in the generator and in lowering what it returned
+  };
+  Counts counts[source_use_count];
+  std::uint64_t invalidated = 0;  // kept sources that a definition ended
+  std::uint64_t bytes = 0;        // of kept sources now, about
 };
 
 struct Method {
@@ -66,8 +90,7 @@ struct Method {
   bool is_vararg = false;
   World min_world = 0;
   World max_world = newest_world;
-  int inline_hint = 0;  // 1 @inline, -1 @noinline
-  bool is_generated = false;
+  int inline_hint = 0;                                           // 1 @inline, -1 @noinline
   const NativeInfo* native = nullptr;                            // a C++ body
   std::shared_ptr<struct MethodBody> body;                       // lowering's: syntax, and IR once needed
   std::vector<std::unique_ptr<Specialization>> specializations;  // of every world
@@ -75,6 +98,7 @@ struct Method {
   // shared_ptr remembers how to destroy it.
   std::shared_ptr<ir::Function> ir;
   std::string documentation;
+  std::unique_ptr<Generator> generator;  // null: an ordinary method
 };
 
 // Something that was derived from lookups and ends when their answers change.
@@ -107,6 +131,28 @@ struct CodeInstance {
   bool valid_in(World world) const { return min_world <= world && world <= max_world; }
 };
 
+// A source that a generator made, in `typed`, though it is untyped; ended by what the generator looked up.
+struct KeptSource : CodeInstance {
+  std::size_t bytes = 0;
+};
+
+// The untyped IR of a specialisation, for a range of worlds.
+struct Source {
+  std::shared_ptr<ir::Function> code;  // null: an error is raised
+  World min_world = 0;
+  World max_world = newest_world;
+  std::vector<Edge> edges;  // what a generator looked up
+  std::size_t bytes = 0;    // of `code`, about
+};
+
+// A generator that is running (Context::generating): in which world it may ask about the program, and what it asked.
+struct GeneratorRun {
+  const Specialization* target = nullptr;
+  World world = 0;  // of who wants the source; the generator itself runs in the world of its definition
+  Source* source = nullptr;
+  const GeneratorRun* outer = nullptr;
+};
+
 struct Specialization {
   Method* method = nullptr;
   const DataType* types = nullptr;         // Tuple{typeof(f), concrete args…}; varargs spelled out
@@ -114,9 +160,10 @@ struct Specialization {
   std::uint32_t calls = 0;                 // in the interpreter, and its loops' back edges / 16
   bool compile_failed = false;             // stays interpreted; reason in `failure`
   std::string failure;
-  std::vector<std::unique_ptr<CodeInstance>> code;  // newest last
-  CodeInstance* current = nullptr;                  // the one last found valid; check valid_in
-  void* interpreter_data = nullptr;                 // the interpreter's bytecode of typed code (owned by it)
+  std::vector<std::unique_ptr<CodeInstance>> code;   // newest last
+  CodeInstance* current = nullptr;                   // the one last found valid; check valid_in
+  std::vector<std::unique_ptr<KeptSource>> sources;  // of a generated method
+  void* interpreter_data = nullptr;                  // the interpreter's bytecode of typed code (owned by it)
 };
 
 struct Lookup {

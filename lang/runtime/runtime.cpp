@@ -110,7 +110,10 @@ void Runtime::Impl::trace(Tracer& tracer) {
   for (const MethodTable& table : tables) {
     for (const auto& method : table.methods) {
       if (method->ir && runtime.trace_function) runtime.trace_function(*method->ir, tracer);
+      if (method->generator) tracer.value(method->generator->function);
       for (const auto& specialization : method->specializations) {
+        for (const auto& source : specialization->sources)
+          if (runtime.trace_function) runtime.trace_function(*source->typed, tracer);
         for (const auto& code : specialization->code) {
           tracer.value(code->constant_result);
           if (code->typed && runtime.trace_function) runtime.trace_function(*code->typed, tracer);

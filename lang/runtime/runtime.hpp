@@ -42,6 +42,10 @@ class Runtime {
   Tiers* tiers = nullptr;
   // Lowers a method's body on first use (set by the pipeline). False: error raised in ctx.
   std::function<bool(Context&, Method&)> lower_method;
+  // Runs the generator of a generated method for these argument types and lowers what it returns (set by the pipeline).
+  // False: error raised in ctx.
+  std::function<bool(Context&, Specialization&, Source&)> generate_source;
+  bool check_generators = false;  // run each generator twice and compare
   // Runs one op on values: ir::execute, which this layer can't see (set by embed). `op` is the ir::Op's number.
   bool (*execute_op)(Context&, unsigned op, const Value* operands, std::size_t count, std::uintptr_t aux,
                      Value& result) = nullptr;
@@ -87,9 +91,18 @@ class Runtime {
   Specialization* dispatch(Context& ctx, Value callee, const Value* args, std::size_t count);
   Specialization* specialize(Method* method, const DataType* call_types, std::span<const Type* const> static_params);
   const ir::Function* method_ir(Context& ctx, Method& method);  // null: error raised
-  void add_dependent(CodeInstance* code);                       // registers code->edges
-  void binding_changed(Binding* binding);                       // a constant or type was redefined
-  void end_code(CodeInstance* code);                            // and what was derived from it, from the next world on
+  // What a specialisation runs before it is typed: method_ir, or what a generator made for it (generated.cpp).
+  Source source(Context& ctx, Specialization& target, SourceUse use, World world);
+  void add_dependent(CodeInstance* code);  // registers code->edges
+  void binding_changed(Binding* binding);  // a constant or type was redefined
+  // What definitions ended of what was derived before, newest last; the last few thousand.
+  struct Invalidation {
+    std::string definition;
+    std::string ended;
+    std::string reason;
+  };
+  std::vector<Invalidation> invalidations() const;
+  void end_code(CodeInstance* code);  // and what was derived from it, from the next world on
   // Text for an exception as `showerror` prints it, without calling Slope code ("BoundsError: attempt to access …").
   std::string exception_text(Context& ctx, Value exception);
 

@@ -13,12 +13,19 @@ bool stack_is_low(const Context& ctx) {
 
 }  // namespace
 
+// What reads or changes anything but its arguments is not for generators.
+bool may_generate(Context& ctx, const NativeInfo& native) {
+  if (native.effects != effect_all || native.generator_may_call) return true;
+  return ctx.refuse_in_generator("call " + std::string(native.name));
+}
+
 bool Runtime::Impl::call_builtin(Context& ctx, Value callee, const Value* args, std::size_t count, Value& result) {
   if (callee.bits & 1) {
     if (!runtime.execute_op) return ctx.raise_error("no executor for builtin operations");
     return runtime.execute_op(ctx, static_cast<unsigned>(callee.bits >> 1), args, count, 0, result);
   }
   auto* info = static_cast<const NativeInfo*>(callee.pointer);
+  if (ctx.generating && !may_generate(ctx, *info)) return false;
   return info->function(ctx, args, count, result);
 }
 
@@ -51,6 +58,7 @@ bool Runtime::call_specialized(Context& ctx, Specialization& target, Value calle
     CodeInstance* code = target.current;
     return code && code->valid_in(ctx.world) ? code->boxed.load(std::memory_order_acquire) : nullptr;
   };
+  if (ctx.generating) return interpreter->run(ctx, target, callee, args, count, result);
   if (BoxedEntry entry = native_code()) return entry(&ctx, callee, args, count, &result);
   if (const NativeInfo* native = target.method->native) return native->function(ctx, args, count, result);
   ++target.calls;

@@ -58,6 +58,22 @@ struct Runtime::Impl {
   std::unordered_map<const Binding*, std::vector<CodeInstance*>> binding_dependents;
   std::unordered_map<const Specialization*, std::vector<CodeInstance*>> callee_dependents;
 
+  // Who ended what: see Runtime::invalidations. Methods, bindings and specialisations live as long as the runtime.
+  struct Ended {
+    const Method* method = nullptr;    // the definition: a method,
+    const Binding* binding = nullptr;  // or a constant
+    const Specialization* ended = nullptr;
+    const Specialization* through = nullptr;  // the callee by whose end it ended; null: by the definition itself
+    bool replaced = false;                    // the definition replaced its method
+    bool source = false;                      // a generator's source, not typed code
+  };
+  static constexpr std::size_t ended_limit = 4096;
+  std::deque<Ended> ended_log;
+  Ended cause;  // of what is being ended now
+  void note_end(const CodeInstance& code, const Specialization* through);
+
+  std::vector<const Specialization*> generators_running;  // innermost last: a generator may need another's source
+
   MethodTable* table_of(TypeName* name);
   // The nominal type under which calls on this callee type are filed; null when it may be anything.
   TypeName* callee_name(const Type* callee_type) const;
@@ -68,10 +84,13 @@ struct Runtime::Impl {
   CachedLookup& cached_lookup(const DataType* call_types, World world);
   const Type* callee_of(const Type* signature) const;  // first parameter under the union_alls
   void end_answers(const Method& method, bool leaf);
+  void forget_dependent(const CodeInstance& code);  // before it is destroyed
   void trace(Tracer& tracer);
   bool call_builtin(Context& ctx, Value callee, const Value* args, std::size_t count, Value& result);
   std::string method_error_text(Context& ctx, Value function, Value args);
 };
+
+std::string call_text(const Specialization& target);  // "f(::Int64)"
 
 // Can a call with these argument types reach the signature at all? Cheap: arity and nominal types only.
 bool may_apply(const BuiltinTypes& builtin, const DataType* call_types, const Type* signature);

@@ -123,7 +123,7 @@ const NativeInfo natives[] = {
     {"symbol_name_text", symbol_name_text, effect_makes, returns_string},
     {"function_text", function_text, effect_makes, returns_string},
     {"function_description", function_description, effect_makes | effect_reads, returns_string},
-    {"exception_text", exception_text, effect_all, returns_string},
+    {"exception_text", exception_text, effect_all, returns_string, false, true},
 };
 
 }  // namespace

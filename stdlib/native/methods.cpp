@@ -1,4 +1,6 @@
 // Reflection on functions and modules.
+#include <algorithm>
+
 #include "stdlib/native/native.hpp"
 #include "stdlib/native/natives.hpp"
 
@@ -23,8 +25,21 @@ bool has_method(Context& ctx, const Value* args, std::size_t count, Value& resul
   const DataType* types = nullptr;
   if (!call_types_of(call, types)) return false;
   if (args[0].type == call.builtin.builtin_function) return call.give_bool(true);
-  for (const Lookup& found : call.runtime.lookup_all(types, ctx.world, 1000))
+  // In a generator: of the program that wants the code. The answer is one of the things the code depends on.
+  const World world = ctx.generating ? ctx.generating->world : ctx.world;
+  if (ctx.generating) {
+    Edge edge;
+    edge.signature = types;
+    ctx.generating->source->edges.push_back(edge);
+  }
+  for (const Lookup& found : call.runtime.lookup_all(types, world, 1000)) {
+    if (ctx.generating) {
+      Source& source = *ctx.generating->source;
+      source.min_world = std::max(source.min_world, found.min_world);
+      source.max_world = std::min(source.max_world, found.max_world);
+    }
     if (found.method && is_subtype(call.runtime.types, types, found.method->signature)) return call.give_bool(true);
+  }
   return call.give_bool(false);
 }
 
@@ -163,11 +178,39 @@ bool module_of(Context& ctx, const Value* args, std::size_t count, Value& result
   return call.give(Value(call.builtin.module, static_cast<const void*>(module)));
 }
 
+// generator_counts(f) → Vector{Int64}: calls, hits, misses, nanoseconds for each SourceUse in turn, then invalidated
+// and bytes; sums over the methods of f.
+bool generator_counts(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "generator_stats", args, count, result);
+  if (!call.arity(1)) return false;
+  std::vector<std::int64_t> sums(source_use_count * 4 + 2, 0);
+  for (const Method* method : methods_of(call)) {
+    if (!method->generator) continue;
+    const Generator& generator = *method->generator;
+    std::size_t at = 0;
+    for (const Generator::Counts& counts : generator.counts)
+      for (const std::uint64_t n : {counts.calls, counts.hits, counts.misses, counts.nanoseconds})
+        sums[at++] += static_cast<std::int64_t>(n);
+    sums[at++] += static_cast<std::int64_t>(generator.invalidated);
+    sums[at] += static_cast<std::int64_t>(generator.bytes);
+  }
+  const std::int64_t dims[] = {static_cast<std::int64_t>(sums.size())};
+  const DataType* type = call.runtime.types.array_of(call.builtin.int64, 1);
+  ArrayObject* made = call.runtime.heap.allocate_array(type, dims);
+  if (!made) return ctx.out_of_memory();
+  std::copy(sums.begin(), sums.end(), reinterpret_cast<std::int64_t*>(made->data));
+  return call.give(Value(type, static_cast<const void*>(made)));
+}
+
 const NativeInfo natives[] = {
-    {"has_method", has_method, effect_all, returns_bool},    {"method_texts", method_texts, effect_all, nullptr},
-    {"method_count", method_count, effect_all, returns_int}, {"method_text", method_text, effect_all, returns_string},
-    {"invoke_method", invoke_method, effect_all, nullptr},   {"name_of", name_of, effect_throws, returns_symbol},
+    {"has_method", has_method, effect_all, returns_bool, false, true},
+    {"method_texts", method_texts, effect_all, nullptr},
+    {"method_count", method_count, effect_all, returns_int},
+    {"method_text", method_text, effect_all, returns_string},
+    {"invoke_method", invoke_method, effect_all, nullptr},
+    {"name_of", name_of, effect_throws, returns_symbol},
     {"module_of", module_of, effect_throws, nullptr},
+    {"generator_counts", generator_counts, effect_all, nullptr},
 };
 
 }  // namespace

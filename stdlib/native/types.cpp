@@ -238,7 +238,7 @@ const NativeInfo natives[] = {
     {"type_property", type_property, effect_throws, returns_bool},
     {"type_join", type_join_native, effect_throws, joined},
     {"type_intersect", type_intersect, effect_throws, nullptr},
-    {"type_subtypes", type_subtypes, effect_all, nullptr},
+    {"type_subtypes", type_subtypes, effect_all, nullptr, false, true},
 };
 
 }  // namespace

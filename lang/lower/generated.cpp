@@ -1,0 +1,189 @@
+#include "lang/lower/generated.hpp"
+
+#include <utility>
+
+#include "lang/ir/ir.hpp"
+#include "lang/lower/desugar.hpp"
+#include "lang/lower/emit.hpp"
+#include "lang/lower/expr.hpp"
+#include "lang/lower/scope.hpp"
+#include "lang/syntax/print.hpp"
+
+namespace slope::lower {
+
+namespace {
+
+bool is_generated_condition(const Ast& ast, NodeId node) {
+  return ast.head(node) == Head::macrocall && ast.child_count(node) == 1 &&
+         identifier_text(ast, ast.child(node, 0)) == "@generated";
+}
+
+bool is_function(const Ast& ast, NodeId node) {
+  const Head head = ast.head(node);
+  return head == Head::function || head == Head::arrow || head == Head::do_ || head == Head::quote ||
+         (head == Head::assign && is_short_definition(ast, node));
+}
+
+// The body as a quotation in which each `if @generated a else b end` is `$(a)`.
+NodeId quoted_parts(Ast& ast, NodeId node) {
+  if (is_leaf(ast.head(node)) || is_function(ast, node)) return node;
+  const syntax::Node original = ast.node(node);
+  std::vector<NodeId> children(ast.children(node).begin(), ast.children(node).end());
+  if (original.head == Head::if_ && children.size() >= 2 && is_generated_condition(ast, children[0]))
+    return ast.make(Head::interpolate, original.span, {&children[1], 1});
+  bool changed = false;
+  for (NodeId& child : children) {
+    const NodeId made = quoted_parts(ast, child);
+    changed = changed || made != child;
+    child = made;
+  }
+  return changed ? ast.make(original.head, original.span, children, original.flag) : node;
+}
+
+std::size_t bytes_of(const ir::Function& code) {
+  std::size_t bytes = sizeof(code) + code.constants.size() * sizeof(Value);
+  for (const ir::Inst& inst : code.insts) bytes += sizeof(inst) + inst.operands.size() * sizeof(ir::Operand);
+  for (const ir::Block& block : code.blocks) {
+    bytes += sizeof(block) + (block.insts.size() + block.parameters.size()) * sizeof(std::uint32_t);
+    for (const ir::Edge& edge : block.edges) bytes += sizeof(edge) + edge.arguments.size() * sizeof(ir::Operand);
+  }
+  return bytes;
+}
+
+// One run for one specialisation.
+class Generation {
+ public:
+  Generation(Runtime& runtime, Context& ctx, Specialization& target)
+      : runtime_(runtime), ctx_(ctx), target_(target), method_(*target.method) {}
+
+  bool run(Source& source) {
+    Rooted result(runtime_.heap);
+    result.values.emplace_back();
+    if (!call(result.values[0])) return false;
+    if (runtime_.check_generators) {
+      result.values.emplace_back();
+      if (!call(result.values[1])) return false;
+      const std::string first = text(result.values[0]);
+      const std::string second = text(result.values[1]);
+      if (ctx_.failed()) return false;
+      if (first != second)
+        return ctx_.raise_error("the generator of " + std::string(method_.name->name) +
+                                " returned different code when it ran again:\n" + first + "\n" + second);
+    }
+    return lower(result.values[0], source);
+  }
+
+ private:
+  // Static parameters, the callee's type, the arguments' types; a vararg is a tuple of types, as in the method's body.
+  bool call(Value& result) {
+    Rooted arguments(runtime_.heap);
+    for (const Type* t : target_.static_params) arguments.values.push_back(static_value(t));
+    const auto& types = target_.types->params;
+    for (std::size_t i = 0; i < method_.arg_count; ++i) arguments.values.push_back(runtime_.from_type(types[i]));
+    if (method_.is_vararg) {
+      Rooted rest(runtime_.heap);
+      for (std::size_t i = method_.arg_count; i < types.size(); ++i)
+        rest.values.push_back(runtime_.from_type(types[i]));
+      Value tuple;
+      if (!runtime_.new_tuple(ctx_, rest.values.data(), rest.values.size(), tuple)) return false;
+      arguments.values.push_back(tuple);
+    }
+    return runtime_.call(ctx_, method_.generator->function, arguments.values.data(), arguments.values.size(), result);
+  }
+
+  // What the name of a static parameter means: a type, or the number or symbol of a value parameter.
+  Value static_value(const Type* t) {
+    if (const auto* value = as_value(t)) return value->value;
+    return runtime_.from_type(t);
+  }
+
+  std::string text(Value v) {
+    Ast ast;
+    std::string error;
+    const NodeId node = from_value(runtime_, ctx_, ast, method_.span, v, nullptr, error);
+    return error.empty() ? syntax::to_sexpr(ast, node) : error;
+  }
+
+  bool lower(Value body, Source& source) {
+    const auto& written = *static_cast<const MethodSource*>(method_.body->scope.get());
+    const SignatureSyntax& signature = *written.signature;
+    // A tree of its own for each source: what the generator returned may be changed later, this is a copy of it.
+    auto ast = std::make_shared<Ast>();
+    Rooted values(runtime_.heap);
+    values.values.emplace_back();
+    if (!to_value(runtime_, ctx_, *signature.ast, signature.ast->child(signature.definition, 0), values.values[0]))
+      return false;
+    std::string problem;
+    NodeId parts[2];
+    parts[0] = from_value(runtime_, ctx_, *ast, method_.span, values.values[0], nullptr, problem);
+    if (problem.empty()) parts[1] = from_value(runtime_, ctx_, *ast, method_.span, body, nullptr, problem);
+    if (ctx_.failed()) return false;
+    if (!problem.empty()) return raise_at(ctx_, method_.span, "the generator returned no code: " + problem);
+    if (ast->head(parts[1]) != Head::block) parts[1] = ast->make(Head::block, method_.span, {&parts[1], 1});
+    ast->root = ast->make(Head::function, method_.span, parts);
+    std::vector<Diagnostic> diagnostics;
+    std::shared_ptr<SignatureSyntax> made = parse_signature(ast, ast->root, diagnostics);
+    if (made == nullptr) return raise_diagnostics(runtime_, ctx_, diagnostics);
+    made->span = method_.span;
+    auto unit = lower_body(runtime_, ctx_, method_, ast, made, written, diagnostics);
+    if (unit == nullptr) return raise_diagnostics(runtime_, ctx_, diagnostics);
+    source.code = std::move(unit);
+    source.bytes = bytes_of(*source.code);
+    return true;
+  }
+
+  Runtime& runtime_;
+  Context& ctx_;
+  Specialization& target_;
+  Method& method_;
+};
+
+}  // namespace
+
+bool has_generated_part(const Ast& ast, NodeId node) {
+  if (is_leaf(ast.head(node)) || is_function(ast, node)) return false;
+  if (ast.head(node) == Head::if_ && ast.child_count(node) >= 2 && is_generated_condition(ast, ast.child(node, 0)))
+    return true;
+  for (std::size_t i = 0; i < ast.child_count(node); ++i)
+    if (has_generated_part(ast, ast.child(node, i))) return true;
+  return false;
+}
+
+bool define_generator(Runtime& runtime, Context& ctx, Module* module, const SignatureSyntax& of, Value& generator) {
+  Ast& ast = *of.ast;
+  auto signature = std::make_shared<SignatureSyntax>();
+  signature->ast = of.ast;
+  signature->span = of.span;
+  signature->definition = of.definition;
+  signature->callee = ast.identifier("#generator#" + std::to_string(++state_of(runtime).closures), of.span);
+  const auto add = [&](NodeId pattern, Span at, bool is_vararg) {
+    ParameterSyntax parameter;
+    parameter.pattern = pattern;
+    parameter.span = at;
+    parameter.is_vararg = is_vararg;
+    signature->parameters.push_back(parameter);
+  };
+  for (const NodeId entry : of.where_variables) {
+    BoundSyntax bound;
+    if (!parse_bound(ast, entry, bound)) return raise_at(ctx, of.span, "malformed `where`");
+    add(bound.name, of.span, false);
+  }
+  add(of.is_object ? of.object_name : no_node, of.span, false);
+  for (const ParameterSyntax& parameter : of.parameters) {
+    const bool named = parameter.pattern != no_node && ast.head(parameter.pattern) == Head::identifier;
+    add(named ? parameter.pattern : no_node, parameter.span, false);
+  }
+  signature->body = of.body;
+  if (has_generated_part(ast, of.body)) {
+    const NodeId parts = quoted_parts(ast, of.body);
+    const NodeId quoted = ast.make(Head::quote, of.span, {&parts, 1});
+    signature->body = ast.make(Head::block, of.span, {&quoted, 1});
+  }
+  return define_methods(runtime, ctx, module, std::move(signature), {}, nullptr, nullptr, generator);
+}
+
+bool generate(Runtime& runtime, Context& ctx, Specialization& target, Source& source) {
+  return Generation(runtime, ctx, target).run(source);
+}
+
+}  // namespace slope::lower
