@@ -175,7 +175,8 @@ class Printer {
     // Vector{<:Real}: a variable without a name of its own, used once as a direct parameter.
     std::vector<const TypeVar*> written;
     for (std::size_t i = 0; i < shown; ++i) {
-      if (vars[i]->name->name.starts_with('#') && d &&
+      const std::string& name = vars[i]->name->name;
+      if ((name == "_" || name.starts_with('#')) && d &&
           std::count(d->params.begin(), d->params.end(), static_cast<const Type*>(vars[i])) == 1 &&
           !mentioned_in_other_bounds(vars, vars[i])) {
         anonymous_.push_back(vars[i]);

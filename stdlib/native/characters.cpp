@@ -94,12 +94,12 @@ bool char_text(Context& ctx, const Value* args, std::size_t count, Value& result
 }
 
 // One character of a literal. `quote` is escaped, and `$` in strings.
-void append_escaped(std::string& out, std::uint32_t c, char quote, bool hex_follows) {
+void append_escaped(std::string& out, std::uint32_t c, char quote, bool dollar, bool hex_follows) {
   static constexpr std::string_view named = "\a\b\t\n\v\f\r\x1b", letters = "abtnvfre";
   char digits[16];
   if (c == 0) {
     out += hex_follows ? "\\x00" : "\\0";
-  } else if (c == '\\' || (quote != 0 && c == static_cast<unsigned char>(quote)) || (quote == '"' && c == '$')) {
+  } else if (c == '\\' || (quote != 0 && c == static_cast<unsigned char>(quote)) || (dollar && c == '$')) {
     out += '\\';
     out += static_cast<char>(c);
   } else if (std::size_t k = c < 128 ? named.find(static_cast<char>(c)) : std::string_view::npos;
@@ -111,7 +111,7 @@ void append_escaped(std::string& out, std::uint32_t c, char quote, bool hex_foll
   } else {
     bool wide = hex_follows && c > 0x7f;
     std::snprintf(digits, sizeof digits,
-                  c < 0x80 ? (hex_follows ? "\\x%02x" : "\\x%x")
+                  c < 0x80 ? "\\x%02x"
                   : wide   ? (c > 0xffff ? "\\U%08x" : "\\u%04x")
                            : (c > 0xffff ? "\\U%x" : "\\u%x"),
                   c);
@@ -119,7 +119,7 @@ void append_escaped(std::string& out, std::uint32_t c, char quote, bool hex_foll
   }
 }
 
-// string_escape(s, quoted): escape_string's text; with `quoted` also `"` and `$`, as in a literal.
+// string_escape(s, quoted): escape_string's text; with `quoted` also `$`, as in a literal.
 bool string_escape(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "string_escape", args, count, result);
   std::string_view s;
@@ -135,7 +135,7 @@ bool string_escape(Context& ctx, const Value* args, std::size_t count, Value& re
       std::snprintf(digits, sizeof digits, "\\x%02x", static_cast<unsigned char>(s[before]));
       out += digits;
     } else {
-      append_escaped(out, c, quoted ? '"' : 0, hex_follows);
+      append_escaped(out, c, '"', quoted, hex_follows);
     }
   }
   return call.give(out);
@@ -143,7 +143,7 @@ bool string_escape(Context& ctx, const Value* args, std::size_t count, Value& re
 
 std::string literal(std::uint32_t c) {
   std::string out = "'";
-  append_escaped(out, c, '\'', false);
+  append_escaped(out, c, '\'', false, false);
   return out + "'";
 }
 

@@ -14,6 +14,18 @@
 
 namespace slope::stdlib {
 
+bool system_error(Call& call, const std::string& what) {
+  Runtime& runtime = call.runtime;
+  int number = errno;
+  Value text = runtime.from_string(what);
+  if (!text.defined()) return call.ctx.out_of_memory();
+  Value fields[] = {text, Value(call.builtin.int32, std::int64_t{static_cast<std::uint32_t>(number)}),
+                    runtime.nothing()};
+  Value made;
+  if (!runtime.new_object(call.ctx, call.builtin.system_error, fields, 3, made)) return false;
+  return call.ctx.raise(made);
+}
+
 namespace {
 
 // standard_write(1 or 2, s)
@@ -55,19 +67,6 @@ bool standard_eof(Context& ctx, const Value* args, std::size_t count, Value& res
   int c = std::getc(stdin);
   if (c != EOF) std::ungetc(c, stdin);
   return call.give_bool(c == EOF);
-}
-
-// SystemError("opening file \"x\"", errno)
-bool system_error(Call& call, const std::string& what) {
-  Runtime& runtime = call.runtime;
-  int number = errno;
-  Value text = runtime.from_string(what);
-  if (!text.defined()) return call.ctx.out_of_memory();
-  Value fields[] = {text, Value(call.builtin.int32, std::int64_t{static_cast<std::uint32_t>(number)}),
-                    runtime.nothing()};
-  Value made;
-  if (!runtime.new_object(call.ctx, call.builtin.system_error, fields, 3, made)) return false;
-  return call.ctx.raise(made);
 }
 
 bool system_error_text(Context& ctx, const Value* args, std::size_t count, Value& result) {

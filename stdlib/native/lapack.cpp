@@ -221,6 +221,30 @@ struct Syevd {
   }
 };
 
+// lapack_geev(A, re, im, V): A is overwritten; a conjugate pair's vectors are V[:, j] ± i V[:, j+1]
+template <class T>
+struct Geev {
+  static bool run(Call& call) {
+    Matrix<T> a, re, im, v;
+    if (!matrix(call, 0, a) || !matrix(call, 1, re) || !matrix(call, 2, im) || !matrix(call, 3, v)) return false;
+    if (a.rows != a.columns || re.rows != a.rows || im.rows != a.rows || v.rows != a.rows || v.columns != a.rows)
+      return call.ctx.argument_error("dimensions do not fit");
+    auto* geev = openblas<void(const char*, const char*, const int*, T*, const int*, T*, T*, T*, const int*, T*,
+                               const int*, T*, const int*, int*)>(routine<T>("geev").c_str());
+    if (!geev) return missing(call);
+    std::vector<T> work(1);
+    int size = -1, info = 0;
+    geev("N", "V", &a.rows, a.data, &a.leading, re.data, im.data, nullptr, &a.leading, v.data, &v.leading, work.data(),
+         &size, &info);
+    size = static_cast<int>(work[0]);
+    work.resize(static_cast<std::size_t>(std::max(1, size)));
+    geev("N", "V", &a.rows, a.data, &a.leading, re.data, im.data, nullptr, &a.leading, v.data, &v.leading, work.data(),
+         &size, &info);
+    if (info != 0) return call.ctx.raise_error("the eigenvalues did not converge");
+    return call.give_int(0);
+  }
+};
+
 // lapack_gesdd(A, S, U, Vt)
 template <class T>
 struct Gesdd {
@@ -263,6 +287,7 @@ const NativeInfo natives[] = {
     {"lapack_gelsd", native<Gelsd, 2>, effect_computes, returns_int},
     {"lapack_qr", native<Qr, 2>, effect_computes, returns_int},
     {"lapack_syevd", native<Syevd, 2>, effect_computes, returns_int},
+    {"lapack_geev", native<Geev, 4>, effect_computes, returns_int},
     {"lapack_gesdd", native<Gesdd, 4>, effect_computes, returns_int},
 };
 

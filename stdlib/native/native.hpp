@@ -143,4 +143,7 @@ void define_all(Runtime& runtime, const NativeInfo (&natives)[N]) {
   for (const NativeInfo& native : natives) runtime.define_native(runtime.core, &native);
 }
 
+// Raises SystemError(what, errno).
+bool system_error(Call& call, const std::string& what);
+
 }  // namespace slope::stdlib
