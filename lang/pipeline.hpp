@@ -63,6 +63,8 @@ class Pipeline final : public Tiers {
   // Its two halves (diff.hpp), for pullbacks. Null: an error is raised in ctx.
   const diff::Environment::Halves* halves(Context& ctx, Specialization& primal, const std::vector<char>& active);
   const Type* return_type(Context& ctx, const DataType* call_types);
+  // Its forward derivative (diff/forward.hpp). Null: an error is raised in ctx.
+  const diff::Environment::Tangent* tangent(Context& ctx, Specialization& primal, const std::vector<char>& active);
   diff::MemoryEffects& memory(Context& ctx);
   diff::MemoryEffects::Globals globals_of(Context& ctx, Specialization& target);
 

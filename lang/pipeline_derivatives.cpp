@@ -30,6 +30,10 @@ class PipelineEnvironment final : public diff::Environment {
     Pipeline::Impl::Halves* made = impl_.make_halves(ctx_, callee, active, refusal);
     return made ? made->answer : Halves{};
   }
+  Tangent tangent(Specialization& callee, const std::vector<char>& active, diff::Refusal& refusal) override {
+    Pipeline::Impl::TangentCode* made = impl_.make_tangent(ctx_, callee, active, refusal);
+    return made ? made->answer : Tangent{};
+  }
   diff::MemoryEffects& memory() override { return impl_.memory(ctx_); }
   Runtime& runtime() override { return impl_.runtime; }
   World world() override { return ctx_.world; }
@@ -73,7 +77,8 @@ const ir::Function* Pipeline::Impl::primal(Context& ctx, Specialization& target)
   if (known != primals.end() && known->second.basis == basis) return known->second.code.get();
   primals[&target] = {basis, nullptr};  // recursion: stays a call
   infer::Inference inference(runtime, ctx, ctx.world, infer_options());
-  infer::InferResult result = inference.infer(target);
+  auto source = sources.find(&target);
+  infer::InferResult result = source == sources.end() ? inference.infer(target) : inference.reinfer(*source->second);
   if (!result.typed) {
     primals.erase(&target);
     return nullptr;
@@ -182,6 +187,7 @@ bool Pipeline::Impl::make_gradient(Context& ctx, Specialization& target, const s
       synthetic("∇" + std::string(target.method->name->name), parameter_types(*result.typed), code);
   synthetic_code.layouts = std::move(derivative.layouts);
   derivative.edges.push_back({Edge::Kind::callee, nullptr, nullptr, &target});
+  sources[synthetic_code.target] = std::shared_ptr<ir::Function>(std::move(derivative.combined));
   publish(synthetic_code, std::move(result), derivative.edges);
   made.target = synthetic_code.target;
   made.callee = synthetic_code.callee;
@@ -283,6 +289,7 @@ Pipeline::Impl::Halves* Pipeline::Impl::make_halves(Context& ctx, Specialization
       part->layouts = derivative.layouts;
       std::vector<Edge> edges = derivative.edges;
       edges.push_back({Edge::Kind::callee, nullptr, nullptr, &target});
+      sources[part->target] = std::make_shared<ir::Function>(*function);
       publish(*part, std::move(result), edges);
     }
     halves[key].ready = true;
@@ -291,6 +298,142 @@ Pipeline::Impl::Halves* Pipeline::Impl::make_halves(Context& ctx, Specialization
   }
   refusal = {target.method->span, target.method, "internal error: the active arguments did not settle"};
   return nullptr;
+}
+
+const diff::Environment::Tangent* Pipeline::tangent(Context& ctx, Specialization& primal,
+                                                    const std::vector<char>& active) {
+  diff::Refusal refusal;
+  Impl::TangentCode* made = impl_->make_tangent(ctx, primal, active, refusal);
+  if (!made) {
+    if (!ctx.failed()) impl_->raise(ctx, primal, refusal);
+    return nullptr;
+  }
+  return &made->answer;
+}
+
+Pipeline::Impl::TangentCode* Pipeline::Impl::make_tangent(Context& ctx, Specialization& target,
+                                                          const std::vector<char>& active, diff::Refusal& refusal) {
+  Key key{&target, active};
+  auto known = tangents.find(key);
+  if (known != tangents.end() && (!known->second.ready || valid(ctx, known->second.synthetic->target)))
+    return &known->second;
+  std::string name = std::string(target.method->name->name);
+  std::unique_ptr<ir::Function> by_rule;
+  const ir::Function* code = frule_call(ctx, target, active, by_rule);
+  if (!code) code = primal(ctx, target);
+  diff::TangentTypes& tangent_types = diff::tangent_types(runtime);
+  if (!code || !tangent_types.known(code->return_type)) {
+    refusal = {target.method->span, target.method, "the types of `" + name + "` could not be inferred"};
+    return nullptr;
+  }
+  std::vector<const Type*> types = parameter_types(by_rule ? *primal(ctx, target) : *code);
+  std::vector<char> asked = active;
+  for (int attempt = 0; attempt < 4; ++attempt) {
+    std::vector<const Type*> all{runtime.types.builtin().nothing};
+    all.insert(all.end(), types.begin(), types.end());
+    for (std::size_t i = 0; i < types.size(); ++i)
+      if (asked[i] && tangent_types.has_shadow(types[i])) all.push_back(tangent_types.shadow(types[i]));
+    for (std::size_t i = 0; i < types.size(); ++i)
+      if (asked[i] && tangent_types.has_cotangent(types[i])) all.push_back(tangent_types.cotangent(types[i]));
+    TangentCode entry;
+    entry.synthetic = &synthetic("tangent of " + name, all, code);
+    const Type* result_type = by_rule ? as_data(code->return_type)->params[0] : code->return_type;
+    entry.answer = {entry.synthetic->target, entry.synthetic->callee, asked, result_type};
+    tangents[key] = entry;
+    auto fail = [&] {
+      tangents.erase(key);
+      return nullptr;
+    };
+    diff::Derivative derivative;
+    if (by_rule) {
+      derivative.forward = std::move(by_rule);
+      derivative.active = asked;
+    } else {
+      PipelineEnvironment environment(*this, ctx);
+      if (!diff::forward_derivative(environment, *code, asked, derivative, refusal)) return fail();
+    }
+    if (derivative.active != asked) {
+      asked = derivative.active;
+      continue;
+    }
+    ++pipeline.statistics_.derivatives;
+    infer::Inference inference(runtime, ctx, ctx.world, infer_options());
+    infer::InferResult result = inference.reinfer(*derivative.forward);
+    if (!result.typed) {
+      refusal = {target.method->span, target.method, "internal error: the derivative's types could not be inferred"};
+      return fail();
+    }
+    if (verify)
+      if (std::string problem = ir::verify(*result.typed); !problem.empty()) {
+        refusal = {target.method->span, target.method,
+                   "internal error: malformed derivative: " + problem + "\n" + ir::print(*result.typed)};
+        return fail();
+      }
+    opt::optimise(runtime, *result.typed, opt_options(nullptr));
+    sources[entry.synthetic->target] = std::shared_ptr<ir::Function>(std::move(derivative.forward));
+    derivative.edges.push_back({Edge::Kind::callee, nullptr, nullptr, &target});
+    publish(*entry.synthetic, std::move(result), derivative.edges);
+    if (pipeline.mode == TierMode::compile) pipeline.on_hot(ctx, *entry.synthetic->target);
+    tangents[key].ready = true;
+    return &tangents[key];
+  }
+  refusal = {target.method->span, target.method, "internal error: the active arguments did not settle"};
+  return nullptr;
+}
+
+// `frule(tangents, f, args...)` as a forward derivative. Null: there is no such rule.
+const ir::Function* Pipeline::Impl::frule_call(Context& ctx, Specialization& target, const std::vector<char>& active,
+                                               std::unique_ptr<ir::Function>& made) {
+  Binding* rule = runtime.base->find(runtime.symbol("frule"));
+  if (!rule || !rule->value.defined() || target.method->is_vararg) return nullptr;
+  CodeInstance* basis = pipeline.typed_code(ctx, target);
+  if (!basis || !basis->typed) return nullptr;
+  diff::TangentTypes& tangents = diff::tangent_types(runtime);
+  const BuiltinTypes& builtin = runtime.types.builtin();
+  std::vector<const Type*> types = parameter_types(*basis->typed);
+  std::vector<const Type*> given;
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    bool shadow = tangents.has_shadow(types[i]);
+    if (active[i] && shadow && tangents.has_cotangent(types[i])) return nullptr;
+    given.push_back(!active[i] ? builtin.nothing : shadow ? tangents.shadow(types[i]) : tangents.cotangent(types[i]));
+  }
+  std::vector<const Type*> call{rule->value.type, runtime.types.tuple(given)};
+  for (const Type* t : target.types->params) call.push_back(t);
+  if (!runtime.lookup(runtime.types.tuple(call), ctx.world).method) return nullptr;
+  const Type* result = basis->return_type;
+  if (!tangents.known(result)) return nullptr;
+  made = std::make_unique<ir::Function>();
+  made->method = target.method;
+  made->name = "tangent of " + std::string(target.method->name->name);
+  made->typed = true;
+  made->span = target.method->span;
+  made->scopes.push_back({target.method, ~0u, Span{}});
+  ir::Builder b(*made);
+  b.set_block(b.new_block());
+  b.set_span(target.method->span);
+  b.add_parameter(0, builtin.nothing);
+  std::vector<ir::Operand> operands{b.constant(rule->value), ir::Operand()};
+  for (const Type* t : types) operands.push_back(b.add_parameter(0, t));
+  std::vector<ir::Operand> parts(types.size());
+  for (std::size_t i = 0; i < types.size(); ++i)
+    if (active[i] && tangents.has_shadow(types[i])) parts[i] = b.add_parameter(0, given[i]);
+  for (std::size_t i = 0; i < types.size(); ++i)
+    if (active[i] && tangents.has_cotangent(types[i])) parts[i] = b.add_parameter(0, given[i]);
+  for (ir::Operand& part : parts)
+    if (!part.valid()) part = b.constant(runtime.nothing());
+  operands[1] = b.emit(ir::Op::tuple, parts, call[1]);
+  ir::Operand pair = b.emit(ir::Op::call, operands, nullptr);
+  auto at = [&](std::int64_t i, const Type* type) {
+    ir::Operand part = b.emit(ir::Op::get_field, {pair, b.constant(runtime.from_int(i))}, nullptr);
+    return b.emit(ir::Op::type_assert, {part, b.constant(runtime.from_type(type))}, type);
+  };
+  ir::Operand nothing = b.constant(runtime.nothing());
+  const Type* outcome[] = {result, tangents.shadow(result), tangents.cotangent(result)};
+  made->return_type = runtime.types.tuple(outcome);
+  std::vector<ir::Operand> triple{at(1, result), tangents.has_shadow(result) ? at(2, outcome[1]) : nothing,
+                                  tangents.has_cotangent(result) ? at(2, outcome[2]) : nothing};
+  b.ret(b.emit(ir::Op::tuple, triple, made->return_type));
+  return made.get();
 }
 
 }  // namespace slope

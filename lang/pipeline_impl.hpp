@@ -63,6 +63,18 @@ struct Pipeline::Impl {
                      diff::Refusal& refusal);
   Halves* make_halves(Context& ctx, Specialization& primal, const std::vector<char>& active, diff::Refusal& refusal);
   // What functions do to memory, for the world that `ctx` sees.
+  // Forward derivatives, and the code of synthetic functions before it was optimised, which they may be taken of.
+  struct TangentCode {
+    diff::Environment::Tangent answer;
+    Synthetic* synthetic = nullptr;
+    bool ready = false;
+  };
+  std::map<Key, TangentCode> tangents;
+  std::map<const Specialization*, std::shared_ptr<ir::Function>> sources;
+  TangentCode* make_tangent(Context& ctx, Specialization& primal, const std::vector<char>& active,
+                            diff::Refusal& refusal);
+  const ir::Function* frule_call(Context& ctx, Specialization& target, const std::vector<char>& active,
+                                 std::unique_ptr<ir::Function>& made);
   diff::MemoryEffects& memory(Context& ctx);
   std::unique_ptr<diff::MemoryEffects> memory_effects;
   World memory_world = 0;

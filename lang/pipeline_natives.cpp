@@ -334,6 +334,160 @@ bool pullback_reverse(Context& ctx, const Value* args, std::size_t count, Value&
   return primal.finish(cotangents, result);
 }
 
+// Tangents of values as a user writes them (numbers, arrays, tuples; `nothing` for none), in two parts each.
+struct Directions {
+  explicit Directions(Context& context) : ctx(context), values(context.runtime->heap) {}
+
+  bool read(const std::vector<Value>& of, const std::vector<Value>& given, std::vector<char>& active) {
+    diff::TangentTypes& tangents = diff::tangent_types(*ctx.runtime);
+    diff::ShadowMaker maker(ctx);
+    for (std::size_t i = 0; i < of.size(); ++i) {
+      Value shadow = ctx.runtime->nothing();
+      Value tangent = ctx.runtime->nothing();
+      if (given[i].type == ctx.runtime->nothing().type) active[i] = 0;
+      if (active[i]) {
+        if (!maker.shadow(of[i], shadow)) return false;
+        values.values.push_back(shadow);
+        if (!seed_of(ctx, of[i].type, given[i], shadow, tangent)) return false;
+        values.values.push_back(tangent);
+        if (tangents.has_shadow(of[i].type)) shadows.push_back(shadow);
+        if (tangents.has_cotangent(of[i].type)) numbers.push_back(tangent);
+      }
+    }
+    return true;
+  }
+
+  Context& ctx;
+  Rooted values;
+  std::vector<Value> shadows;
+  std::vector<Value> numbers;
+};
+
+// A method's arguments as given by the user → as its IR has them: a vararg is one tuple.
+bool pack_rest(Context& ctx, const Method& method, std::vector<Value>& arguments, Rooted& roots) {
+  if (!method.is_vararg) return true;
+  std::size_t fixed = method.arg_count;
+  Value rest;
+  if (!ctx.runtime->new_tuple(ctx, arguments.data() + fixed, arguments.size() - fixed, rest)) return false;
+  roots.values.push_back(rest);
+  arguments.resize(fixed);
+  arguments.push_back(rest);
+  return true;
+}
+
+bool directions_of(Context& ctx, Primal& primal, Value given, Directions& directions) {
+  if (!expect_tuple(ctx, "jvp", given)) return false;
+  std::vector<Value> dxs = elements(ctx, given);
+  if (dxs.size() != primal.xs.size())
+    return ctx.argument_error("as many tangents as arguments are wanted: " + std::to_string(primal.xs.size()) +
+                              "; found " + std::to_string(dxs.size()));
+  dxs.insert(dxs.begin(), ctx.runtime->nothing());
+  if (!pack_rest(ctx, *primal.target->method, dxs, directions.values)) return false;
+  return directions.read(primal.arguments, dxs, primal.asked);
+}
+
+// jvp_call(f, xs::Tuple, tangents::Tuple) → (value, tangent of the value)
+bool jvp_call(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count != 3) return ctx.argument_error("jvp_call takes a function, arguments and tangents");
+  Runtime& runtime = *ctx.runtime;
+  Primal primal(ctx);
+  Directions directions(ctx);
+  if (!primal.resolve(args[0], args[1]) || !directions_of(ctx, primal, args[2], directions)) return false;
+  const diff::Environment::Tangent* code = pipeline_of(ctx).tangent(ctx, *primal.target, primal.asked);
+  if (!code) return false;
+  for (std::size_t i = 0; i < primal.asked.size(); ++i)
+    if (code->active[i] && !primal.asked[i])
+      return ctx.argument_error("an argument is stored into and has no tangent; give it one (zeros)");
+  std::vector<Value> given = primal.arguments;
+  given.insert(given.end(), directions.shadows.begin(), directions.shadows.end());
+  given.insert(given.end(), directions.numbers.begin(), directions.numbers.end());
+  TapeGuard guard(ctx);
+  Value triple;
+  if (!runtime.call_specialized(ctx, *code->target, code->callee, given.data(), given.size(), triple)) {
+    guard.failed = true;
+    return false;
+  }
+  primal.values.values.push_back(triple);
+  std::vector<Value> parts = elements(ctx, triple);
+  Value both[2] = {parts[0], Value()};
+  if (!diff::finish_tangent(ctx, parts[0], parts[1], parts[2], both[1])) return false;
+  primal.values.values.push_back(both[1]);
+  return runtime.new_tuple(ctx, both, 2, result);
+}
+
+// gradient_jvp_call(f, xs::Tuple, tangents::Tuple) → (value, gradients, derivative of the gradients in that direction).
+// The gradient function is made once and its forward derivative once, whatever the direction.
+bool gradient_jvp_call(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count != 3) return ctx.argument_error("gradient_jvp_call takes a function, arguments and tangents");
+  Runtime& runtime = *ctx.runtime;
+  diff::TangentTypes& tangents = diff::tangent_types(runtime);
+  Primal primal(ctx);
+  if (!primal.resolve(args[0], args[1]) || !primal.find_shared_memory()) return false;
+  const Pipeline::GradientCode* gradient = pipeline_of(ctx).gradient_code(ctx, *primal.target, primal.asked);
+  if (!gradient || !primal.make_shadows(gradient->active)) return false;
+  if (!tangents.is_float(gradient->target->types->params.back()))
+    return ctx.argument_error("a second derivative needs a function whose result type is inferred");
+  Directions directions(ctx);
+  std::vector<char> active = gradient->active;
+  primal.asked.assign(active.begin(), active.end());
+  primal.asked[0] = 0;
+  if (!directions_of(ctx, primal, args[2], directions)) return false;
+  // The gradient function's own arguments: #self#, the primal's, the accumulators, the seed.
+  std::vector<Value> given{gradient->callee};
+  std::vector<char> wanted{0};
+  given.insert(given.end(), primal.arguments.begin(), primal.arguments.end());
+  wanted.insert(wanted.end(), primal.asked.begin(), primal.asked.end());
+  std::vector<Value> second = directions.shadows;
+  std::vector<Value> shadows_of_shadows(primal.arguments.size(), runtime.nothing());
+  diff::ShadowMaker maker(ctx);
+  for (std::size_t i = 0; i < primal.arguments.size(); ++i) {
+    if (!active[i] || !tangents.has_shadow(primal.arguments[i].type)) continue;
+    given.push_back(primal.shadows[i]);
+    wanted.push_back(1);
+    if (!maker.shadow(primal.shadows[i], shadows_of_shadows[i])) return false;
+    primal.values.values.push_back(shadows_of_shadows[i]);
+    second.push_back(shadows_of_shadows[i]);
+  }
+  Value one(gradient->target->types->params.back(), 1.0);
+  if (one.type == runtime.types.builtin().float32) {
+    one.bits = 0;
+    one.float32 = 1.0f;
+  }
+  given.push_back(one);
+  wanted.push_back(0);
+  const diff::Environment::Tangent* code = pipeline_of(ctx).tangent(ctx, *gradient->target, wanted);
+  if (!code) return false;
+  if (code->active != wanted)
+    return ctx.argument_error("an argument is stored into and has no tangent; give it one (zeros)");
+  given.insert(given.end(), second.begin(), second.end());
+  given.insert(given.end(), directions.numbers.begin(), directions.numbers.end());
+  TapeGuard guard(ctx);
+  Value triple;
+  if (!runtime.call_specialized(ctx, *code->target, code->callee, given.data(), given.size(), triple)) {
+    guard.failed = true;
+    return false;
+  }
+  primal.values.values.push_back(triple);
+  std::vector<Value> parts = elements(ctx, triple);
+  std::vector<Value> value_and_cotangents = elements(ctx, parts[0]);
+  Value all[3] = {value_and_cotangents[0], Value(), Value()};
+  if (!primal.finish(value_and_cotangents[1], all[1])) return false;
+  primal.values.values.push_back(all[1]);
+  // Their tangents have the shape of cotangents again; `nothing` where there is none.
+  std::vector<Value> none(primal.arguments.size(), runtime.nothing());
+  Value moved;
+  if (!runtime.new_tuple(ctx, none.data(), none.size(), moved)) return false;
+  if (as_data(parts[2].type)->is_tuple) {
+    Value of_cotangents = elements(ctx, parts[2])[1];
+    if (as_data(of_cotangents.type)->is_tuple) moved = of_cotangents;
+  }
+  primal.values.values.push_back(moved);
+  primal.shadows = shadows_of_shadows;
+  if (!primal.finish(moved, all[2])) return false;
+  primal.values.values.push_back(all[2]);
+  return runtime.new_tuple(ctx, all, 3, result);
+}
+
 bool argument_types(Context& ctx, Value tuple, std::vector<const Type*>& types) {
   if (!expect_tuple(ctx, "argument types", tuple)) return false;
   Rooted given(ctx.runtime->heap);
@@ -394,6 +548,8 @@ const NativeInfo natives[] = {
     {"value_and_gradient_call", value_and_gradient_call, effect_all, nullptr},
     {"pullback_forward", pullback_forward, effect_all, nullptr},
     {"pullback_reverse", pullback_reverse, effect_all, nullptr},
+    {"jvp_call", jvp_call, effect_all, nullptr},
+    {"gradient_jvp_call", gradient_jvp_call, effect_all, nullptr},
     {"return_type", return_type, effect_throws | effect_allocates, nullptr, true},
     {"inspect_code", inspect_code, effect_all, nullptr},
 };

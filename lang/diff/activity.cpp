@@ -12,14 +12,15 @@ using ir::Operand;
 class Analysis {
  public:
   Analysis(const ir::Function& function, TangentTypes& tangents, MemoryEffects& memory, World world,
-           std::vector<Edge>* edges, Activity& result, Refusal& refusal)
+           std::vector<Edge>* edges, Activity& result, Refusal& refusal, bool forward_mode)
       : function_(function),
         tangents_(tangents),
         memory_(memory),
         world_(world),
         edges_(edges),
         result_(result),
-        refusal_(refusal) {}
+        refusal_(refusal),
+        forward_mode_(forward_mode) {}
 
   bool run(const std::vector<char>& active) {
     result_.varied.assign(function_.insts.size(), false);
@@ -141,6 +142,7 @@ class Analysis {
     const ir::Inst& inst = function_.insts[id];
     bool flows = any_varied(inst);
     bool definite = definitely_[id];
+    if (forward_mode_ && inst.op >= Op::tape_open && inst.op <= Op::tape_close) return visit_tape(id);
     switch (treatment_of(function_, inst, result_.rules[id], tangents_.runtime())) {
       case Treatment::inert:
         break;
@@ -175,6 +177,22 @@ class Analysis {
                             "a value of type " + to_string(inst.type) + " cannot carry a derivative");
       return false;
     }
+    return true;
+  }
+
+  // Forward mode over a derivative: what a tape gives back has the tangent that was put beside it.
+  bool visit_tape(std::uint32_t id) {
+    const ir::Inst& load = function_.insts[id];
+    if (load.op != Op::tape_load) return true;
+    vary(id);
+    if (!result_.written[id]) return true;
+    for (const ir::Block& block : function_.blocks)
+      for (std::uint32_t other : block.insts) {
+        const ir::Inst& store = function_.insts[other];
+        if (store.op == Op::tape_store && store.aux == load.aux && store.operands[0] == load.operands[0] &&
+            !write(store.operands[2], load, definitely_[id]))
+          return false;
+      }
     return true;
   }
 
@@ -231,14 +249,16 @@ class Analysis {
   Refusal& refusal_;
   std::vector<bool> definitely_;  // written for sure, by code that is known
   std::vector<bool> global_;      // read from globals
+  bool forward_mode_;
   bool changed_ = false;
 };
 
 }  // namespace
 
 bool analyse_activity(const ir::Function& function, TangentTypes& tangents, MemoryEffects& memory, World world,
-                      const std::vector<char>& active, std::vector<Edge>* edges, Activity& result, Refusal& refusal) {
-  if (!Analysis(function, tangents, memory, world, edges, result, refusal).run(active)) return false;
+                      const std::vector<char>& active, std::vector<Edge>* edges, Activity& result, Refusal& refusal,
+                      bool forward_mode) {
+  if (!Analysis(function, tangents, memory, world, edges, result, refusal, forward_mode).run(active)) return false;
   // Parameters of blocks that turned out varied with unknown types.
   for (const ir::Block& block : function.blocks) {
     for (std::uint32_t id : block.parameters) {

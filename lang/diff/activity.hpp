@@ -27,6 +27,7 @@ struct Activity {
 
 // False: something cannot be differentiated (refusal).
 bool analyse_activity(const ir::Function& function, TangentTypes& tangents, MemoryEffects& memory, World world,
-                      const std::vector<char>& active, std::vector<Edge>* edges, Activity& result, Refusal& refusal);
+                      const std::vector<char>& active, std::vector<Edge>* edges, Activity& result, Refusal& refusal,
+                      bool forward_mode = false);
 
 }  // namespace slope::diff

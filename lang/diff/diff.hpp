@@ -47,6 +47,14 @@ class Environment {
     const Type* result_type = nullptr;  // of the primal; may be narrower than a call of it says
   };
   virtual Halves halves(Specialization& callee, const std::vector<char>& active, Refusal& refusal) = 0;
+  // The forward derivative of a callee (forward.hpp), its parameters as told there.
+  struct Tangent {
+    Specialization* target = nullptr;
+    Value callee;
+    std::vector<char> active;
+    const Type* result_type = nullptr;
+  };
+  virtual Tangent tangent(Specialization& callee, const std::vector<char>& active, Refusal& refusal) = 0;
   virtual class MemoryEffects& memory() = 0;
   virtual Runtime& runtime() = 0;
   virtual World world() = 0;
@@ -72,6 +80,10 @@ bool gradient_function(Environment& env, const ir::Function& primal, const std::
 // The split form, for pullbacks that escape and for calls that are not inlined (recursion); parameters as in Halves.
 bool split_derivative(Environment& env, const ir::Function& primal, const std::vector<char>& active, Derivative& result,
                       Refusal& refusal);
+
+// Forward mode, as forward.hpp says: result.forward and result.active.
+bool forward_derivative(Environment& env, const ir::Function& primal, const std::vector<char>& active,
+                        Derivative& result, Refusal& refusal);
 
 const Type* shadow_type(Runtime& runtime, const Type* t);
 const Type* cotangent_type(Runtime& runtime, const Type* t);

@@ -69,6 +69,10 @@ Treatment treatment_of(const ir::Function& function, const ir::Inst& inst, RuleK
   return indexed_element(function, inst, runtime) ? Treatment::value : classify(inst, rule);
 }
 
+bool is_undefined(const ir::Function& function, ir::Operand o) {
+  return o.is_constant() ? !function.constant_value(o).defined() : function.inst(o).op == Op::undef;
+}
+
 bool forgets_element(const ir::Inst& inst) {
   return inst.op == Op::native && std::string_view(inst.aux_as<const NativeInfo>()->name) == "array_forget";
 }

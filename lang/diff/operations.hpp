@@ -19,6 +19,8 @@ enum class Treatment : std::uint8_t {
 Treatment classify(const ir::Inst& inst, RuleKind rule);
 // The same, knowing the operands' types too.
 Treatment treatment_of(const ir::Function& function, const ir::Inst& inst, RuleKind rule, Runtime& runtime);
+// What flows in from a path on which a variable was not assigned.
+bool is_undefined(const ir::Function& function, ir::Operand o);
 // Core.array_forget(a, i): the element is unassigned again.
 bool forgets_element(const ir::Inst& inst);
 // A call whose target is found at run time: also the reading and writing of fields of what is not known.

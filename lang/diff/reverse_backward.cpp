@@ -1,6 +1,7 @@
 // The reverse step of each operation. When it runs, memory is as it was right after the primal operation: everything
 // the primal did later has been undone.
 #include "lang/diff/operations.hpp"
+#include "lang/diff/partials.hpp"
 #include "lang/diff/reverse.hpp"
 
 namespace slope::diff {
@@ -171,170 +172,22 @@ void Reverse::backward_new_object(std::uint32_t id) {
 
 void Reverse::backward_float(const ir::Inst& inst, std::uint32_t id) {
   std::vector<Operand> leaves = take_cotangent(id);
-  Operand y = leaves[0];
-  if (!y.valid()) return;
-  const Type* t = inst.type;
-  auto value = [&](std::size_t i) { return primal_in_reverse(inst.operands[i]); };
-  auto result = [&] { return primal_in_reverse(Operand::inst(id)); };
-  auto active = [&](std::size_t i) { return varied(inst.operands[i]); };
-  auto add = [&](std::size_t i, Operand x) { add_cotangent(inst.operands[i], 0, x); };
-  auto op1 = [&](Op op, Operand a) { return r_->emit(op, {a}, t); };
-  auto op2 = [&](Op op, Operand a, Operand b) { return r_->emit(op, {a, b}, t); };
-  auto number = [&](double x) {
-    if (t == builtin_.float64) return r_->constant(Value(t, x));
-    Value v(t, std::int64_t{0});
-    v.float32 = static_cast<float>(x);
-    return r_->constant(v);
-  };
-  auto times = [&](Operand a, Operand b) { return op2(Op::mul_float, a, b); };
-  auto over = [&](Operand a, Operand b) { return op2(Op::div_float, a, b); };
-  auto plus = [&](Operand a, Operand b) { return op2(Op::add_float, a, b); };
-  auto minus = [&](Operand a, Operand b) { return op2(Op::sub_float, a, b); };
-  auto test = [&](Op op, Operand a, Operand b) { return r_->emit(op, {a, b}, builtin_.boolean); };
-  auto choose = [&](Operand condition, Operand a, Operand b) { return r_->emit(Op::select, {condition, a, b}, t); };
-
-  switch (inst.op) {
-    case Op::add_float:
-      if (active(0)) add(0, y);
-      if (active(1)) add(1, y);
-      return;
-    case Op::sub_float:
-      if (active(0)) add(0, y);
-      if (active(1)) add(1, op1(Op::neg_float, y));
-      return;
-    case Op::mul_float:
-      if (active(0)) add(0, times(y, value(1)));
-      if (active(1)) add(1, times(y, value(0)));
-      return;
-    case Op::div_float: {
-      Operand scaled = over(y, value(1));
-      if (active(0)) add(0, scaled);
-      if (active(1)) add(1, op1(Op::neg_float, times(scaled, result())));
-      return;
-    }
-    case Op::rem_float: {  // x - y*trunc(x/y)
-      if (active(0)) add(0, y);
-      if (active(1)) add(1, op1(Op::neg_float, times(y, op1(Op::trunc_float, over(value(0), value(1))))));
-      return;
-    }
-    case Op::neg_float:
-      add(0, op1(Op::neg_float, y));
-      return;
-    case Op::fma_float:
-    case Op::muladd_float:
-      if (active(0)) add(0, times(y, value(1)));
-      if (active(1)) add(1, times(y, value(0)));
-      if (active(2)) add(2, y);
-      return;
-    case Op::abs_float:
-      add(0, choose(test(Op::lt_float, value(0), number(0)), op1(Op::neg_float, y),
-                    choose(test(Op::eq_float, value(0), number(0)), number(0), y)));
-      return;
-    case Op::copysign_float: {
-      Operand same = test(Op::eq_float, op2(Op::copysign_float, number(1), value(0)),
-                          op2(Op::copysign_float, number(1), value(1)));
-      if (active(0)) add(0, choose(same, y, op1(Op::neg_float, y)));
-      return;
-    }
-    case Op::min_float:
-    case Op::max_float: {
-      Operand first =
-          inst.op == Op::min_float ? test(Op::lt_float, value(0), value(1)) : test(Op::lt_float, value(1), value(0));
-      if (active(0)) add(0, choose(first, y, number(0)));
-      if (active(1)) add(1, choose(first, number(0), y));
-      return;
-    }
-    case Op::fptrunc:
-    case Op::fpext: {
-      const Type* from = type_of(inst.operands[1]);
-      Op back = inst.op == Op::fptrunc ? Op::fpext : Op::fptrunc;
-      if (from == t)
-        add(1, y);
-      else
-        add(1, r_->emit(back, {r_->constant(runtime_.from_type(from)), y}, from));
-      return;
-    }
-    case Op::sqrt_float:
-      add(0, over(y, times(number(2), result())));
-      return;
-    case Op::exp_float:
-      add(0, times(y, result()));
-      return;
-    case Op::exp2_float:
-      add(0, times(times(y, result()), number(0.69314718055994530942)));
-      return;
-    case Op::expm1_float:
-      add(0, times(y, plus(result(), number(1))));
-      return;
-    case Op::log_float:
-      add(0, over(y, value(0)));
-      return;
-    case Op::log2_float:
-      add(0, over(y, times(value(0), number(0.69314718055994530942))));
-      return;
-    case Op::log10_float:
-      add(0, over(y, times(value(0), number(2.30258509299404568402))));
-      return;
-    case Op::log1p_float:
-      add(0, over(y, plus(value(0), number(1))));
-      return;
-    case Op::sin_float:
-      add(0, times(y, op1(Op::cos_float, value(0))));
-      return;
-    case Op::cos_float:
-      add(0, op1(Op::neg_float, times(y, op1(Op::sin_float, value(0)))));
-      return;
-    case Op::tan_float:
-      add(0, times(y, plus(number(1), times(result(), result()))));
-      return;
-    case Op::asin_float:
-      add(0, over(y, op1(Op::sqrt_float, minus(number(1), times(value(0), value(0))))));
-      return;
-    case Op::acos_float:
-      add(0, op1(Op::neg_float, over(y, op1(Op::sqrt_float, minus(number(1), times(value(0), value(0)))))));
-      return;
-    case Op::atan_float:
-      add(0, over(y, plus(number(1), times(value(0), value(0)))));
-      return;
-    case Op::atan2_float: {
-      Operand square = plus(times(value(0), value(0)), times(value(1), value(1)));
-      Operand scaled = over(y, square);
-      if (active(0)) add(0, times(scaled, value(1)));
-      if (active(1)) add(1, op1(Op::neg_float, times(scaled, value(0))));
-      return;
-    }
-    case Op::sinh_float:
-      add(0, times(y, op1(Op::cosh_float, value(0))));
-      return;
-    case Op::cosh_float:
-      add(0, times(y, op1(Op::sinh_float, value(0))));
-      return;
-    case Op::tanh_float:
-      add(0, times(y, minus(number(1), times(result(), result()))));
-      return;
-    case Op::cbrt_float:
-      add(0, over(y, times(number(3), times(result(), result()))));
-      return;
-    case Op::hypot_float:
-      if (active(0)) add(0, times(y, over(value(0), result())));
-      if (active(1)) add(1, times(y, over(value(1), result())));
-      return;
-    case Op::pow_float: {
-      if (active(0)) {  // y x^(y-1), zero when the exponent is
-        Operand partial = times(value(1), op2(Op::pow_float, value(0), minus(value(1), number(1))));
-        add(0, times(y, choose(test(Op::eq_float, value(1), number(0)), number(0), partial)));
-      }
-      if (active(1)) {  // x^y log(x), zero at x = 0
-        Operand zero_base = test(Op::eq_float, value(0), number(0));
-        Operand safe = choose(zero_base, number(1), value(0));
-        add(1, times(y, choose(zero_base, number(0), times(result(), op1(Op::log_float, safe)))));
-      }
-      return;
-    }
-    default:
-      refuse(inst, "`" + std::string(ir::op_info(inst.op).name) + "` has no derivative");
-      return;
+  if (!leaves[0].valid()) return;
+  Partials partials;
+  partials.active = [&](std::size_t i) { return varied(inst.operands[i]); };
+  partials.value = [&](std::size_t i) { return primal_in_reverse(inst.operands[i]); };
+  partials.result = [&] { return primal_in_reverse(Operand::inst(id)); };
+  partials.add = [&](std::size_t i, Operand x) { add_cotangent(inst.operands[i], 0, x); };
+  if (inst.op == Op::fptrunc || inst.op == Op::fpext) {
+    const Type* from = type_of(inst.operands[1]);
+    Op back = inst.op == Op::fptrunc ? Op::fpext : Op::fptrunc;
+    Operand y = leaves[0];
+    if (from != inst.type) y = r_->emit(back, {r_->constant(runtime_.from_type(from)), y}, from);
+    add_cotangent(inst.operands[1], 0, y);
+    return;
   }
+  if (!emit_partials(*r_, runtime_, inst, leaves[0], partials))
+    refuse(inst, "`" + std::string(ir::op_info(inst.op).name) + "` has no derivative");
 }
 
 // Adds what a rule returned for one argument: numbers to the value's cotangent, arrays into the shadow.

@@ -178,6 +178,18 @@ const std::vector<TangentTypes::Leaf>& TangentTypes::leaves(const Type* t) {
   return leaves_[t] = std::move(result);
 }
 
+const TapeLayout* TangentTypes::with_tangents(const TapeLayout* layout) {
+  auto [at, fresh] = layouts_.try_emplace(layout);
+  if (fresh) {
+    at->second = std::make_shared<TapeLayout>(*layout);
+    for (const Type* column : layout->columns) {
+      for (const Leaf& leaf : leaves(column)) at->second->columns.push_back(leaf.type);
+      if (has_shadow(column)) at->second->columns.push_back(shadow(column));
+    }
+  }
+  return at->second.get();
+}
+
 const Type* shadow_type(Runtime& runtime, const Type* t) { return tangent_types(runtime).shadow(t); }
 const Type* cotangent_type(Runtime& runtime, const Type* t) { return tangent_types(runtime).cotangent(t); }
 const Type* tangent_type(Runtime& runtime, const Type* t) { return tangent_types(runtime).element(t); }

@@ -49,6 +49,9 @@ class TangentTypes {
 
   Runtime& runtime() { return runtime_; }
 
+  // A tape's layout with columns for tangents: after its own, for each of them the leaves, then the shadow.
+  const TapeLayout* with_tangents(const TapeLayout* layout);
+
  private:
   const Type* compute_shadow(const Type* t);
   const Type* compute_cotangent(const Type* t);
@@ -57,6 +60,7 @@ class TangentTypes {
   Runtime& runtime_;
   const BuiltinTypes& builtin_;
   const DataType* dynamic_ = nullptr;
+  std::unordered_map<const TapeLayout*, std::shared_ptr<TapeLayout>> layouts_;
   std::unordered_map<const Type*, const Type*> shadows_;  // Bottom while being computed
   std::unordered_map<const Type*, const Type*> cotangents_;
   std::unordered_map<const Type*, std::vector<Leaf>> leaves_;
