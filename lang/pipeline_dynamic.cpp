@@ -5,6 +5,8 @@
 //     → Base.DynamicCall(value, shadow, record)
 //   dynamic_reverse(record, cotangent::DynamicTangent) → a tuple, one cotangent an operand (callee first), or nothing
 //
+//   dynamic_tangent(callee, args, shadows, active, where, tangents::Tuple): forward mode; the record is the tangent
+//
 // `shadows` and the bits of `active` have the callee first. The record of a call is a tuple that begins with what kind
 // of call it was.
 #include "lang/diff/rules.hpp"
@@ -23,7 +25,7 @@ Value field_of(Runtime& runtime, Value object, std::size_t i) {
 
 class DynamicForward {
  public:
-  DynamicForward(Context& ctx, const Value* args)
+  DynamicForward(Context& ctx, const Value* args, const Value* tangents)
       : ctx_(ctx),
         runtime_(*ctx.runtime),
         tangents_(diff::tangent_types(runtime_)),
@@ -36,7 +38,13 @@ class DynamicForward {
       operands_.push_back(load_field(runtime_.heap, args[1].object, field));
     for (const Field& field : as_data(args[2].type)->fields)
       shadows_.push_back(unboxed(load_field(runtime_.heap, args[2].object, field)));
+    if (tangents) {
+      forward_mode_ = true;
+      for (const Field& field : as_data(tangents->type)->fields)
+        numbers_.push_back(unboxed(load_field(runtime_.heap, tangents->object, field)));
+    }
     roots_.values = operands_;
+    roots_.values.insert(roots_.values.end(), numbers_.begin(), numbers_.end());
     roots_.values.insert(roots_.values.end(), shadows_.begin(), shadows_.end());
     for (std::size_t i = 0; i < operands_.size(); ++i) {
       active_.push_back((asked_ >> i & 1) && tangents_.differentiable(operands_[i].type));
@@ -95,6 +103,11 @@ class DynamicForward {
   }
 
   bool finish(Value value, Value shadow, Value record, Value& result) {
+    if (forward_mode_) {
+      if (record.type != tangents_.dynamic() && !runtime_.new_object(ctx_, tangents_.dynamic(), &record, 1, record))
+        return false;
+      roots_.values.push_back(record);
+    }
     if (shadow.type != tangents_.dynamic() && !runtime_.new_object(ctx_, tangents_.dynamic(), &shadow, 1, shadow))
       return false;
     roots_.values.push_back(shadow);
@@ -173,6 +186,7 @@ class DynamicForward {
       for (std::size_t i = fixed; i < operands_.size(); ++i) any |= active_[i] != 0;
       active.push_back(any);
     }
+    if (forward_mode_) return tangent_call(arguments, active, fixed, result);
     const diff::Environment::Halves* found = pipeline_.halves(ctx_, *target_, active);
     if (!found) return false;
     diff::Environment::Halves halves = *found;
@@ -204,7 +218,52 @@ class DynamicForward {
     return finish(field_of(runtime_, triple, 0), field_of(runtime_, triple, 1), kept, result);
   }
 
+  bool tangent_call(const std::vector<Value>& arguments, const std::vector<char>& active, std::size_t fixed,
+                    Value& result) {
+    const diff::Environment::Tangent* found = pipeline_.tangent(ctx_, *target_, active);
+    if (!found) return false;
+    diff::Environment::Tangent code = *found;
+    diff::MemorySummary effects = pipeline_.memory(ctx_).of(*target_);
+    std::vector<Value> given = arguments;
+    std::vector<Value> numbers;
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+      if (!code.active[i]) continue;
+      bool is_rest = target_->method->is_vararg && i + 1 == arguments.size();
+      if (tangents_.has_shadow(arguments[i].type)) {
+        Value shadow;
+        if (!shadow_of(i, is_rest ? operands_.size() - fixed : 1, is_rest, arguments[i], shadow)) return false;
+        if ((effects.writes & diff::parameter_mask(i)) && diff::has_forbidden_stores(runtime_, shadow))
+          return refuse(
+              "it may store a value that carries a derivative into memory that is a global's; pass it as an "
+              "argument, or a copy of it",
+              target_->method);
+        given.push_back(shadow);
+      }
+      const Type* type = tangents_.cotangent(arguments[i].type);
+      if (type == runtime_.nothing().type) continue;
+      Value loose = runtime_.nothing();
+      if (is_rest) {
+        if (!runtime_.new_tuple(ctx_, numbers_.data() + fixed, numbers_.size() - fixed, loose)) return false;
+        roots_.values.push_back(loose);
+      } else if (active[i]) {
+        loose = numbers_[i];
+      }
+      Value call[2] = {runtime_.from_type(type), loose};
+      Value number;
+      if (!runtime_.call(ctx_, runtime_.base->find(runtime_.symbol("as_cotangent"))->value, call, 2, number))
+        return false;
+      roots_.values.push_back(number);
+      numbers.push_back(number);
+    }
+    given.insert(given.end(), numbers.begin(), numbers.end());
+    Value triple;
+    if (!runtime_.call_specialized(ctx_, *code.target, code.callee, given.data(), given.size(), triple)) return false;
+    roots_.values.push_back(triple);
+    return finish(field_of(runtime_, triple, 0), field_of(runtime_, triple, 1), field_of(runtime_, triple, 2), result);
+  }
+
   bool same(Value& result) {  // the first argument, asserted to be of some type
+    if (forward_mode_) return finish(operands_[1], shadows_[1], numbers_[1], result);
     Value kept;
     return record({runtime_.from_int(kind_tuple), runtime_.from_bool(true)}, kept) &&
            finish(operands_[1], shadows_[1], kept, result);
@@ -217,6 +276,11 @@ class DynamicForward {
     Value shadow = runtime_.nothing();
     if (tangents_.has_shadow(value.type) && !shadow_of(1, operands_.size() - 1, true, value, shadow)) return false;
     Value kept;
+    if (forward_mode_) {
+      if (!runtime_.new_tuple(ctx_, numbers_.data() + 1, numbers_.size() - 1, kept)) return false;
+      roots_.values.push_back(kept);
+      return finish(value, shadow, kept, result);
+    }
     return record({runtime_.from_int(kind_tuple), runtime_.from_bool(false)}, kept) &&
            finish(value, shadow, kept, result);
   }
@@ -254,15 +318,19 @@ class DynamicForward {
     if (!runtime_.get_field(ctx_, object, runtime_.from_int(index + 1), value)) return false;
     roots_.values.push_back(value);
     Value shadow = runtime_.nothing();
+    Value number = runtime_.nothing();
+    if (forward_mode_ && active_[1] && numbers_[1].type != runtime_.nothing().type)
+      number = unboxed(field_of(runtime_, numbers_[1], static_cast<std::size_t>(index)));
     if (active_[1] && as_data(shadows_[1].type)->fields.size() > static_cast<std::size_t>(index) &&
         shadows_[1].type != runtime_.nothing().type) {
       Value stored = field_of(runtime_, shadows_[1], static_cast<std::size_t>(index));
       Value cotangent;
       if (d->is_mutable)
-        parts_of(field.type, stored, shadow, cotangent);
+        parts_of(field.type, stored, shadow, cotangent), number = unboxed(cotangent);
       else
         shadow = unboxed(stored);
     }
+    if (forward_mode_) return finish(value, shadow, number, result);
     Value kept;
     return record({runtime_.from_int(kind_get_field), runtime_.from_int(index),
                    runtime_.from_int(static_cast<std::int64_t>(d->fields.size())), runtime_.from_bool(d->is_mutable),
@@ -296,6 +364,7 @@ class DynamicForward {
     Value made;
     if (!stored_tangent(declared, place.type, shadow, made)) return false;
     store_value(shadows_[1].object->payload() + place.offset, place.type, made);
+    if (forward_mode_) return finish(operands_[3], shadow, active_[3] ? numbers_[3] : runtime_.nothing(), result);
     Value kept;
     Value before = old.defined() ? old : runtime_.nothing();
     return record({runtime_.from_int(kind_set_field), runtime_.from_int(index), shadows_[1], object, before,
@@ -316,6 +385,11 @@ class DynamicForward {
       if (!tangents_.has_cotangent(declared)) return true;
     }
     if (!maker.zero(tangents_.cotangent(declared), both.values[1])) return false;
+    if (forward_mode_ && active_[3]) {
+      Value call[2] = {runtime_.from_type(tangents_.cotangent(declared)), numbers_[3]};
+      if (!runtime_.call(ctx_, runtime_.base->find(runtime_.symbol("as_cotangent"))->value, call, 2, both.values[1]))
+        return false;
+    }
     made = both.values[1];
     if (!tangents_.has_shadow(declared)) return true;
     return runtime_.new_tuple(ctx_, both.values.data(), 2, made);
@@ -330,14 +404,21 @@ class DynamicForward {
   std::string_view where_;       // the user's line, for refusals
   std::vector<Value> operands_;  // callee first
   std::vector<Value> shadows_;   // likewise, out of their boxes; nothing where there is none
+  std::vector<Value> numbers_;   // forward mode: tangents of immutable values, out of their boxes
   std::vector<char> active_;
+  bool forward_mode_ = false;
   bool any_ = false;
   Specialization* target_ = nullptr;
 };
 
 bool dynamic_forward(Context& ctx, const Value* args, std::size_t count, Value& result) {
   if (count != 5) return ctx.argument_error("dynamic_forward takes a callee, arguments, shadows, a mask and a place");
-  return DynamicForward(ctx, args).run(result);
+  return DynamicForward(ctx, args, nullptr).run(result);
+}
+
+bool dynamic_tangent(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count != 6) return ctx.argument_error("dynamic_tangent takes six arguments");
+  return DynamicForward(ctx, args, args + 5).run(result);
 }
 
 bool call_base(Context& ctx, const char* name, std::initializer_list<Value> args, Value& result) {
@@ -476,6 +557,7 @@ bool dynamic_reverse(Context& ctx, const Value* args, std::size_t count, Value& 
 
 const NativeInfo natives[] = {
     {"dynamic_forward", dynamic_forward, effect_all, nullptr},
+    {"dynamic_tangent", dynamic_tangent, effect_all, nullptr},
     {"dynamic_reverse", dynamic_reverse, effect_all, nullptr},
 };
 

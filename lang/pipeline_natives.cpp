@@ -426,7 +426,9 @@ bool gradient_jvp_call(Context& ctx, const Value* args, std::size_t count, Value
   const Pipeline::GradientCode* gradient = pipeline_of(ctx).gradient_code(ctx, *primal.target, primal.asked);
   if (!gradient || !primal.make_shadows(gradient->active)) return false;
   if (!tangents.is_float(gradient->target->types->params.back()))
-    return ctx.argument_error("a second derivative needs a function whose result type is inferred");
+    return ctx.raise_message(runtime.types.builtin().differentiation_error,
+                             "cannot differentiate `" + std::string(primal.target->method->name->name) +
+                                 "` twice: the type of its result is not inferred");
   Directions directions(ctx);
   std::vector<char> active = gradient->active;
   primal.asked.assign(active.begin(), active.end());

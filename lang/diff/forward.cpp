@@ -139,7 +139,17 @@ bool Forward::block(BlockId b) {
       const Type* type = primal_->return_type;
       Operand tangent =
           tangents_.has_cotangent(type) ? packed(type, leaves_as(given, type)) : b_->constant(runtime_.nothing());
-      b_->ret(b_->emit(Op::tuple, {value(given), shadow_as(given, type), tangent}, out_->return_type));
+      Operand own;
+      if (const Type* held = type_of(given);
+          !varied(given) && tangents_.has_shadow(held) && env_.memory().of(*primal_).result == 0) {
+        // Memory of its own that carries nothing yet: the caller may store into it.
+        const Type* made = tangents_.shadow(held);
+        own = call_base(made == tangents_.dynamic() ? "zero_dynamic_shadow" : "zero_shadow", {value(given)}, made);
+        own = as_shadow(own, made, tangents_.shadow(type));
+      } else {
+        own = shadow_as(given, type);
+      }
+      b_->ret(b_->emit(Op::tuple, {value(given), own, tangent}, out_->return_type));
       return true;
     }
     default:
@@ -168,7 +178,8 @@ Operand Forward::shadow(Operand primal) {
   if (!tangents_.has_shadow(type)) return b_->constant(runtime_.nothing());
   if (primal.is_inst() && shadow_[primal.index()].valid()) return shadow_[primal.index()];
   const Type* wanted = tangents_.shadow(type);
-  if (is_undefined(*primal_, primal)) return b_->emit(Op::undef, {}, wanted);
+  if (is_undefined(*primal_, primal))
+    return wanted == tangents_.dynamic() ? zero(wanted) : b_->emit(Op::undef, {}, wanted);
   return call_base(wanted == tangents_.dynamic() ? "constant_dynamic_shadow" : "constant_shadow", {value(primal)},
                    wanted);
 }
@@ -297,10 +308,7 @@ bool Forward::inst(std::uint32_t id) {
     default:
       break;
   }
-  if (flows && is_dynamic_call(*primal_, inst, runtime_))
-    return refuse(inst,
-                  "in forward mode the function called here is not known (types were not inferred), and it is "
-                  "given values that carry a derivative");
+  if (flows && is_dynamic_call(*primal_, inst, runtime_)) return dynamic_call(id);
   clone(id);
   return !activity_.varied[id] || tangent_of_value(id);
 }
@@ -458,7 +466,13 @@ bool Forward::load(std::uint32_t id) {
   Operand own;
   std::vector<Operand> found;
   const Type* declared = nullptr;
-  if (inst.op == Op::field_at && !object->is_mutable) {
+  if (inst.op == Op::field_at && !object->is_concrete) {  // of a tuple whose type is known in part
+    declared = builtin_.any;
+    Operand index = b_->constant(runtime_.from_int(static_cast<std::int64_t>(inst.aux) + 1));
+    own = call_base("part_of_tangent", {shadow(inst.operands[0]), index}, tangents_.dynamic());
+    Operand whole = leaves(inst.operands[0])[0];
+    found.push_back(whole.valid() ? call_base("part_of_tangent", {whole, index}, tangents_.dynamic()) : Operand());
+  } else if (inst.op == Op::field_at && !object->is_mutable) {
     declared = object->fields[inst.aux].type;
     if (tangents_.has_shadow(declared)) {
       const Type* held = as_data(tangents_.shadow(object))->params[inst.aux];
@@ -502,10 +516,21 @@ bool Forward::aggregate(std::uint32_t id) {
         {b_->constant(runtime_.from_type(shadow_type)), content, b_->constant(runtime_.from_bool(false))}, shadow_type);
     return true;
   }
-  if (!is_concrete(inst.type))
-    return refuse(inst, "in forward mode an object whose type is not inferred (" + to_string(inst.type) +
-                            ") carries a derivative");
   std::size_t first = inst.op == Op::make_struct ? 1 : 0;
+  if (!is_concrete(inst.type)) {  // what it is shows when its parts are there
+    if (inst.op == Op::make_struct && (!made || made->is_mutable))
+      return refuse(inst, "an object whose type is not inferred (" + to_string(inst.type) + ") carries a derivative");
+    std::vector<Operand> shadows;
+    std::vector<Operand> tangents;
+    for (std::size_t i = first; i < inst.operands.size(); ++i) {
+      shadows.push_back(shadow_as(inst.operands[i], builtin_.any));
+      Operand leaf = leaves_as(inst.operands[i], builtin_.any)[0];
+      tangents.push_back(leaf.valid() ? leaf : zero(tangents_.dynamic()));
+    }
+    if (tangents_.has_shadow(inst.type)) shadow_[id] = call_base("joined_shadows", shadows, shadow_type);
+    if (tangents_.has_cotangent(inst.type)) leaves_[id] = {call_base("joined_shadows", tangents, tangents_.dynamic())};
+    return true;
+  }
   if (made->is_mutable && inst.operands.size() - first < made->fields.size())
     return refuse(inst, "an incompletely initialised object carries a derivative");
   std::vector<Operand> fields;
@@ -590,6 +615,60 @@ bool Forward::call(std::uint32_t id) {
     sum = add(sum, b_->emit(Op::mul_float, {tangent[0], number}, inst.type), inst.type);
   }
   leaves_[id] = {sum};
+  return true;
+}
+
+// A call whose target is found when it runs: Core.dynamic_tangent (lang/pipeline_dynamic.cpp).
+bool Forward::dynamic_call(std::uint32_t id) {
+  const ir::Inst inst = primal_->insts[id];
+  if (inst.operands.size() > 60) return refuse(inst, "a call with more than 60 arguments whose target is not known");
+  bool is_call = inst.op == Op::call;
+  Operand nothing = b_->constant(runtime_.nothing());
+  Operand callee = is_call
+                       ? value(inst.operands[0])
+                       : b_->constant(Value(builtin_.builtin_function, static_cast<std::int64_t>(inst.op) << 1 | 1));
+  std::vector<Operand> values;
+  std::vector<Operand> shadows;
+  std::vector<Operand> tangents;
+  std::uint64_t active = 0;
+  if (!is_call) {
+    shadows.push_back(nothing);
+    tangents.push_back(nothing);
+  }
+  for (std::size_t i = 0; i < inst.operands.size(); ++i) {
+    Operand o = inst.operands[i];
+    if (varied(o)) active |= std::uint64_t{1} << shadows.size();
+    shadows.push_back(varied(o) && tangents_.has_shadow(type_of(o)) ? shadow(o) : nothing);
+    Operand leaf = varied(o) && tangents_.has_cotangent(type_of(o)) ? leaves_as(o, builtin_.any)[0] : Operand();
+    tangents.push_back(leaf.valid() ? leaf : nothing);
+    if (!is_call || i > 0) values.push_back(value(o));
+  }
+  Refusal here = refusal_at(*primal_, inst, runtime_, "");
+  std::string where = "\n  --> " + runtime_.sources.describe(here.span) + "\n" + runtime_.sources.excerpt(here.span);
+  while (where.back() == '\n') where.pop_back();
+  Binding* native = runtime_.core->find(runtime_.symbol("dynamic_tangent"));
+  Operand result = b_->emit(
+      Op::call,
+      {b_->constant(native->value), callee, b_->emit(Op::tuple, values, nullptr), b_->emit(Op::tuple, shadows, nullptr),
+       b_->constant(runtime_.from_int(static_cast<std::int64_t>(active))), b_->constant(runtime_.from_string(where)),
+       b_->emit(Op::tuple, tangents, nullptr)},
+      nullptr);
+  Binding* made = runtime_.base->find(runtime_.symbol("DynamicCall"));
+  result = b_->emit(Op::type_assert, {result, b_->constant(made->value)}, made->value.as_type);
+  Operand found = b_->emit(Op::field_at, {result}, builtin_.any, 0);
+  if (inst.type != builtin_.any)
+    found = b_->emit(Op::type_assert, {found, b_->constant(runtime_.from_type(inst.type))}, inst.type);
+  value_[id] = found;
+  if (!activity_.varied[id]) return true;
+  if (tangents_.has_shadow(inst.type))
+    shadow_[id] = as_shadow(b_->emit(Op::field_at, {result}, tangents_.dynamic(), 1), tangents_.dynamic(),
+                            tangents_.shadow(inst.type));
+  if (tangents_.has_cotangent(inst.type)) {
+    Operand tangent = b_->emit(Op::field_at, {result}, builtin_.any, 2);
+    tangent = b_->emit(Op::type_assert, {tangent, b_->constant(runtime_.from_type(tangents_.dynamic()))},
+                       tangents_.dynamic());
+    leaves_[id] = convert(builtin_.any, {tangent}, inst.type);
+  }
   return true;
 }
 

@@ -29,6 +29,7 @@ class Forward {
   bool tangent_of_value(std::uint32_t id);
   bool call(std::uint32_t id);
   bool halves(std::uint32_t id);
+  bool dynamic_call(std::uint32_t id);
   bool store(std::uint32_t id);
   bool load(std::uint32_t id);
   bool aggregate(std::uint32_t id);

@@ -619,7 +619,16 @@ bool Reverse::split(Derivative& result) {
   }
   const Type* record_type = runtime_.types.tuple(kept_types);
   Operand record_value = f_->emit(Op::tuple, kept, record_type);
-  Operand shadow_value = shadow_as(primal_result, primal_type);
+  Operand shadow_value;
+  if (const Type* held = type_of(primal_result);
+      !varied(primal_result) && tangents_.has_shadow(held) && env_.memory().of(*primal_).result == 0) {
+    // Memory of its own that carries nothing yet: the caller may store into it.
+    const Type* made = tangents_.shadow(held);
+    const char* zero_of = made == tangents_.dynamic() ? "zero_dynamic_shadow" : "zero_shadow";
+    shadow_value = as_shadow(*f_, call_base(*f_, zero_of, {forward(primal_result)}, made), made, shadow_type);
+  } else {
+    shadow_value = shadow_as(primal_result, primal_type);
+  }
   f_->ret(f_->emit(Op::tuple, {forward(primal_result), shadow_value, record_value}, forward_out_->return_type));
 
   r_->set_block(entry);

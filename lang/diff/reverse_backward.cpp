@@ -64,6 +64,15 @@ bool Reverse::backward_inst(std::uint32_t id) {
         backward_load(id);
         return true;
       }
+      if (!object->is_concrete) {  // a tuple whose type is known in part
+        std::vector<Operand> part = convert_leaves(inst.type, take_cotangent(id), builtin_.any);
+        if (none(part)) return true;
+        Operand index = int_constant(*r_, static_cast<std::int64_t>(inst.aux) + 1);
+        Operand count = int_constant(*r_, static_cast<std::int64_t>(object->fields.size()));
+        give_cotangent(inst.operands[0], builtin_.any,
+                       {call_base(*r_, "tangent_with_part", {part[0], index, count}, tangents_.dynamic())});
+        return true;
+      }
       std::vector<Operand> leaves = convert_leaves(inst.type, take_cotangent(id), object->fields[inst.aux].type);
       std::size_t first = 0;
       for (std::size_t i = 0; i < inst.aux; ++i) first += leaf_count(object->fields[i].type);

@@ -180,6 +180,12 @@ bool Reverse::forward_load(std::uint32_t id) {
   const ir::Inst inst = primal_->insts[id];
   const Type* object = type_of(inst.operands[0]);
   const Type* wanted = tangents_.shadow(inst.type);
+  if (inst.op == Op::field_at && !is_concrete(object)) {  // of a tuple whose type is known in part
+    Operand index = int_constant(*f_, static_cast<std::int64_t>(inst.aux) + 1);
+    Operand part = call_base(*f_, "part_of_tangent", {shadow(inst.operands[0]), index}, tangents_.dynamic());
+    set_shadow(id, as_shadow(*f_, part, tangents_.dynamic(), wanted));
+    return true;
+  }
   if (inst.op == Op::field_at && !as_data(object)->is_mutable) {
     const Type* held = as_data(tangents_.shadow(object))->params[inst.aux];
     set_shadow(id, as_shadow(*f_, f_->emit(Op::field_at, {shadow(inst.operands[0])}, held, inst.aux), held, wanted));

@@ -20,6 +20,9 @@ mutable struct State
 end
 factor = 0.75
 weights = [0.5, -0.25, 1.5]
+const sure_factor = 0.75
+const sure_weights = [0.5, -0.25, 1.5]
+refused_forward = 0
 @noinline scaled(x, s) = x * s + 0.1 * s
 @noinline function add_into!(w, x, i)
     w[i] = w[i] * 0.5 + x
@@ -43,6 +46,27 @@ function difference(f, a, b, v, k, h)
     (at(h) - at(-h)) / (2h)
 end
 near(x, y, tolerance) = abs(x - y) <= tolerance * (1 + abs(x) + abs(y))
+function check_forward(f, name, a, b, v, gradients)
+    directions = (0.7, -0.4, [0.3, 0.9, -0.5])
+    wanted = gradients[1] * directions[1] + gradients[2] * directions[2] + sum(gradients[3] .* directions[3])
+    try
+        value, tangent = jvp(f, (a, b, copy(v)), directions)
+        near(tangent, wanted, 1e-9) || println(name, ": forward mode gives ", tangent, ", reverse mode ", wanted)
+        moved(h) = gradient(f, a + h * 0.7, b - h * 0.4, v .+ h .* directions[3])
+        flat(g) = vcat(g[1], g[2], g[3])
+        change(h) = (flat(moved(h)) .- flat(moved(-h))) ./ 2h
+        second = flat(hvp(f, (a, b, copy(v)), directions))
+        expected = change(1e-5)
+        for k in 1:5
+            near(second[k], expected[k], 1e-5) && continue
+            near(expected[k], change(1e-7)[k], 1e-4) || continue   # a kink
+            println(name, ": second derivative ", k, " is ", second[k], " instead of ", expected[k])
+        end
+    catch e
+        e isa DifferentiationError || rethrow()
+        global refused_forward += 1
+    end
+end
 function check(f, name)
     for (a, b, v) in ((0.3, -0.7, [0.9, -0.4, 0.6]), (-1.1, 0.45, [-0.2, 1.3, 0.8]))
         u = copy(v)
@@ -51,6 +75,7 @@ function check(f, name)
         near(value, f(a, b, copy(v)), 1e-12) || println(name, ": value ", value, " instead of ", f(a, b, copy(v)))
         _, back = pullback(f, a, b, u)
         again = (back(1.0), back(1.0))
+        check_forward(f, name, a, b, v, gradients)
         all_of(g) = vcat(g[1], g[2], g[3])
         for (way, found) in (("gradient", all_of(gradients)), ("pullback", all_of(again[1])), ("second pullback", all_of(again[2])))
             for k in 1:5
@@ -104,6 +129,10 @@ class Generator {
   std::string index() { return loop_.empty() || pick(0, 2) == 0 ? std::to_string(pick(1, 3)) : loop_.back(); }
   std::string element() { return any(vectors_) + "[" + index() + "]"; }
 
+  // Every second program knows its types (but for what it captures and assigns again): those can be differentiated
+  // twice.
+  bool typed() const { return seed_ % 2 == 1; }
+
   std::string leaf() {
     switch (pick(0, 7)) {
       case 0:
@@ -152,14 +181,15 @@ class Generator {
       case 9:
         return "even(" + std::to_string(pick(1, 4)) + ", tanh(" + e() + "))";
       case 10:
-        return "(factor * " + e() + ")";
+        return (typed() ? "(sure_factor * " : "(factor * ") + e() + ")";
       case 11:
-        return "(weights[" + index() + "] * " + e() + ")";
+        return (typed() ? "(sure_weights[" : "(weights[") + index() + "] * " + e() + ")";
       case 12:
         return "(" + e() + " > 0.1 ? " + e() + " : " + e() + ")";
       case 13:
         return "Couple(" + e() + ", " + e() + ").left";
       case 14:
+        if (typed()) return leaf();
         return "any_of(" + e() + ", " + any(vectors_) + ")[" + (pick(0, 1) ? "1]" : "2][2]");
       case 15:
         return "sum(tanh.(" + any(vectors_) + " .* " + e() + "))";
@@ -256,11 +286,13 @@ class Generator {
             line(depth, any(numbers_) + " = step!(" + any(states_) + ", " + small() + ")");
             return;
           case 4: {
+            if (typed()) return statement(depth, budget);
             const std::string& s = any(states_);
             line(depth, s + ".anything = " + (pick(0, 1) ? small() : "[" + small() + ", " + small() + "]"));
             return;
           }
           default: {
+            if (typed()) return statement(depth, budget);
             std::string s = any(states_);
             line(depth, any(numbers_) + " = tanh(sum(" + s + ".anything))");
             return;
@@ -325,7 +357,9 @@ class Generator {
         line(depth, "end");
         return;
       }
-      case 25: {  // a captured variable that is assigned again
+      case 25: {
+        if (typed() && pick(0, 2)) return statement(depth, budget);
+        // a captured variable that is assigned again
         std::string m = fresh("m"), change = fresh("change");
         line(depth, m + " = " + small());
         line(depth, change + " = d -> (" + m + " = 0.5 * " + m + " + d; nothing)");
