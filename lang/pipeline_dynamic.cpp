@@ -34,18 +34,12 @@ class DynamicForward {
         asked_(static_cast<std::uint64_t>(args[3].bits)),
         where_(static_cast<const StringObject*>(args[4].object)->view()) {
     operands_.push_back(args[0]);
-    for (const Field& field : as_data(args[1].type)->fields)
-      operands_.push_back(load_field(runtime_.heap, args[1].object, field));
-    for (const Field& field : as_data(args[2].type)->fields)
-      shadows_.push_back(unboxed(load_field(runtime_.heap, args[2].object, field)));
+    take(args[1], operands_, false);
+    take(args[2], shadows_, true);
     if (tangents) {
       forward_mode_ = true;
-      for (const Field& field : as_data(tangents->type)->fields)
-        numbers_.push_back(unboxed(load_field(runtime_.heap, tangents->object, field)));
+      take(*tangents, numbers_, true);
     }
-    roots_.values = operands_;
-    roots_.values.insert(roots_.values.end(), numbers_.begin(), numbers_.end());
-    roots_.values.insert(roots_.values.end(), shadows_.begin(), shadows_.end());
     for (std::size_t i = 0; i < operands_.size(); ++i) {
       active_.push_back((asked_ >> i & 1) && tangents_.differentiable(operands_[i].type));
       any_ |= active_.back();
@@ -91,6 +85,16 @@ class DynamicForward {
   }
 
  private:
+  // Elements of a tuple; taking one out may allocate, and so collect.
+  void take(Value tuple, std::vector<Value>& to, bool boxed) {
+    for (std::size_t i = 0; i < as_data(tuple.type)->fields.size(); ++i) {
+      Value v = field_of(runtime_, tuple, i);
+      roots_.values.push_back(v);
+      to.push_back(boxed ? unboxed(v) : v);
+      roots_.values.push_back(to.back());
+    }
+  }
+
   Value unboxed(Value tangent) {
     return tangent.type == tangents_.dynamic() ? field_of(runtime_, tangent, 0) : tangent;
   }
@@ -473,10 +477,15 @@ class DynamicReverse {
     }
     roots_.values.push_back(cotangents);
     std::vector<Value> parts;
-    for (std::size_t i = 0; i < fixed; ++i) parts.push_back(field_of(runtime_, cotangents, i));
+    auto take = [&](Value tuple, std::size_t i) {
+      parts.push_back(field_of(runtime_, tuple, i));
+      roots_.values.push_back(parts.back());
+    };
+    for (std::size_t i = 0; i < fixed; ++i) take(cotangents, i);
     Value rest = field_of(runtime_, cotangents, fixed);
+    roots_.values.push_back(rest);
     if (as_data(rest.type)->is_tuple)
-      for (std::size_t i = 0; i < as_data(rest.type)->fields.size(); ++i) parts.push_back(field_of(runtime_, rest, i));
+      for (std::size_t i = 0; i < as_data(rest.type)->fields.size(); ++i) take(rest, i);
     return give(std::move(parts), result);
   }
 
@@ -538,7 +547,11 @@ class DynamicReverse {
     if (part(1).bits & 1) return give({nothing, given, nothing}, result);
     if (given.type == nothing.type) return true;
     std::vector<Value> parts{nothing};
-    for (std::size_t i = 0; i < as_data(given.type)->fields.size(); ++i) parts.push_back(field_of(runtime_, given, i));
+    roots_.values.push_back(given);
+    for (std::size_t i = 0; i < as_data(given.type)->fields.size(); ++i) {
+      parts.push_back(field_of(runtime_, given, i));
+      roots_.values.push_back(parts.back());
+    }
     return give(std::move(parts), result);
   }
 

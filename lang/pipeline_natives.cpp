@@ -377,7 +377,10 @@ bool pack_rest(Context& ctx, const Method& method, std::vector<Value>& arguments
 
 bool directions_of(Context& ctx, Primal& primal, Value given, Directions& directions) {
   if (!expect_tuple(ctx, "jvp", given)) return false;
-  std::vector<Value> dxs = elements(ctx, given);
+  std::size_t before = directions.values.values.size();
+  append_elements(ctx, given, directions.values);
+  std::vector<Value> dxs(directions.values.values.begin() + static_cast<std::ptrdiff_t>(before),
+                         directions.values.values.end());
   if (dxs.size() != primal.xs.size())
     return ctx.argument_error("as many tangents as arguments are wanted: " + std::to_string(primal.xs.size()) +
                               "; found " + std::to_string(dxs.size()));
@@ -408,7 +411,9 @@ bool jvp_call(Context& ctx, const Value* args, std::size_t count, Value& result)
     return false;
   }
   primal.values.values.push_back(triple);
-  std::vector<Value> parts = elements(ctx, triple);
+  Rooted rooted(runtime.heap);
+  append_elements(ctx, triple, rooted);
+  std::vector<Value> parts = rooted.values;
   Value both[2] = {parts[0], Value()};
   if (!diff::finish_tangent(ctx, parts[0], parts[1], parts[2], both[1])) return false;
   primal.values.values.push_back(both[1]);
@@ -470,8 +475,11 @@ bool gradient_jvp_call(Context& ctx, const Value* args, std::size_t count, Value
     return false;
   }
   primal.values.values.push_back(triple);
-  std::vector<Value> parts = elements(ctx, triple);
-  std::vector<Value> value_and_cotangents = elements(ctx, parts[0]);
+  Rooted rooted(runtime.heap);
+  append_elements(ctx, triple, rooted);
+  std::vector<Value> parts = rooted.values;
+  append_elements(ctx, parts[0], rooted);
+  std::vector<Value> value_and_cotangents(rooted.values.begin() + 3, rooted.values.end());
   Value all[3] = {value_and_cotangents[0], Value(), Value()};
   if (!primal.finish(value_and_cotangents[1], all[1])) return false;
   primal.values.values.push_back(all[1]);
@@ -480,7 +488,8 @@ bool gradient_jvp_call(Context& ctx, const Value* args, std::size_t count, Value
   Value moved;
   if (!runtime.new_tuple(ctx, none.data(), none.size(), moved)) return false;
   if (as_data(parts[2].type)->is_tuple) {
-    Value of_cotangents = elements(ctx, parts[2])[1];
+    append_elements(ctx, parts[2], rooted);
+    Value of_cotangents = rooted.values.back();
     if (as_data(of_cotangents.type)->is_tuple) moved = of_cotangents;
   }
   primal.values.values.push_back(moved);
