@@ -188,7 +188,8 @@ Form* Desugar::try_expression(NodeId node) {
       if (sym == nullptr) {
         error(variable, "expected a variable name after `catch`");
       } else if (sym->name != "_") {
-        steps.push_back(local(span(variable), sym));
+        // As any assignment in the block: a variable of the function around, when it has one of this name.
+        if (function_depth_ == 0) steps.push_back(local(span(variable), sym));
         steps.push_back(assign_name(span(variable), sym, form(FormKind::caught, span(variable))));
       }
     }

@@ -272,6 +272,11 @@ class Reader {
     } else {
       made.pattern = node;
     }
+    // xs::Vararg{T,N} and xs::Vararg{T} say the same as xs::T..., with a count.
+    if (made.type != no_node) {
+      const bool applied = ast_.head(made.type) == Head::curly && ast_.child_count(made.type) > 0;
+      made.is_vararg |= identifier_text(ast_, applied ? ast_.child(made.type, 0) : made.type) == "Vararg";
+    }
     if (made.pattern != no_node) {
       const Head pattern = ast_.head(made.pattern);
       if (pattern != Head::identifier && pattern != Head::tuple)
