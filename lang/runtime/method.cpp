@@ -131,7 +131,8 @@ Method* Runtime::add_method(std::unique_ptr<Method> added) {
   if (method->static_params.empty())
     for (const Type* t = method->signature; as_union_all(t); t = as_union_all(t)->body)
       method->static_params.push_back(as_union_all(t)->var);
-  if (const DataType* tuple = signature_tuple(method->signature)) {
+  // What made the method knows best: a counted Vararg{T,3} is spelled out in the signature, but arrives as a tuple.
+  if (const DataType* tuple = signature_tuple(method->signature); tuple && method->arg_count == 0) {
     method->is_vararg = !tuple->params.empty() && as_vararg(tuple->params.back()) != nullptr;
     method->arg_count = static_cast<std::uint32_t>(tuple->params.size() - (method->is_vararg ? 1 : 0));
   }
