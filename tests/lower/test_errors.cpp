@@ -54,7 +54,6 @@ TEST_CASE("lowering: macros and what is not part of the language", "[lower]") {
   check_error("ccall(:f, Int64, ())", "`ccall` is not part of Slope");
   check_error("f(; a = 1, a = 2)", "repeated");
   check_error("x = $y", "`$` outside a quote");
-  check_error("@generated f(x) = 1", "`@generated`");
   check_error("f(x) = _", "write-only");
 }
 
