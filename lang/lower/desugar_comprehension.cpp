@@ -57,7 +57,11 @@ Form* Desugar::generator(NodeId node, bool transient) {
   Form* items = sources.size() == 1 ? sources[0] : base_call(at, "product", sources);
   if (condition != no_node)
     items = base_call(at, "Filter", {simple_closure(span(condition), patterns, transient, condition), items});
-  return base_call(at, "Generator", {simple_closure(span(nodes[0]), patterns, transient, nodes[0]), items});
+  // `x for x in items if …`: the items as they are, which reductions of none of them ask for.
+  const bool plain = patterns.size() == 1 && ast_->head(patterns[0]) == Head::identifier &&
+                     ast_->head(nodes[0]) == Head::identifier && ast_->name_of(patterns[0]) == ast_->name_of(nodes[0]);
+  Form* value = plain ? base(at, "identity") : simple_closure(span(nodes[0]), patterns, transient, nodes[0]);
+  return base_call(at, "Generator", {value, items});
 }
 
 Form* Desugar::flattened(NodeId node, bool transient) {
