@@ -51,7 +51,7 @@ Pipeline::Pipeline(Runtime& runtime, std::function<CodeGenerator*()> code_genera
     std::vector<Diagnostic> diagnostics;
     if (run(ctx, module, file, result, diagnostics)) return true;
     if (ctx.failed()) return false;
-    return ctx.raise_message(runtime_.types.builtin().load_error, render(diagnostics, runtime_.sources));
+    return ctx.raise_error("syntax errors in the file\n" + render(diagnostics, runtime_.sources));
   };
   define_pipeline_natives(runtime);
 }

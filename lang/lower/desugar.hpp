@@ -169,6 +169,8 @@ class Desugar {
   Form* macro_call(NodeId node);
   Form* user_macro(NodeId node, Value macro, Module* definer);
   struct BuiltinMacro;
+  static std::span<const BuiltinMacro> macro_table();
+  Form* undefined_macro(NodeId node, const Module* owner, std::string_view text);
   static const BuiltinMacro* find_macro(std::string_view name);
   using MacroHandler = Form* (Desugar::*)(NodeId node, std::span<const NodeId> arguments);
   Form* macro_flag(NodeId node, std::span<const NodeId> arguments, std::uint8_t flag);

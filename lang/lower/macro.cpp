@@ -5,6 +5,7 @@
 
 #include "lang/lower/definition.hpp"
 #include "lang/lower/desugar.hpp"
+#include "lang/support/similar.hpp"
 #include "lang/syntax/print.hpp"
 
 namespace slope::lower {
@@ -16,7 +17,7 @@ struct Desugar::BuiltinMacro {
   std::size_t most;
 };
 
-const Desugar::BuiltinMacro* Desugar::find_macro(std::string_view name) {
+std::span<const Desugar::BuiltinMacro> Desugar::macro_table() {
   constexpr std::size_t any = 1000;
   static constexpr BuiltinMacro table[] = {
       {"@inbounds", &Desugar::macro_inbounds, 1, 1},
@@ -69,7 +70,11 @@ const Desugar::BuiltinMacro* Desugar::find_macro(std::string_view name) {
       {"@nospecialize", &Desugar::macro_plain, 0, any},
       {"@specialize", &Desugar::macro_plain, 0, any},
   };
-  for (const BuiltinMacro& entry : table)
+  return table;
+}
+
+const Desugar::BuiltinMacro* Desugar::find_macro(std::string_view name) {
+  for (const BuiltinMacro& entry : macro_table())
     if (entry.name == name) return &entry;
   return nullptr;
 }
@@ -97,7 +102,6 @@ std::string_view absent_macro(std::string_view name) {
       {"@ccall", "calls of C functions"},
       {"@cfunction", "calls of C functions"},
       {"@cmd", "commands"},
-      {"@enum", "enumerations"},
       {"@static", "conditions on the platform"},
       {"@generated", "generated functions"},
       {"@info", "log messages"},
@@ -149,11 +153,23 @@ Form* Desugar::macro_call(NodeId node) {
   if (macro == nullptr) {
     if (const auto what = absent_macro(text); !what.empty())
       return error(node, std::string(what) + " (`" + std::string(text) + "`) are not part of Slope");
-    return error(node, "macro `" + std::string(text) + "` is not defined");
+    return undefined_macro(node, owner, text);
   }
   if (arguments.size() < macro->least || arguments.size() > macro->most)
     return error(node, "wrong number of arguments for `" + std::string(text) + "`");
   return (this->*macro->handler)(node, arguments);
+}
+
+// A misspelt name gets a suggestion.
+Form* Desugar::undefined_macro(NodeId node, const Module* owner, std::string_view text) {
+  std::vector<std::string_view> names;
+  for (const BuiltinMacro& entry : macro_table()) names.push_back(entry.name);
+  for (const Module* module : {owner, static_cast<const Module*>(runtime_.base)})
+    for (const auto& [name, binding] : module->bindings)
+      if (name->name.starts_with('@') && binding->value.defined()) names.push_back(name->name);
+  const std::string similar = most_similar(text, names);
+  return error(node, "macro `" + std::string(text) + "` is not defined" +
+                         (similar.empty() ? "" : "; did you mean `" + similar + "`?"));
 }
 
 // --- annotations ---

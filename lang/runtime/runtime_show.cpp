@@ -350,6 +350,7 @@ std::string Runtime::Impl::method_error_text(Context& ctx, Value function, Value
                   *method, [](std::size_t) { return false; }, true);
       text += "\n    @ " + place_text(runtime, *method);
     }
+    text += "\n\nPossible fix, define\n  " + call;
     return text;
   }
   auto* callee_type = as_data(function.type);
@@ -406,7 +407,15 @@ std::string Runtime::Impl::method_error_text(Context& ctx, Value function, Value
       candidates.push_back(std::move(candidate));
     }
   }
-  if (candidates.empty()) return text;
+  if (candidates.empty()) {
+    if (runtime.is_type_value(function) && as_data(function.as_type) && as_data(function.as_type)->name->is_abstract)
+      return "MethodError: no constructors have been defined for " + to_string(function.as_type) +
+             "\nit is an abstract type, which has no values of its own: make one of a subtype";
+    if (!callee_type->name->is_function && !function.type->is_kind)
+      return "MethodError: objects of type " + to_string(function.type) +
+             " are not callable\nis an operator missing, as in `x * (y)`?";
+    return text;
+  }
   std::stable_sort(candidates.begin(), candidates.end(),
                    [](const Candidate& a, const Candidate& b) { return a.score > b.score; });
   text += "\n\nClosest candidates are:";
@@ -532,18 +541,24 @@ std::string Runtime::exception_text(Context& ctx, Value exception) {
   return shown(exception);
 }
 
-std::string Runtime::describe_error(Context& ctx, Value exception, const std::vector<TraceEntry>& trace) {
+std::string Runtime::describe_error(Context& ctx, Value exception, const std::vector<TraceEntry>& full_trace) {
   std::string text;
-  Value sprint = global_value(base, symbol("sprint")), showerror = global_value(base, symbol("showerror"));
-  if (sprint.defined() && showerror.defined() && interpreter) {
+  Value describe = global_value(base, symbol("uncaught_text"));
+  if (describe.defined() && interpreter) {
     Aside aside(ctx);
-    Value args[] = {showerror, exception}, shown;
-    if (call(ctx, sprint, args, 2, shown) && shown.type == types.builtin().string)
+    Value args[] = {exception}, shown;
+    if (call(ctx, describe, args, 1, shown) && shown.type == types.builtin().string)
       text = std::string(static_cast<const StringObject*>(shown.object)->view());
     ctx.error = Value();
   }
   if (text.empty()) text = exception_text(ctx, exception);
   std::string out = "ERROR: " + text;
+  // Where the library raises an error is told by its caller.
+  std::size_t skipped = 0;
+  while (skipped + 1 < full_trace.size() && full_trace[skipped].method && full_trace[skipped].method->module == base &&
+         full_trace[skipped].method->name && full_trace[skipped].method->name->name.starts_with("throw_"))
+    ++skipped;
+  const std::span<const TraceEntry> trace(full_trace.begin() + static_cast<std::ptrdiff_t>(skipped), full_trace.end());
   if (trace.empty()) return out + "\n";
   out += "\nStacktrace:";
   constexpr std::size_t head = 40, tail = 10;

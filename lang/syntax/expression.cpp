@@ -143,7 +143,8 @@ NodeId parse_comparison(State& state, Iterator& it, Iterator from, NodeId left) 
 NodeId parse_range(State& state, Iterator& it, Iterator from, NodeId first) {
   const Iterator colon = it++;
   if (!state.continues(it))
-    state.refuse(colon, "a line may not end inside a range", "put the range on one line or in parentheses");
+    state.refuse(colon, "a line may not end inside a range",
+                 "put the range on one line or in parentheses; no `:` follows a condition or a loop's header");
   const NodeId second = right_operand(state, it, colon, above(Precedence::colon));
   if (it->kind == TokenKind::colon && is_infix(state, it, Precedence::colon) && state.mode.colon_is_range) {
     const Iterator again = it++;
@@ -325,8 +326,17 @@ bool juxtaposes(State& state, Iterator before, Iterator it) {
   const bool after_string = before->kind == TokenKind::string_end || is_string(before);
   const bool at_string = it->kind == TokenKind::string_begin || is_string(it);
   if (at_string || (after_string && it->kind == TokenKind::identifier)) {
+    // A string that ends on another line than it begins took the quote that should have begun the next one.
+    Iterator begin = before;
+    while (begin != state.first() && begin->kind != TokenKind::string_begin && begin->kind != TokenKind::literal)
+      --begin;
+    const std::uint32_t line = state.line_of(begin);
+    const bool ran_on = after_string && state.text.substr(begin->begin, before->end - begin->begin).find('\n') !=
+                                            std::string_view::npos;
     state.refuse(it, "a string may not be juxtaposed with what is beside it",
-                 "join strings with `*` or `string(a, b)`");
+                 ran_on
+                     ? "the string before it begins at line " + std::to_string(line) + ": is its closing quote missing?"
+                     : "join strings with `*` or `string(a, b)`");
   }
   const bool factor = it->kind == TokenKind::identifier || (it->kind == TokenKind::left_paren && number);
   if (!factor || (before->kind == TokenKind::literal && !number) || before->kind == TokenKind::invalid) return false;

@@ -151,10 +151,8 @@ struct FormDirective : x3::unary_parser<Subject, FormDirective<head, flag, Subje
     const ModeGuard guard(state, Mode{});
     const OpenerGuard opener(state, from);
     if (!this->subject.parse(it, last, context, x3::unused, x3::unused)) return false;
-    if (it->kind != TokenKind::kw_end) {
-      state.fail_to_close(it, from, "`end`",
-                          "`" + std::string(state.text.substr(from->begin, from->end - from->begin)) + "`");
-    }
+    if (it->kind != TokenKind::kw_end) state.fail_without_end(it, from);
+    state.note_closed(from, it);
     ++it;
     state.push(state.reduce(head, from, it, mark, flag));
     return true;

@@ -164,6 +164,51 @@ void State::fail_to_close(Iterator at, Iterator opener, std::string closer, std:
        far ? closer.substr(last) + " missing for the " + std::string(what) + " begun at line " + line : "");
 }
 
+namespace {
+
+// Columns of white space before the first token of the line of `at`; none if the line is very long.
+std::optional<std::uint32_t> indentation(std::string_view text, Iterator at) {
+  constexpr std::uint32_t far = 400;
+  std::uint32_t start = at->begin;
+  while (start > 0 && text[start - 1] != '\n') {
+    if (at->begin - --start > far) return std::nullopt;
+  }
+  std::uint32_t column = 0;
+  while (start + column < at->begin && (text[start + column] == ' ' || text[start + column] == '\t')) ++column;
+  return column;
+}
+
+}  // namespace
+
+void State::note_closed(Iterator opener, Iterator end) {
+  if (doubtful_ || !end->newline_before()) return;
+  const auto opened = indentation(text, opener), closed = indentation(text, end);
+  const bool else_if = opener != first() && (opener - 1)->kind == TokenKind::kw_else && !opener->newline_before();
+  if (else_if || (opened && closed && *closed < *opened)) doubtful_ = {opener, end};
+}
+
+// Of the forms that are open at the end of the text the innermost is reported. The `end` that is missing may belong to
+// a form inside of it which took that one's: then an `end` is indented less than what it closes.
+void State::fail_without_end(Iterator at, Iterator opener) {
+  const auto word = [&](Iterator it) { return "`" + std::string(text.substr(it->begin, it->end - it->begin)) + "`"; };
+  const auto line = [&](Iterator it) { return "line " + std::to_string(line_of(it)); };
+  SyntaxFailure failure{at, "", "", false, !continues(at), opener};
+  if (doubtful_ && doubtful_->first > opener) {
+    const auto [inner, end] = *doubtful_;
+    failure.shown = inner;
+    failure.help = "the `end` at " + line(end) + " closes this " + word(inner) +
+                   ", but is indented as if it closed a form around it, such as the " + word(opener) + " of " +
+                   line(opener);
+    if (inner != first() && (inner - 1)->kind == TokenKind::kw_else && !inner->newline_before())
+      failure.help = "`else if` begins an `if` of its own, which needs an `end`; write `elseif`";
+  } else if (at->kind != TokenKind::end_of_input) {
+    failure.help = "found " + describe(at) + " at " + line(at) + " instead";
+  }
+  failure.expected = "expected an `end` for this " + word(failure.shown);
+  if (at->kind == TokenKind::end_of_input) failure.expected += ", found the end of the text";
+  throw failure;
+}
+
 void State::report(const SyntaxFailure& failure) {
   const Iterator at = failure.at;
   const bool at_end = at->kind == TokenKind::end_of_input;
@@ -182,7 +227,9 @@ void State::report(const SyntaxFailure& failure) {
   if (diagnostics_.size() >= max_diagnostics) return;
   std::string message = failure.expected;
   Span where{file_, at->begin, at->end};
-  if (!failure.complete) {
+  if (failure.shown) {
+    where = {file_, failure.shown->begin, failure.shown->end};
+  } else if (!failure.complete) {
     const bool line_end = at_end || failure.at_line_end;
     message =
         "expected " + failure.expected + ", found " + (line_end && !at_end ? "the end of the line" : describe(at));

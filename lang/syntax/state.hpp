@@ -8,6 +8,7 @@
 // parse().
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +36,7 @@ struct SyntaxFailure {
   std::string help;
   bool complete = false;
   bool at_line_end = false;
+  Iterator shown = nullptr;  // where the reader should look if not at `at`; `expected` is then the whole message
 };
 
 // Words that are keywords only in some places.
@@ -85,6 +87,9 @@ class State {
   [[noreturn]] void refuse(Iterator at, std::string message, std::string help = "");
   void complain(Iterator from, Iterator to, std::string message, std::string help = "");  // reports and goes on
   void report(const SyntaxFailure& failure);
+  // A form that lacks its `end`; and one that has it, whose indentation may tell later which form lacked its own.
+  [[noreturn]] void fail_without_end(Iterator at, Iterator opener);
+  void note_closed(Iterator opener, Iterator end);
   [[noreturn]] void fail_to_close(Iterator at, Iterator opener, std::string closer, std::string_view what);
   std::string describe(Iterator at) const;
   void ran_out_already() { ran_out_ = true; }  // the lexer has said so
@@ -104,6 +109,7 @@ class State {
   FileId file_;
   std::uint32_t max_nesting_;
   std::uint32_t depth_ = 0;
+  std::optional<std::pair<Iterator, Iterator>> doubtful_;  // the first form whose `end` is indented less than it is
   bool ran_out_ = false;
   bool other_errors_ = false;
   std::vector<std::uint32_t> line_starts_;

@@ -1,6 +1,7 @@
 // Reflection on functions and modules.
 #include <algorithm>
 
+#include "lang/support/similar.hpp"
 #include "stdlib/native/native.hpp"
 #include "stdlib/native/natives.hpp"
 
@@ -202,7 +203,36 @@ bool generator_counts(Context& ctx, const Value* args, std::size_t count, Value&
   return call.give(Value(type, static_cast<const void*>(made)));
 }
 
+void gather_names(const Runtime& runtime, const Module* module, std::vector<const Module*>& seen,
+                  std::vector<std::string_view>& names) {
+  if (std::find(seen.begin(), seen.end(), module) != seen.end()) return;
+  seen.push_back(module);
+  for (const auto& [name, binding] : module->bindings) {
+    if (!binding->value.defined() || name->name.find('#') != std::string::npos) continue;
+    names.push_back(name->name);
+    if (binding->value.type == runtime.types.builtin().module && binding->value.module != runtime.base &&
+        binding->value.module != runtime.core)
+      gather_names(runtime, binding->value.module, seen, names);
+  }
+}
+
+// similar_name(name): the name of the program or of the library that is most like `name`, or "".
+bool similar_name(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "similar_name", args, count, result);
+  const Symbol* wanted = nullptr;
+  if (!call.arity(1) || !call.symbol(0, wanted)) return false;
+  std::vector<const Module*> seen;
+  std::vector<std::string_view> own, library;
+  gather_names(call.runtime, call.runtime.main, seen, own);
+  for (const Symbol* name : call.runtime.base->exported_names) library.push_back(name->name);
+  for (const auto& [name, binding] : call.runtime.core->bindings)
+    if (binding->value.defined() && binding->value.type->is_kind) library.push_back(name->name);
+  std::string found = most_similar(wanted->name, own);
+  return call.give(found.empty() ? most_similar(wanted->name, library) : found);
+}
+
 const NativeInfo natives[] = {
+    {"similar_name", similar_name, effect_all, returns_string},
     {"has_method", has_method, effect_all, returns_bool, false, true},
     {"method_texts", method_texts, effect_all, nullptr},
     {"method_count", method_count, effect_all, returns_int},

@@ -144,8 +144,8 @@ TEST_CASE("what is outside the language is refused by name") {
 TEST_CASE("an unclosed form names the line where it began") {
   const Parsed parsed("function f(x)\n  if x\n    1\n");
   REQUIRE(parsed.result.diagnostics.size() == 1);
-  CHECK(parsed.result.diagnostics[0].message == "expected `end` to close the `if`, found the end of the text");
-  CHECK(parsed.result.diagnostics[0].help == "`end` missing for the `if` begun at line 2");
+  CHECK(parsed.result.diagnostics[0].message == "expected an `end` for this `if`, found the end of the text");
+  CHECK(parsed.result.diagnostics[0].span.begin == 16);
 }
 
 TEST_CASE("after an error the next statements are read") {
