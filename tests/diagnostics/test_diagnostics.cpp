@@ -2,8 +2,8 @@
 // The first comment of a program says which mistake was made; the text is to be read as who made it would. Programs
 // run in the first and the last tier, whose messages must agree.
 //
-// SLOPE_UPDATE_GOLDEN=1 (`./dev test --update-golden`) rewrites the .err files; the change is read in review. Lines of
-// the library's own files are left out of them (`Base/array.slope:12` is `Base/array.slope`), for they change often.
+// SLOPE_UPDATE_GOLDEN=1 (`./dev test --update-golden`) rewrites the .err files; the change is read in review. The
+// library's own frames and candidates, which change with every work on it, are left out of them; a frame's number is n.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -31,8 +31,12 @@ std::string message_of(const fs::path& program, const std::string& tier) {
       slope::test::run_process({SLOPE_COMMAND, "--tier=" + tier, program.string()}, "", std::chrono::seconds(60));
   INFO(program << " --tier=" << tier);
   CHECK(result.status == 1);
-  static const std::regex library_line("(Base/[a-z_/]+\\.slope):[0-9]+");
-  return std::regex_replace(result.err, library_line, "$1");
+  static const std::regex library_frame("\n +\\[[0-9]+\\] [^\n]*\n +@ Base Base/[^\n]*");
+  static const std::regex library_candidate("\n  [^ \n][^\n]*\n   @ Base Base/[^\n]*(\n  \\.\\.\\.)?");
+  static const std::regex frame_number("\n +\\[[0-9]+\\] ([^\n]*)\n +@");
+  const std::string frames = std::regex_replace(result.err, library_frame, "");
+  const std::string candidates = std::regex_replace(frames, library_candidate, "\n  … of the library");
+  return std::regex_replace(candidates, frame_number, "\n [n] $1\n     @");
 }
 
 std::vector<fs::path> programs() {
