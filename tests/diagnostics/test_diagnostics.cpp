@@ -32,7 +32,7 @@ std::string message_of(const fs::path& program, const std::string& tier) {
   INFO(program << " --tier=" << tier);
   CHECK(result.status == 1);
   static const std::regex library_frame("\n +\\[[0-9]+\\] [^\n]*\n +@ Base Base/[^\n]*");
-  static const std::regex library_candidate("\n  [^ \n][^\n]*\n   @ Base Base/[^\n]*(\n  \\.\\.\\.)?");
+  static const std::regex library_candidate("(\n  [^ \n][^\n]*\n   @ Base Base/[^\n]*(\n  \\.\\.\\.)?)+");
   static const std::regex frame_number("\n +\\[[0-9]+\\] ([^\n]*)\n +@");
   const std::string frames = std::regex_replace(result.err, library_frame, "");
   const std::string candidates = std::regex_replace(frames, library_candidate, "\n  … of the library");
