@@ -118,20 +118,20 @@ struct Primal {
     return true;
   }
 
-  // Cotangents (one an argument) → what the user sees, for xs alone, as a tuple.
-  bool finish(Value cotangents, Value& result) {
+  // Cotangents (one an argument) → what the user sees, as a tuple; for xs alone, or for f first.
+  bool finish(Value cotangents, Value& result, bool with_callee = false) {
     Runtime& runtime = *ctx.runtime;
     Rooted parts(runtime.heap);
     append_elements(ctx, cotangents, parts);
     Rooted finished(runtime.heap);
-    for (std::size_t i = 1; i < arguments.size(); ++i) {
+    for (std::size_t i = with_callee ? 0 : 1; i < arguments.size(); ++i) {
       Value made;
       if (!diff::finish_tangent(ctx, arguments[i], shadows[i], parts.values[i], made)) return false;
       if (target->method->is_vararg && i + 1 == arguments.size()) {
         if (as_data(made.type)->is_tuple)
           append_elements(ctx, made, finished);
         else
-          finished.values.resize(xs.size(), runtime.nothing());
+          finished.values.resize(xs.size() + (with_callee ? 1 : 0), runtime.nothing());
       } else {
         finished.values.push_back(made);
       }
@@ -420,14 +420,18 @@ bool jvp_call(Context& ctx, const Value* args, std::size_t count, Value& result)
   return runtime.new_tuple(ctx, both, 2, result);
 }
 
-// gradient_jvp_call(f, xs::Tuple, tangents::Tuple) → (value, gradients, derivative of the gradients in that direction).
+// gradient_jvp_call(f, xs::Tuple, tangents::Tuple, with_f::Bool) → (value, gradients, derivative of the gradients in that
+// direction); with_f: the gradients begin with that of what `f` captured, if it can have one.
 // The gradient function is made once and its forward derivative once, whatever the direction.
 bool gradient_jvp_call(Context& ctx, const Value* args, std::size_t count, Value& result) {
-  if (count != 3) return ctx.argument_error("gradient_jvp_call takes a function, arguments and tangents");
+  if (count != 4)
+    return ctx.argument_error("gradient_jvp_call takes a function, arguments, tangents and whether the function counts");
   Runtime& runtime = *ctx.runtime;
   diff::TangentTypes& tangents = diff::tangent_types(runtime);
   Primal primal(ctx);
   if (!primal.resolve(args[0], args[1]) || !primal.find_shared_memory()) return false;
+  bool with_callee = (args[3].bits & 1) && tangents.differentiable(args[0].type);
+  if (with_callee) primal.asked[0] = 1;
   const Pipeline::GradientCode* gradient = pipeline_of(ctx).gradient_code(ctx, *primal.target, primal.asked);
   if (!gradient || !primal.make_shadows(gradient->active)) return false;
   if (!tangents.is_float(gradient->target->types->params.back()))
@@ -481,7 +485,7 @@ bool gradient_jvp_call(Context& ctx, const Value* args, std::size_t count, Value
   append_elements(ctx, parts[0], rooted);
   std::vector<Value> value_and_cotangents(rooted.values.begin() + 3, rooted.values.end());
   Value all[3] = {value_and_cotangents[0], Value(), Value()};
-  if (!primal.finish(value_and_cotangents[1], all[1])) return false;
+  if (!primal.finish(value_and_cotangents[1], all[1], with_callee)) return false;
   primal.values.values.push_back(all[1]);
   // Their tangents have the shape of cotangents again; `nothing` where there is none.
   std::vector<Value> none(primal.arguments.size(), runtime.nothing());
@@ -494,7 +498,7 @@ bool gradient_jvp_call(Context& ctx, const Value* args, std::size_t count, Value
   }
   primal.values.values.push_back(moved);
   primal.shadows = shadows_of_shadows;
-  if (!primal.finish(moved, all[2])) return false;
+  if (!primal.finish(moved, all[2], with_callee)) return false;
   primal.values.values.push_back(all[2]);
   return runtime.new_tuple(ctx, all, 3, result);
 }
