@@ -239,7 +239,7 @@ class Desugar {
   int function_depth_ = 0;
   int scope_depth_ = 0;  // let, for … at top level: function definitions in them are local
   bool views_ = false;
-  bool quote_expansion_ = false;  // the next expansion of a macro is wanted as a value
+  bool quote_expansion_ = false;     // the next expansion of a macro is wanted as a value
   NodeId transient_node_ = no_node;  // a generator whose result does not outlive the expression around it
   int depth_ = 0;
   int macro_depth_ = 0;

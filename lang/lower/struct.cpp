@@ -257,7 +257,8 @@ class Types {
             constructors_.push_back(node);
             continue;
           }
-          return raise_at(ctx_, ast_.node(node).span, "a field has no default value", "put `@kwdef` before the struct, or write a constructor");
+          return raise_at(ctx_, ast_.node(node).span, "a field has no default value",
+                          "put `@kwdef` before the struct, or write a constructor");
         case Head::string:
         case Head::nothing:
           continue;
