@@ -257,6 +257,8 @@ Pipeline::Impl::Halves* Pipeline::Impl::make_halves(Context& ctx, Specialization
     Halves entry;
     entry.forward = &synthetic("∇" + name, forward_types, code);
     entry.reverse = &synthetic("∇" + name + " (reverse)", reverse_types, code);
+    // What they are derived from was not inlined either; when it is recursive, they would go into each other.
+    entry.forward->method->inline_hint = entry.reverse->method->inline_hint = -1;
     entry.answer = {
         entry.forward->target, entry.reverse->target, entry.forward->callee, entry.reverse->callee, asked, result_type};
     halves[key] = entry;
