@@ -203,6 +203,7 @@ infer::InferOptions Pipeline::Impl::infer_options() {
 }
 
 CodeInstance* Pipeline::typed_code(Context& ctx, Specialization& target) {
+  const CollectionPause pause(runtime_.heap);
   if (CodeInstance* code = impl_->valid_code(ctx, target)) return code;
   if (target.method->native) return nullptr;
   infer::InferOptions options = impl_->infer_options();
@@ -214,6 +215,7 @@ CodeInstance* Pipeline::typed_code(Context& ctx, Specialization& target) {
 }
 
 CodeInstance* Pipeline::compile(Context& ctx, Specialization& target, std::string& why) {
+  const CollectionPause pause(runtime_.heap);
   auto start = std::chrono::steady_clock::now();
   CodeInstance* code = typed_code(ctx, target);
   if (!code) {
@@ -235,6 +237,7 @@ CodeInstance* Pipeline::compile(Context& ctx, Specialization& target, std::strin
 }
 
 const Type* Pipeline::return_type(Context& ctx, const DataType* call_types) {
+  const CollectionPause pause(runtime_.heap);
   return infer::return_type(runtime_, ctx, call_types, ctx.world, impl_->infer_options());
 }
 
@@ -297,6 +300,7 @@ CodeInstance* Pipeline::Impl::typed_loop(Context& ctx, const ir::Function& runni
 
 CodeInstance* Pipeline::on_hot_loop(Context& ctx, const ir::Function& running, Specialization* target,
                                     std::uint32_t header, const Value* live, std::size_t live_count) {
+  const CollectionPause pause(runtime_.heap);
   if (mode == TierMode::interpret || !impl_->generator()) return nullptr;
   if (running.typed) return impl_->typed_loop(ctx, running, target, header);
   std::vector<const Type*> types{runtime_.types.builtin().nothing};

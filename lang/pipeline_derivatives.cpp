@@ -197,6 +197,7 @@ bool Pipeline::Impl::make_gradient(Context& ctx, Specialization& target, const s
 
 const Pipeline::GradientCode* Pipeline::gradient_code(Context& ctx, Specialization& primal,
                                                       const std::vector<char>& active) {
+  const CollectionPause pause(runtime_.heap);
   auto key = std::make_pair(static_cast<const Specialization*>(&primal), active);
   auto known = impl_->gradients.find(key);
   if (known != impl_->gradients.end() && impl_->valid(ctx, known->second.target)) return &known->second;
@@ -213,6 +214,7 @@ const Pipeline::GradientCode* Pipeline::gradient_code(Context& ctx, Specializati
 
 const diff::Environment::Halves* Pipeline::halves(Context& ctx, Specialization& primal,
                                                   const std::vector<char>& active) {
+  const CollectionPause pause(runtime_.heap);
   diff::Refusal refusal;
   Impl::Halves* made = impl_->make_halves(ctx, primal, active, refusal);
   if (!made) {

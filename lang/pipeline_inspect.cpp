@@ -7,6 +7,7 @@ namespace slope {
 
 bool Pipeline::inspect(Context& ctx, Value callee, std::span<const Type* const> argument_types, View view, bool color,
                        std::string& text) {
+  const CollectionPause pause(runtime_.heap);
   std::vector<const Type*> types{runtime_.is_type_value(callee) ? runtime_.types.type_of_constant(callee)
                                                                 : callee.type};
   types.insert(types.end(), argument_types.begin(), argument_types.end());

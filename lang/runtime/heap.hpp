@@ -70,6 +70,7 @@ class Heap {
   void remove_root_tracer(int key);
 
  private:
+  friend class CollectionPause;
   struct Impl;
   struct Marker;
   bool reserve_bytes(std::size_t bytes);  // collects when due; false: over the limit
@@ -90,8 +91,21 @@ class Heap {
   std::size_t allocated_since_collection_ = 0;
   std::size_t limit_ = std::size_t{1} << 40;
   bool stress_ = false;
+  int paused_ = 0;
   const void* stack_base_ = nullptr;
   HeapStatistics statistics_;
+};
+
+// Nothing is collected while one exists. For the compiler: constants that it has just made are in functions that nobody
+// traces yet.
+class CollectionPause {
+ public:
+  explicit CollectionPause(Heap& heap) : heap_(heap) { ++heap_.paused_; }
+  ~CollectionPause() { --heap_.paused_; }
+  CollectionPause(const CollectionPause&) = delete;
+
+ private:
+  Heap& heap_;
 };
 
 // A list of values that the collector sees, for C++ code that must keep them outside the stack.

@@ -198,6 +198,7 @@ __attribute__((noinline, no_sanitize("address"))) void Heap::scan_stack(Marker& 
 }
 
 __attribute__((noinline)) void Heap::collect() {
+  if (paused_ > 0) return;
   if (impl_->collecting) return;
   __builtin_unwind_init();  // registers that the callers expect to be kept go to this frame, which scan_stack sees
   impl_->collecting = true;
