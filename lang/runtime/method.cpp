@@ -231,7 +231,7 @@ void Runtime::Impl::note_end(const CodeInstance& code, const Specialization* thr
   Ended entry = cause;
   entry.ended = code.owner;
   entry.through = through;
-  entry.source = !code.return_type;
+  entry.source = code.owner->method->generator && !code.return_type;
   ended_log.push_back(entry);
   if (ended_log.size() > ended_limit) ended_log.pop_front();
 }
@@ -275,7 +275,7 @@ void Runtime::end_code(CodeInstance* code) {
     impl_->note_end(*ended, through);
     Specialization* owner = ended->owner;
     if (!owner) continue;
-    if (!ended->return_type) {  // a kept source: what was inferred from it has the same edges
+    if (owner->method->generator && !ended->return_type) {  // a kept source: what was inferred from it has the same edges
       ++owner->method->generator->invalidated;
       continue;
     }

@@ -106,8 +106,9 @@ enum class Head : std::uint8_t {
   local_,
   using_,  // children: `dot_path`s, or one `import_list`
   import_,
-  export_,      // identifiers
-  dot_path,     // A.B.c: identifiers (leading "." ones for relative paths; a macro is "@m"); flag 1: the last is the name after `as`
+  export_,   // identifiers
+  dot_path,  // A.B.c: identifiers (leading "." ones for relative paths; a macro is "@m"); flag 1: the last is the name
+             // after `as`
   import_list,  // M: a, b  -> (dot_path M, dot_path a, dot_path b …)
   // meta
   quote,        // quote … end and :( … ); flag 1 = a QuoteNode that still holds `$` (only in a.$x)

@@ -9,9 +9,9 @@ using namespace slope::test;
 
 namespace {
 
-class Generator {
+class ProgramMaker {
  public:
-  Generator(Inferring& inferring, unsigned seed) : i_(inferring), random_(seed) {}
+  ProgramMaker(Inferring& inferring, unsigned seed) : i_(inferring), random_(seed) {}
 
   // Methods g0 … g2, each with two or three definitions, calling each other.
   void make() {
@@ -220,7 +220,7 @@ TEST_CASE("inferred code does what the program did") {
   if (const char* text = std::getenv("SLOPE_RANDOM_FIRST")) first = static_cast<unsigned>(std::atoi(text));
   for (unsigned seed = first; seed <= count; ++seed) {
     Inferring i;
-    Generator generator(i, seed);
+    ProgramMaker generator(i, seed);
     generator.make();
     for (int call = 0; call < 6; ++call) {
       std::vector<Value> arguments = generator.arguments();
