@@ -145,7 +145,7 @@ void EngineState::load_library() {
   std::vector<Diagnostic> diagnostics;
   Files files = in_load_order(all_texts());
   ctx.world = runtime.world();
-  if (!pipeline->load_standard_library(ctx, files, diagnostics)) {
+  if (!pipeline->load_standard_library(ctx, std::move(files), diagnostics)) {
     Error why = ctx.failed() ? failure() : syntax_error(diagnostics);
     broken = std::make_unique<Error>(engine_error("the standard library does not load:\n" + why.message));
   }

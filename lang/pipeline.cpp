@@ -98,10 +98,10 @@ bool Pipeline::run_parsed(Context& ctx, Module* module, std::shared_ptr<syntax::
 
 bool Pipeline::incomplete(const SourceMap& sources, FileId file) { return syntax::parse(sources, file).incomplete; }
 
-bool Pipeline::load_standard_library(Context& ctx, std::span<const LibraryFile> files,
+bool Pipeline::load_standard_library(Context& ctx, std::vector<LibraryFile> files,
                                      std::vector<Diagnostic>& diagnostics) {
-  for (const LibraryFile& library : files) {
-    FileId file = runtime_.sources.add(library.name, library.text);
+  for (LibraryFile& library : files) {
+    FileId file = runtime_.sources.add(std::move(library.name), std::move(library.text));
     Value result;
     bool ok;
     if (std::optional<syntax::Ast> ast = syntax::read_image(library.image, file))

@@ -37,7 +37,7 @@ class Pipeline final : public Tiers {
     std::string text;
     std::string_view image;  // its tree (lang/syntax/image.hpp), which outlives the engine; else the text is parsed
   };
-  bool load_standard_library(Context& ctx, std::span<const LibraryFile> files, std::vector<Diagnostic>& diagnostics);
+  bool load_standard_library(Context& ctx, std::vector<LibraryFile> files, std::vector<Diagnostic>& diagnostics);
 
   // Tiers
   void on_hot(Context& ctx, Specialization& target) override;

@@ -59,11 +59,13 @@ struct Callee {
 
 class Methods {
  public:
-  Methods(Runtime& runtime, Context& ctx, Module* module, std::shared_ptr<const SignatureSyntax> signature)
+  Methods(Runtime& runtime, Context& ctx, Module* module, std::shared_ptr<const SignatureSyntax> signature,
+          bool may_read_again)
       : runtime_(runtime),
         ctx_(ctx),
         module_(module),
         signature_(std::move(signature)),
+        may_read_again_(may_read_again),
         ast_(*signature_->ast),
         types_(runtime, ctx, module, signature_->ast) {}
 
@@ -116,7 +118,7 @@ class Methods {
     const NodeId callee = signature_->callee;
     switch (ast_.head(callee)) {
       case Head::identifier:
-        out.name = runtime_.symbol(ast_.name_of(callee));
+        out.name = symbol_of(runtime_, ast_, callee);
         if (!own_function(callee, out)) return false;
         break;
       case Head::dot: {
@@ -211,7 +213,9 @@ class Methods {
       method->arg_names.push_back(runtime_.symbol("#keywords#"));
     }
     elements.push_back(callee.type);
-    method->arg_names.push_back(signature_->object_name != no_node ? callee.name : runtime_.symbol("#self#"));
+    LoweringState& state = state_of(runtime_);
+    if (state.self == nullptr) state.self = runtime_.symbol("#self#");
+    method->arg_names.push_back(signature_->object_name != no_node ? callee.name : state.self);
     const std::size_t positional = signature_->positional_count();
     const std::size_t given = positional - variant.omitted;
     bool vararg = false;
@@ -220,8 +224,8 @@ class Methods {
       elements.push_back(parameters[i]);
       vararg |= as_vararg(parameters[i]) != nullptr;
       const NodeId pattern = signature_->parameters[i].pattern;
-      const auto text = pattern == no_node ? std::string_view{} : identifier_text(ast_, pattern);
-      method->arg_names.push_back(runtime_.symbol(text));
+      const bool named = pattern != no_node && ast_.head(pattern) == Head::identifier;
+      method->arg_names.push_back(named ? symbol_of(runtime_, ast_, pattern) : runtime_.symbol(""));
     }
     std::vector<std::uint32_t> indices;
     method->signature = close_signature(runtime_, runtime_.types.tuple(elements), vars, indices);
@@ -234,20 +238,21 @@ class Methods {
     method->arg_count = static_cast<std::uint32_t>(elements.size() - (vararg ? 1 : 0));
     method->inline_hint = hints.inline_hint;
     method->documentation = hints.documentation;
-    auto source = std::make_shared<MethodSource>();
-    source->signature = signature_;
-    source->variant = variant;
-    source->constructed = constructed;
-    source->static_indices = std::move(indices);
+    auto made = std::make_shared<SourcedBody>();
+    MethodSource& source = made->source;
+    if (!may_read_again_ || generator.defined()) source.signature = signature_;
+    source.variant = variant;
+    source.constructed = constructed;
+    source.static_indices = std::move(indices);
     if (prepared != nullptr && variant_index < prepared->lambdas.size()) {
-      source->arena = prepared->arena;
-      source->lambda = prepared->lambdas[variant_index];
+      source.arena = prepared->arena;
+      source.lambda = prepared->lambdas[variant_index];
     }
-    method->body = std::make_shared<MethodBody>();
-    method->body->ast = signature_->ast;
-    method->body->definition = signature_->definition;
-    method->body->body = signature_->body;
-    method->body->scope = std::move(source);
+    made->body.ast = signature_->ast;
+    made->body.definition = signature_->definition;
+    made->body.body = signature_->body;
+    made->body.scope = std::shared_ptr<const void>(std::shared_ptr<const void>(), &source);
+    method->body = std::shared_ptr<MethodBody>(made, &made->body);
     if (generator.defined() && variant.omitted == 0) {  // the others call this one with the defaults
       method->generator = std::make_unique<Generator>();
       method->generator->function = generator;
@@ -261,6 +266,7 @@ class Methods {
   Context& ctx_;
   Module* module_;
   std::shared_ptr<const SignatureSyntax> signature_;
+  const bool may_read_again_;
   const Ast& ast_;
   TypeExpression types_;
 };
@@ -269,8 +275,9 @@ class Methods {
 
 bool define_methods(Runtime& runtime, Context& ctx, Module* module, std::shared_ptr<const SignatureSyntax> signature,
                     const DefinitionHints& hints, const TypeName* constructed, const PreparedFunction* prepared,
-                    Value& result) {
-  return Methods(runtime, ctx, module, std::move(signature)).define(hints, constructed, prepared, result);
+                    Value& result, bool may_read_again) {
+  return Methods(runtime, ctx, module, std::move(signature), may_read_again)
+      .define(hints, constructed, prepared, result);
 }
 
 namespace {
@@ -320,10 +327,18 @@ bool define_function(Runtime& runtime, Context& ctx, Definition& definition, Val
     return define_methods(runtime, ctx, definition.module, definition.prepared->signature, definition.hints, nullptr,
                           definition.prepared.get(), result);
   std::vector<Diagnostic> diagnostics;
-  auto signature = parse_signature(definition.ast, definition.node, diagnostics);
-  if (signature == nullptr) return raise_diagnostics(runtime, ctx, diagnostics);
-  return define_methods(runtime, ctx, definition.module, std::move(signature), definition.hints, nullptr, nullptr,
-                        result);
+  LoweringState& state = state_of(runtime);
+  std::shared_ptr<SignatureSyntax> signature = std::exchange(state.spare_signature, nullptr);
+  if (signature == nullptr) signature = std::make_shared<SignatureSyntax>();
+  if (!read_signature(*signature, definition.ast, definition.node, diagnostics))
+    return raise_diagnostics(runtime, ctx, diagnostics);
+  const bool defined =
+      define_methods(runtime, ctx, definition.module, signature, definition.hints, nullptr, nullptr, result, true);
+  if (signature.use_count() == 1) {
+    signature->ast = nullptr;
+    state.spare_signature = std::move(signature);
+  }
+  return defined;
 }
 
 bool define_constant(Runtime& runtime, Context& ctx, Module* module, const Symbol* name, Value v) {

@@ -21,7 +21,7 @@ bool define_constant(Runtime& runtime, Context& ctx, Module* module, const Symbo
 // One function definition whose signature is parsed: all its methods. `constructed`: an inner constructor's struct.
 bool define_methods(Runtime& runtime, Context& ctx, Module* module, std::shared_ptr<const SignatureSyntax> signature,
                     const DefinitionHints& hints, const TypeName* constructed, const PreparedFunction* prepared,
-                    Value& result);
+                    Value& result, bool may_read_again = false);
 
 // Desugars all variants of a definition now (user code: errors come early). Null: `diagnostics` has errors.
 std::shared_ptr<PreparedFunction> prepare_function(Runtime& runtime, Context& ctx, Module* module,

@@ -1,5 +1,6 @@
 #include "lang/lower/generated.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "lang/ir/ir.hpp"
@@ -22,6 +23,13 @@ bool is_function(const Ast& ast, NodeId node) {
   const Head head = ast.head(node);
   return head == Head::function || head == Head::arrow || head == Head::do_ || head == Head::quote ||
          (head == Head::assign && is_short_definition(ast, node));
+}
+
+bool contains_generated(const Ast& ast, NodeId node) {
+  if (is_leaf(ast.head(node)) || is_function(ast, node)) return false;
+  const auto children = ast.children(node);
+  if (ast.head(node) == Head::if_ && children.size() >= 2 && is_generated_condition(ast, children[0])) return true;
+  return std::any_of(children.begin(), children.end(), [&](NodeId child) { return contains_generated(ast, child); });
 }
 
 // The body as a quotation in which each `if @generated a else b end` is `$(a)`.
@@ -141,12 +149,7 @@ class Generation {
 }  // namespace
 
 bool has_generated_part(const Ast& ast, NodeId node) {
-  if (is_leaf(ast.head(node)) || is_function(ast, node)) return false;
-  if (ast.head(node) == Head::if_ && ast.child_count(node) >= 2 && is_generated_condition(ast, ast.child(node, 0)))
-    return true;
-  for (std::size_t i = 0; i < ast.child_count(node); ++i)
-    if (has_generated_part(ast, ast.child(node, i))) return true;
-  return false;
+  return ast.mentions_generated() && contains_generated(ast, node);
 }
 
 bool define_generator(Runtime& runtime, Context& ctx, Module* module, const SignatureSyntax& of, Value& generator) {

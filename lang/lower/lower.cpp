@@ -126,6 +126,10 @@ bool lower_method(Runtime& runtime, Context& ctx, Method& method) {
                            " has no body");
   auto& source = *const_cast<MethodSource*>(static_cast<const MethodSource*>(method.body->scope.get()));
   std::vector<Diagnostic> diagnostics;
+  if (source.signature == nullptr && source.variant.kind == Variant::Kind::syntax) {
+    source.signature = parse_signature(method.body->ast, method.body->definition, diagnostics);
+    if (source.signature == nullptr) return raise_diagnostics(runtime, ctx, diagnostics);
+  }
   auto function = lower_body(runtime, ctx, method, method.body->ast, source.signature, source, diagnostics);
   // Resolving changes forms: they serve once.
   source.lambda = nullptr;

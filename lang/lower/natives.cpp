@@ -18,6 +18,15 @@ LoweringState& state_of(Runtime& runtime) {
   return *static_cast<LoweringState*>(runtime.lowering_state.get());
 }
 
+const Symbol* symbol_of(Runtime& runtime, const syntax::Ast& ast, syntax::NodeId identifier) {
+  const syntax::NameId id = ast.node(identifier).name;
+  const std::string_view spelling = ast.name(id);
+  auto& last = state_of(runtime).last_symbols;
+  if (id >= last.size()) last.resize(ast.name_count(), nullptr);
+  if (last[id] == nullptr || last[id]->name != spelling) last[id] = runtime.symbol(spelling);
+  return last[id];
+}
+
 Value keep(Runtime& runtime, Value v) {
   state_of(runtime).constants.values.push_back(v);
   return v;

@@ -30,6 +30,7 @@ std::size_t SignatureSyntax::positional_count() const { return parameters.size()
 std::vector<Variant> variants_of(const SignatureSyntax& signature) {
   std::vector<Variant> variants;
   const auto optional = static_cast<std::uint32_t>(signature.optional_count());
+  variants.reserve((std::size_t{optional} + 1) * (signature.keywords.empty() ? 1 : 2));
   for (std::uint32_t omitted = 0; omitted <= optional; ++omitted) {
     variants.push_back({Variant::Kind::syntax, omitted, false});
     if (!signature.keywords.empty()) variants.push_back({Variant::Kind::syntax, omitted, true});
@@ -126,18 +127,14 @@ class Reader {
 
   bool read_signature(NodeId node, NodeId definition) {
     // where and return types may be written in either order: f(x)::R where T, and f(x) where T ::R does not exist.
-    std::vector<std::vector<NodeId>> wheres;
     for (;;) {
       const Head head = ast_.head(node);
       if (head == Head::where) {
         const auto children = ast_.children(node);
         if (children.size() < 1) return fail(node, "malformed `where`");
-        std::vector<NodeId> variables(children.begin() + 1, children.end());
-        if (variables.size() == 1 && ast_.head(variables[0]) == Head::braces) {
-          const auto inner = ast_.children(variables[0]);
-          variables.assign(inner.begin(), inner.end());
-        }
-        wheres.push_back(std::move(variables));
+        auto variables = children.subspan(1);
+        if (variables.size() == 1 && ast_.head(variables[0]) == Head::braces) variables = ast_.children(variables[0]);
+        out_.where_variables.insert(out_.where_variables.end(), variables.begin(), variables.end());
         node = children[0];
       } else if (head == Head::type_assert && ast_.child_count(node) == 2 &&
                  (is_call_like(ast_, ast_.child(node, 0)) || ast_.head(ast_.child(node, 0)) == Head::tuple)) {
@@ -148,8 +145,6 @@ class Reader {
         break;
       }
     }
-    for (const auto& group : wheres)
-      out_.where_variables.insert(out_.where_variables.end(), group.begin(), group.end());
     for (const NodeId variable : out_.where_variables) {
       BoundSyntax bound;
       if (!parse_bound(ast_, variable, bound)) return fail(variable, "expected a type variable with optional bounds");
@@ -225,6 +220,7 @@ class Reader {
   }
 
   bool parameters(std::span<const NodeId> nodes, bool) {
+    out_.parameters.reserve(nodes.size());
     for (const NodeId node : nodes) {
       if (ast_.head(node) == Head::parameters) {
         for (const NodeId entry : ast_.children(node))
@@ -331,7 +327,9 @@ class Reader {
         return false;
       }
     }
+    if (out_.parameters.size() + out_.keywords.size() < 2) return true;
     std::vector<std::string_view> names;
+    names.reserve(out_.parameters.size() + out_.keywords.size());
     const auto add = [&](std::string_view name, Span span) {
       if (name.empty() || name == "_") return true;
       for (const auto other : names) {
@@ -366,13 +364,25 @@ bool is_short_definition(const Ast& ast, NodeId assign) {
   return ast.head(assign) == Head::assign && ast.child_count(assign) == 2 && is_call_like(ast, ast.child(assign, 0));
 }
 
+bool read_signature(SignatureSyntax& out, std::shared_ptr<Ast> ast, NodeId definition,
+                    std::vector<Diagnostic>& diagnostics) {
+  SignatureSyntax cleared;
+  cleared.ast = std::move(ast);
+  cleared.definition = definition;
+  cleared.where_variables = std::move(out.where_variables);
+  cleared.parameters = std::move(out.parameters);
+  cleared.keywords = std::move(out.keywords);
+  cleared.where_variables.clear();
+  cleared.parameters.clear();
+  cleared.keywords.clear();
+  out = std::move(cleared);
+  return Reader(out, diagnostics).read(definition);
+}
+
 std::shared_ptr<SignatureSyntax> parse_signature(std::shared_ptr<Ast> ast, NodeId definition,
                                                  std::vector<Diagnostic>& diagnostics) {
   auto out = std::make_shared<SignatureSyntax>();
-  out->ast = std::move(ast);
-  out->definition = definition;
-  Reader reader(*out, diagnostics);
-  if (!reader.read(definition)) return nullptr;
+  if (!read_signature(*out, std::move(ast), definition, diagnostics)) return nullptr;
   return out;
 }
 

@@ -66,6 +66,10 @@ std::vector<Variant> variants_of(const SignatureSyntax& signature);
 std::shared_ptr<SignatureSyntax> parse_signature(std::shared_ptr<syntax::Ast> ast, syntax::NodeId definition,
                                                  std::vector<Diagnostic>& diagnostics);
 
+// The same into `out`, whatever it held; its memory is used again.
+bool read_signature(SignatureSyntax& out, std::shared_ptr<syntax::Ast> ast, syntax::NodeId definition,
+                    std::vector<Diagnostic>& diagnostics);
+
 // Is this `assign` a function definition, f(x) = …?
 bool is_short_definition(const syntax::Ast& ast, syntax::NodeId assign);
 

@@ -46,7 +46,7 @@ struct Definition {
 
 // MethodBody::scope of methods that lowering made.
 struct MethodSource {
-  std::shared_ptr<const SignatureSyntax> signature;
+  std::shared_ptr<const SignatureSyntax> signature;  // null: none, or read again from the definition when wanted
   Variant variant;
   const TypeName* constructed = nullptr;      // what `new` makes in an inner constructor
   std::vector<std::uint32_t> static_indices;  // by `where` variable: number of the static parameter, or ~0
@@ -55,19 +55,32 @@ struct MethodSource {
   Lambda* lambda = nullptr;
 };
 
+// Both parts in one allocation: the library has thousands of methods. `body.scope` points at `source`, owning nothing.
+struct SourcedBody {
+  MethodBody body;
+  MethodSource source;
+};
+
 struct LoweringState {
   explicit LoweringState(Heap& heap) : constants(heap), spliced(heap) {}
   Rooted constants;                                // literals that instructions hold
   std::unordered_map<std::string, Value> strings;  // interned string literals, in `constants`
   Rooted spliced;                                  // what Head::value nodes index
   std::deque<Definition> definitions;
-  std::unordered_set<const Symbol*> foreign_uses;  // names that Main resolved to another module's binding
+  std::unordered_set<const Symbol*> foreign_uses;    // names that Main resolved to another module's binding
+  std::shared_ptr<SignatureSyntax> spare_signature;  // nobody uses it: for the next definition
+  // What the names of a tree meant the last time: by their numbers, to be checked against the spelling.
+  std::vector<const Symbol*> last_symbols;
+  const Symbol* self = nullptr;  // "#self#"
   std::size_t gensyms = 0;
   std::size_t closures = 0;
   std::size_t hygienic = 0;
 };
 
 LoweringState& state_of(Runtime& runtime);
+
+// The symbol of an identifier or a quoted one.
+const Symbol* symbol_of(Runtime& runtime, const syntax::Ast& ast, syntax::NodeId identifier);
 Value string_constant(Runtime& runtime, std::string_view text);
 Value keep(Runtime& runtime, Value v);  // keeps a constant alive; returns it
 // A tuple of symbols, as the names of a NamedTuple.

@@ -47,14 +47,14 @@ bool TypeExpression::declare(NodeId entry, const TypeVar*& out) {
   const Type* upper = runtime_.types.builtin().any;
   if (bound.lower != no_node && !type(bound.lower, lower)) return false;
   if (bound.upper != no_node && !type(bound.upper, upper)) return false;
-  const Symbol* symbol = runtime_.symbol(ast_->name_of(bound.name));
+  const Symbol* symbol = symbol_of(runtime_, *ast_, bound.name);
   out = runtime_.types.var(symbol, lower, upper);
   names.emplace_back(symbol, Value(runtime_.types.builtin().type_var, out));
   return true;
 }
 
 bool TypeExpression::name(NodeId node, Value& out) {
-  const Symbol* symbol = runtime_.symbol(ast_->name_of(node));
+  const Symbol* symbol = symbol_of(runtime_, *ast_, node);
   for (std::size_t i = names.size(); i-- > 0;) {
     if (names[i].first != symbol) continue;
     out = names[i].second;

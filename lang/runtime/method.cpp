@@ -23,6 +23,21 @@ const DataType* bare_data(const Type* t) {
   return as_data(t);
 }
 
+// Can types with these names be equal? Apart from its own applications, Type{T} can only be equal to a kind of types.
+bool names_may_equal(const DataType* d, const DataType* e) {
+  return d->name == e->name || (d->is_type_of_type && e->is_kind) || (e->is_type_of_type && d->is_kind);
+}
+
+// Can a union of definite types be equal to a type of this name? One of its members must have that name. Tuples may be
+// unions in their parameters.
+bool union_may_equal(const UnionType* u, const DataType* d) {
+  if (d->is_tuple) return true;
+  return std::any_of(u->members.begin(), u->members.end(), [&](const Type* m) {
+    const DataType* member = bare_data(m);
+    return !member || names_may_equal(member, d);
+  });
+}
+
 // Can two parameters of equal signatures be these? Cheap; true when in doubt. The set of all T{A}s is compared by the
 // rules for one with A unknown: types of different names are never equal, nor is an open parameter a definite one.
 bool may_equal(const Type* p, const Type* q, bool invariant) {
@@ -39,8 +54,11 @@ bool may_equal(const Type* p, const Type* q, bool invariant) {
   }
   if (is_canonical(p) && is_canonical(q)) return false;
   auto *d = bare_data(p), *e = bare_data(q);
+  if (d && !e && as_union(q) && is_canonical(q)) return union_may_equal(as_union(q), d);
+  if (e && !d && as_union(p) && is_canonical(p)) return union_may_equal(as_union(p), e);
   if (!d || !e) return true;
-  if (d->name != e->name) return d->is_type_of_type || e->is_type_of_type;
+  if (!names_may_equal(d, e)) return false;
+  if (d->name != e->name) return true;
   if (d->is_tuple || d->params.size() != e->params.size()) return true;
   for (std::size_t i = 0; i < d->params.size(); ++i)
     if (!may_equal(d->params[i], e->params[i], true)) return false;
@@ -64,6 +82,25 @@ bool signatures_may_equal(const Type* a, const Type* b) {
     if (!may_equal(p, q, false)) return false;
   }
   return true;
+}
+
+// A byte for the number of parameters and one for each of the first after the callee; 0 where it could be equal to
+// anything. Bytes that are not 0 and differ mean signatures that differ.
+std::uint64_t shape_of(const Type* signature) {
+  const DataType* tuple = signature_tuple(signature);
+  if (!tuple) return 0;
+  std::uint64_t shape = 1 + tuple->params.size() % 255;
+  for (std::size_t i = 1; i < std::min<std::size_t>(tuple->params.size(), 8); ++i) {
+    const Type* p = tuple->params[i];
+    if (!as_vararg(p) && is_canonical(p)) shape |= (1 + std::uint64_t{p->id} % 255) << 8 * i;
+  }
+  return shape;
+}
+
+bool shapes_may_equal(std::uint64_t a, std::uint64_t b) {
+  constexpr std::uint64_t high = 0x8080808080808080ull;
+  auto used = [](std::uint64_t v) { return (((v & ~high) + ~high) | v) & high; };  // the high bits of bytes not 0
+  return (used(a) & used(b) & used(a ^ b)) == 0;
 }
 
 }  // namespace
@@ -138,7 +175,11 @@ Method* Runtime::add_method(std::unique_ptr<Method> added) {
   }
   method->min_world = world_ + 1;
   method->max_world = newest_world;
-  for (const auto& old : table->methods) {
+  std::vector<std::uint64_t>& shapes = table->cache->shapes;
+  const std::uint64_t shape = shape_of(method->signature);
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    if (!shapes_may_equal(shapes[i], shape)) continue;
+    const auto& old = table->methods[i];
     if (old->max_world != newest_world || !signatures_may_equal(old->signature, method->signature)) continue;
     if (!type_equal(types, old->signature, method->signature)) continue;
     old->max_world = world_;
@@ -152,6 +193,7 @@ Method* Runtime::add_method(std::unique_ptr<Method> added) {
   impl_->end_answers(*method, impl_->callee_is_leaf(callee));
   ++world_;
   table->methods.push_back(std::move(added));
+  shapes.push_back(shape);
   return method;
 }
 
@@ -275,7 +317,8 @@ void Runtime::end_code(CodeInstance* code) {
     impl_->note_end(*ended, through);
     Specialization* owner = ended->owner;
     if (!owner) continue;
-    if (owner->method->generator && !ended->return_type) {  // a kept source: what was inferred from it has the same edges
+    // A kept source: what was inferred from it has the same edges.
+    if (owner->method->generator && !ended->return_type) {
       ++owner->method->generator->invalidated;
       continue;
     }

@@ -21,6 +21,9 @@ struct CachedLookup {
 
 struct MethodTable::Cache {
   std::unordered_map<const DataType*, CachedLookup> answers;
+  // By method of the table, in its order: what its signature looks like, so that most pairs that differ are told apart
+  // without looking at the methods (method.cpp).
+  std::vector<std::uint64_t> shapes;
 };
 
 struct Runtime::Impl {

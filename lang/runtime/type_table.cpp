@@ -295,8 +295,7 @@ DataType* TypeTable::Impl::find_or_make(TypeName* name, std::span<const Type* co
       complete(found);
     return found;
   }
-  data_types.emplace_back();
-  DataType* d = &data_types.back();
+  DataType* d = &data_types.make();
   d->kind = TypeKind::data;
   d->id = next_id++;
   d->name = name;
@@ -420,8 +419,7 @@ const Type* TypeTable::union_all(const TypeVar* var, const Type* body) {
     return alpha_equal(body, u->body, bound, bound_there);
   });
   if (found) return found;
-  impl_->union_alls.emplace_back();
-  UnionAllType* u = &impl_->union_alls.back();
+  UnionAllType* u = &impl_->union_alls.make();
   u->kind = TypeKind::union_all;
   u->id = impl_->next_id++;
   u->var = var;

@@ -1,8 +1,8 @@
 // The inside of TypeTable, shared by type_table*.cpp and builtin_types.cpp.
 //
-// Every kind of type lives in a deque (stable addresses) and is found again through an open-addressing set keyed by its
-// parts. Union_alls are keyed by their body with the variable replaced by its de Bruijn position, so that the names of
-// variables do not matter.
+// Every kind of type lives in a pool or a deque (stable addresses) and is found again through an open-addressing set
+// keyed by its parts. Union_alls are keyed by their body with the variable replaced by its de Bruijn position, so that
+// the names of variables do not matter.
 #pragma once
 
 #include <deque>
@@ -26,6 +26,7 @@ inline std::uint64_t mix_hash(std::uint64_t h, std::uint64_t v) {
 template <class T>
 class HashedSet {
  public:
+  explicit HashedSet(std::size_t first_slots = 256) : first_slots_(first_slots) {}  // a power of two
   template <class Equal>
   T* find(std::uint64_t hash, const Equal& equal) const {
     if (slots_.empty()) return nullptr;
@@ -53,14 +54,33 @@ class HashedSet {
   }
   void grow() {
     std::vector<Slot> old = std::move(slots_);
-    slots_.assign(old.empty() ? 256 : old.size() * 2, Slot{});
+    slots_.assign(old.empty() ? first_slots_ : old.size() * 2, Slot{});
     mask_ = slots_.size() - 1;
     for (const Slot& slot : old)
       if (slot.item) place(slot.hash, slot.item);
   }
+  std::size_t first_slots_;
   std::vector<Slot> slots_;
   std::size_t mask_ = 0;
   std::size_t count_ = 0;
+};
+
+// Things that stay where they are, many to an allocation.
+template <class T>
+class Pool {
+ public:
+  T& make() {
+    if (used_ == per_chunk) {
+      chunks_.push_back(std::make_unique<T[]>(per_chunk));
+      used_ = 0;
+    }
+    return chunks_.back()[used_++];
+  }
+
+ private:
+  static constexpr std::size_t per_chunk = 64;
+  std::vector<std::unique_ptr<T[]>> chunks_;
+  std::size_t used_ = per_chunk;
 };
 
 bool occurs(const TypeVar* var, const Type* in);  // free in it
@@ -75,9 +95,9 @@ struct TypeTable::Impl {
   SymbolTable& symbols;
   BuiltinTypes builtin{};
 
-  std::deque<DataType> data_types;
+  Pool<DataType> data_types;
   std::deque<UnionType> unions;
-  std::deque<UnionAllType> union_alls;
+  Pool<UnionAllType> union_alls;
   std::deque<TypeVar> vars;
   std::deque<VarargType> varargs;
   std::deque<ValueType> values;
@@ -85,9 +105,9 @@ struct TypeTable::Impl {
   Type bottom_type{TypeKind::bottom};
   std::uint32_t next_id = 1;
 
-  HashedSet<DataType> data_set;
+  HashedSet<DataType> data_set{8192};  // the standard library has some 4000
   HashedSet<UnionType> union_set;
-  HashedSet<UnionAllType> union_all_set;
+  HashedSet<UnionAllType> union_all_set{2048};
   HashedSet<VarargType> vararg_set;
   HashedSet<ValueType> value_set;
 

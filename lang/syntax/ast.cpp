@@ -6,6 +6,10 @@
 
 namespace slope::syntax {
 
+namespace {
+constexpr std::string_view generated = "@generated";
+}
+
 bool is_leaf(Head head) { return head <= Head::value; }
 
 std::string_view head_name(Head head) {
@@ -164,7 +168,9 @@ std::string_view head_name(Head head) {
 
 Ast::Ast() { nodes_.emplace_back(); }
 
-Ast::Ast(const FixedTree& fixed) : root(fixed.root), fixed_(fixed) {}
+Ast::Ast(const FixedTree& fixed) : root(fixed.root), fixed_(fixed) {
+  for (NameId id = 0; id < fixed_.name_count && !mentions_generated_; ++id) mentions_generated_ = name(id) == generated;
+}
 
 NodeId Ast::leaf(Head head, Span span) {
   const auto id = node_count();
@@ -236,6 +242,7 @@ NameId Ast::intern(std::string_view spelling) {
   if (found != name_ids_.end()) return found->second;
   const auto id = name_count();
   names_.emplace_back(spelling);
+  if (spelling == generated) mentions_generated_ = true;
   name_ids_.emplace(names_.back(), id);
   return id;
 }

@@ -183,6 +183,8 @@ class Ast {
   std::string_view name(NameId id) const {
     return id < fixed_.name_count ? fixed_characters(fixed_.name_offsets + id) : names_[id - fixed_.name_count];
   }
+  // Is "@generated" among the names? Most texts have none: then nobody has to look for it in the trees.
+  bool mentions_generated() const { return mentions_generated_; }
   std::string_view name_of(NodeId identifier_or_quote_symbol) const {
     return name(node(identifier_or_quote_symbol).name);
   }
@@ -201,6 +203,7 @@ class Ast {
   }
 
   FixedTree fixed_;  // its counts are 0 where there is none
+  bool mentions_generated_ = false;
   std::vector<Node> nodes_;
   std::vector<NodeId> children_;
   std::vector<std::string> texts_;
