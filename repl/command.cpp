@@ -30,7 +30,7 @@ constexpr std::size_t stack_bytes = std::size_t{512} << 20;
 // page fault for each page; where it can't be asked for, they come by page faults.
 void prepare_heap() {
 #ifdef MADV_POPULATE_WRITE
-  constexpr std::size_t engine_bytes = std::size_t{5} << 20;
+  constexpr std::size_t engine_bytes = std::size_t{11} << 19;
   constexpr std::size_t page = 4096;
   void* grown = std::malloc(100'000);  // more than the heap has yet, less than what is mapped apart
   if (!grown) return;
