@@ -273,11 +273,12 @@ class CallEvaluator {
     for (auto it = first; it != last; ++it)
       if (it->second.target == match.target && it->second.arguments == passed)
         return use_constant_result(it->second, found);
-    if (impl_.limits_reached()) return;
+    if (impl_.constant_limits_reached()) return;
     std::unique_ptr<Frame> inner = impl_.method_frame(*match.target, impl_.entry_arguments(*match.target, passed),
                                                       SourceUse::constant_propagation);
     if (!inner) return;
     inner->with_constants = true;
+    ++impl_.constant_frames_made;
     impl_.run(*inner);
     Inference::Impl::ConstantResult made;
     made.target = match.target;

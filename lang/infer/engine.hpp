@@ -30,6 +30,7 @@ struct Inference::Impl {
   Outcome* requested = nullptr;  // whose result goes to who asked, instead of being published
   std::uint64_t next_stamp = 1;
   std::uint64_t frames_made = 0;
+  std::uint64_t constant_frames_made = 0;  // of those: for the constants of one call
 
   // --- infer.cpp ---
   std::unique_ptr<Frame> make_frame(Method* method, std::unique_ptr<ir::Function> body, std::vector<Known> arguments,
@@ -72,6 +73,7 @@ struct Inference::Impl {
 
   // --- limits.cpp ---
   bool limits_reached() const;
+  bool constant_limits_reached() const;
   // What to infer instead of `target` when a recursion makes ever larger types; null: give up.
   Specialization* limit_growth(Specialization& target);
 

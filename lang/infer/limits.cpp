@@ -6,6 +6,8 @@
 //   and
 //                 is to be inferred for larger types than there, arguments that grew count as what the method declares
 //   depth, width  what is nested too deeply, or comes after too many bodies, is Any
+//   constants     inferring callees again for the constants of a call branches at every level: there is an allowance of
+//                 its own for it, so that it takes nothing from what has to be inferred
 #include <algorithm>
 
 #include "lang/infer/engine.hpp"
@@ -15,6 +17,7 @@ namespace slope::infer {
 namespace {
 
 constexpr std::uint64_t frame_limit = 20000;
+constexpr std::uint64_t constant_frame_limit = 2000;
 constexpr int same_method_limit = 3;         // activations of one method before growth is looked at
 constexpr std::size_t argument_limit = 100;  // spelled-out arguments of a specialisation
 constexpr std::size_t stack_reserve = 256 * 1024;
@@ -76,9 +79,14 @@ bool is_too_large(const Type* type) {
 }
 
 bool Inference::Impl::limits_reached() const {
-  if (stack.size() >= static_cast<std::size_t>(options.recursion_limit) || frames_made >= frame_limit) return true;
+  if (stack.size() >= static_cast<std::size_t>(options.recursion_limit)) return true;
+  if (frames_made - constant_frames_made >= frame_limit) return true;
   char here;
   return ctx.stack_limit && &here < ctx.stack_limit + stack_reserve;
+}
+
+bool Inference::Impl::constant_limits_reached() const {
+  return constant_frames_made >= constant_frame_limit || limits_reached();
 }
 
 Specialization* Inference::Impl::limit_growth(Specialization& target) {

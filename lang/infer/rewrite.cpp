@@ -414,7 +414,7 @@ class Rewriter {
     const Call& call = frame_.calls[frame_.call_index[id]];
     Op op = fn_.insts[id].op;
     std::uintptr_t splatted = fn_.insts[id].aux;
-    if (op == Op::call_splat && call.splat_known) {
+    if (op == Op::call_splat && call.splat_known && can_spread(splatted, known)) {
       spread(id, splatted, operands, known);
       op = Op::call;
       splatted = 0;
@@ -480,6 +480,14 @@ class Rewriter {
     }
     Operand type = type_constant(impl_.runtime.types.union_of(holds));
     become(id, Op::isa, {operands[call.split[0]], type}, builtin_.boolean);
+    return true;
+  }
+
+  // Every splatted operand has a known number of elements, as it is seen here.
+  static bool can_spread(std::uintptr_t splatted, const std::vector<Known>& known) {
+    for (std::size_t i = 0; i < known.size() && i < 64; ++i)
+      if ((splatted >> i & 1) && known_field_count(known[i]->is_constant() ? known[i]->value.type : known[i]->type) < 0)
+        return false;
     return true;
   }
 
