@@ -197,8 +197,18 @@ bool store_global(const Operation& o) {
     o.runtime.binding_changed(binding);
     return o.give(v);
   }
-  if (binding->declared && !is_instance(o.runtime.types, v, binding->declared))
-    return o.ctx.type_error("global " + binding->name->name, binding->declared, v);
+  if (binding->declared && !is_instance(o.runtime.types, v, binding->declared)) {
+    const Binding* convert = o.runtime.base ? o.runtime.base->find(o.runtime.symbol("convert")) : nullptr;
+    Value converted;
+    if (convert && convert->value.defined()) {
+      const Value arguments[] = {o.runtime.from_type(binding->declared), v};
+      if (!o.runtime.call(o.ctx, convert->value, arguments, 2, converted)) return false;
+    }
+    if (!converted.defined() || !is_instance(o.runtime.types, converted, binding->declared))
+      return o.ctx.type_error("global " + binding->name->name, binding->declared, v);
+    binding->value = converted;
+    return o.give(v);
+  }
   binding->value = v;
   return o.give(v);
 }
