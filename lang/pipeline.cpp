@@ -35,6 +35,8 @@ Pipeline::Impl::Impl(Pipeline& owner, std::function<CodeGenerator*()> generator)
         if (code->typed) runtime.trace_function(*code->typed, tracer);
     for (const auto& [target, primal] : primals)
       if (primal.code) runtime.trace_function(*primal.code, tracer);
+    for (const auto& [target, call] : rule_calls)
+      if (call.code) runtime.trace_function(*call.code, tracer);
   });
 }
 

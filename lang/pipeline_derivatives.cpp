@@ -65,12 +65,14 @@ diff::MemoryEffects& Pipeline::Impl::memory(Context& ctx) {
 diff::MemoryEffects& Pipeline::memory(Context& ctx) { return impl_->memory(ctx); }
 
 diff::MemoryEffects::Globals Pipeline::globals_of(Context& ctx, Specialization& target) {
+  const CollectionPause pause(runtime_.heap);
   const ir::Function* code = impl_->primal_or_rule(ctx, target);
   return code ? impl_->memory(ctx).globals(*code) : diff::MemoryEffects::Globals{};
 }
 
 // The callee's code as differentiation wants it: everything inlined but calls that have rules, at any depth.
 const ir::Function* Pipeline::Impl::primal(Context& ctx, Specialization& target) {
+  const CollectionPause pause(runtime.heap);
   CodeInstance* basis = pipeline.typed_code(ctx, target);
   if (!basis || !basis->typed) return nullptr;
   auto known = primals.find(&target);
@@ -118,6 +120,7 @@ const ir::Function* Pipeline::Impl::primal(Context& ctx, Specialization& target)
 // What is differentiated when the user asks for `target`: its code, or, when there is a rule for it, just the call of
 // it.
 const ir::Function* Pipeline::Impl::primal_or_rule(Context& ctx, Specialization& target) {
+  const CollectionPause pause(runtime.heap);
   diff::RuleKind rule = diff::find_rule(runtime, target.types, ctx.world, nullptr);
   if (rule == diff::RuleKind::none) return primal(ctx, target);
   CodeInstance* basis = pipeline.typed_code(ctx, target);
@@ -306,6 +309,7 @@ Pipeline::Impl::Halves* Pipeline::Impl::make_halves(Context& ctx, Specialization
 
 const diff::Environment::Tangent* Pipeline::tangent(Context& ctx, Specialization& primal,
                                                     const std::vector<char>& active) {
+  const CollectionPause pause(runtime_.heap);
   diff::Refusal refusal;
   Impl::TangentCode* made = impl_->make_tangent(ctx, primal, active, refusal);
   if (!made) {
