@@ -37,6 +37,7 @@ Pipeline::Impl::Impl(Pipeline& owner, std::function<CodeGenerator*()> generator)
       if (primal.code) runtime.trace_function(*primal.code, tracer);
     for (const auto& [target, call] : rule_calls)
       if (call.code) runtime.trace_function(*call.code, tracer);
+    for (const auto& [target, source] : sources) runtime.trace_function(*source, tracer);
   });
 }
 

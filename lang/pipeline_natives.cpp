@@ -420,12 +420,13 @@ bool jvp_call(Context& ctx, const Value* args, std::size_t count, Value& result)
   return runtime.new_tuple(ctx, both, 2, result);
 }
 
-// gradient_jvp_call(f, xs::Tuple, tangents::Tuple, with_f::Bool) → (value, gradients, derivative of the gradients in that
-// direction); with_f: the gradients begin with that of what `f` captured, if it can have one.
-// The gradient function is made once and its forward derivative once, whatever the direction.
+// gradient_jvp_call(f, xs::Tuple, tangents::Tuple, with_f::Bool) → (value, gradients, derivative of the gradients in
+// that direction); with_f: the gradients begin with that of what `f` captured, if it can have one. The gradient
+// function is made once and its forward derivative once, whatever the direction.
 bool gradient_jvp_call(Context& ctx, const Value* args, std::size_t count, Value& result) {
   if (count != 4)
-    return ctx.argument_error("gradient_jvp_call takes a function, arguments, tangents and whether the function counts");
+    return ctx.argument_error(
+        "gradient_jvp_call takes a function, arguments, tangents and whether the function counts");
   Runtime& runtime = *ctx.runtime;
   diff::TangentTypes& tangents = diff::tangent_types(runtime);
   Primal primal(ctx);
