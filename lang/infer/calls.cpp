@@ -361,10 +361,16 @@ const Inference::Impl::Answer& Inference::Impl::find_methods(const DataType* typ
       const DataType* common = as_data(one.exact ? types : intersect(runtime.types, types, one.method->signature));
       if (!common || !common->is_tuple || common->has_free_vars) common = types;
       // At run time the arguments' types are narrower, and with them what the variables stand for: a `T` that was
-      // solved as an abstract type is not known here.
+      // solved as an abstract type is not known here. Unless the types leave nothing open, as Type{Any} does: that
+      // specialisation is the one that dispatch finds too.
       std::vector<const Type*> known = one.static_params;
-      for (std::size_t i = 0; i < known.size() && i < one.method->static_params.size(); ++i)
-        if (!as_value(known[i]) && !is_concrete(known[i])) known[i] = one.method->static_params[i];
+      if (dispatchable(builtin, common->params)) {
+        if (std::optional<std::vector<const Type*>> solved = slope::match(runtime.types, common, one.method->signature))
+          known = std::move(*solved);
+      } else {
+        for (std::size_t i = 0; i < known.size() && i < one.method->static_params.size(); ++i)
+          if (!as_value(known[i]) && !is_concrete(known[i])) known[i] = one.method->static_params[i];
+      }
       match.target = runtime.specialize(one.method, common, known);
     }
     answer.matches.push_back(match);
