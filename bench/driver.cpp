@@ -197,12 +197,37 @@ class Bench {
                 verdict});
   }
 
-  // Two Slope measurements of one program.
-  void ratio_row(const std::string& title, const std::string& name, const std::string& base) {
+  // A program that has no counterpart.
+  void measure(const std::string& program) {
+    for (int round = 0; round < settings_.rounds; ++round)
+      if (!collect(run_program({settings_.slope, settings_.program(program)}), slope_)) break;
+  }
+
+  void row(const std::string& title, const std::string& name) {
+    const auto& ours = slope_[name];
+    if (ours.samples.empty()) return fail(title, "did not run");
+    table_.add({title, time_text(ours.minimum()), time_text(ours.median()), "", "", "", "", ""});
+  }
+
+  // Two Slope measurements of one program; no limit when it is 0.
+  void ratio_row(const std::string& title, const std::string& name, const std::string& base, double limit = 0) {
     const auto& left = slope_[name];
     const auto& right = slope_[base];
     if (left.samples.empty() || right.samples.empty()) return;
-    table_.add({title, "", "", "", "", number_text("%.2f", left.minimum() / right.minimum()), "", ""});
+    const double ratio = left.minimum() / right.minimum();
+    const bool slow = limit > 0 && ratio > limit;
+    failed_ = failed_ || slow;
+    table_.add({title, "", "", "", "", number_text("%.2f", ratio), limit > 0 ? number_text("%.2f", limit) : "",
+                slow ? "too slow" : ""});
+  }
+
+  // Bytes that should not be allocated.
+  void nothing_allocated_row(const std::string& title, const std::string& name) {
+    const auto& bytes = slope_[name];
+    if (bytes.samples.empty()) return fail(title, "did not run");
+    const bool some = bytes.minimum() > 0;
+    failed_ = failed_ || some;
+    table_.add({title, number_text("%.0f B", bytes.minimum()), "", "", "", "", "0 B", some ? "allocates" : ""});
   }
 
   // Whole processes, beside an empty C program.
@@ -219,6 +244,25 @@ class Bench {
     failed_ = failed_ || slow;
     table_.add({title, time_text(ours.minimum()), time_text(ours.median()), time_text(theirs.minimum()),
                 time_text(theirs.median()), "", number_text("%.0f ms", limit_milliseconds), slow ? "too slow" : ""});
+  }
+
+  // What `command` takes longer than `less`, a part of it; the two alternate.
+  void difference_row(const std::string& title, const std::vector<std::string>& command,
+                      const std::vector<std::string>& less, double limit_milliseconds) {
+    Measured whole;
+    Measured part;
+    for (int i = 0; i < 20 * settings_.rounds; ++i) {
+      const Run run = run_program(command);
+      const Run other = run_program(less);
+      if (!run.ok || !other.ok) return fail(title, "did not run");
+      whole.samples.push_back(run.milliseconds * 1e6);
+      part.samples.push_back(other.milliseconds * 1e6);
+    }
+    const double least = whole.minimum() - part.minimum();
+    const bool slow = least > limit_milliseconds * 1e6;
+    failed_ = failed_ || slow;
+    table_.add({title, time_text(least), time_text(whole.median() - part.median()), "", "", "",
+                number_text("%.0f ms", limit_milliseconds), slow ? "too slow" : ""});
   }
 
   void memory_row(const std::string& title, const std::vector<std::string>& command, double limit_megabytes) {
@@ -281,7 +325,7 @@ int main(int count, char** arguments) {
   if (!settings) {
     std::fputs(
         "usage: slope_bench --slope COMMAND --native FOLDER --top FOLDER [--rounds N] [name…]\n"
-        "names: fib mandelbrot matmul kernels logistic start first_gradient heap\n",
+        "names: fib mandelbrot matmul kernels logistic mul derivatives start first_gradient heap\n",
         stderr);
     return 2;
   }
@@ -314,7 +358,36 @@ int main(int count, char** arguments) {
     bench.compare_row("logistic gradient, loops", "gradient_loops", "gradient", 0);
     bench.ratio_row("  over its own loss", "gradient_loops", "loss_loops");
   }
-  if (settings->wants("start")) bench.process_row("start: -e nothing", {settings->slope, "-e", "nothing"}, 15);
+  if (settings->wants("mul")) {
+    bench.measure("mul");
+    bench.row("mul!, 16 × 32 by 32 × 8", "mul");
+    bench.row("  forward step of its rule", "mul_forward");
+    bench.ratio_row("  over mul!", "mul_forward", "mul", 1.24);
+    bench.row("  in a gradient", "mul_gradient");
+    bench.row("  with a rule without state", "mul_gradient_copying");
+    bench.ratio_row("  with state over without", "mul_gradient", "mul_gradient_copying", 1.0);
+    bench.nothing_allocated_row("  allocated by a call in a gradient", "mul_allocated");
+  }
+  for (const std::string name : {"gmm", "lstm"}) {
+    if (!settings->wants(name)) continue;
+    bench.compare(name, {});
+    bench.compare_row("GradBench " + name, name, name, 0);
+    bench.compare_row("GradBench " + name + ", gradient", name + "_gradient", name + "_gradient", 0);
+    bench.ratio_row("  over its own objective", name + "_gradient", name);
+  }
+  if (settings->wants("start")) {
+    const std::vector<std::string> nothing{settings->slope, "-e", "nothing"};
+    bench.process_row("start: -e nothing", nothing, 15);
+    bench.difference_row("  the engine and its library alone", nothing, {settings->slope, "--version"}, 5);
+    bench.memory_row("  resident memory", nothing, 16);
+  }
+  if (settings->wants("derivatives")) {
+    bench.compare("derivatives", {});
+    bench.compare_row("1000 gradients of nested conditionals", "qux", "qux", 1.5);
+    bench.compare_row("1000 gradients of a fold over a tuple", "foldminus", "foldminus", 0);
+    bench.process_row("gradient of 1000 ifs", {settings->slope, settings->program("many_branches")}, 2000);
+    bench.process_row("gradient of 10,000 statements", {settings->slope, settings->program("straight_line")}, 10000);
+  }
   if (settings->wants("first_gradient")) {
     bench.process_row("first gradient, start included", {settings->slope, settings->program("first_gradient")}, 120);
   }

@@ -103,12 +103,8 @@ CallTarget Batch::resolve(Specialization& target) {
   }
   const Published* p = published(code);
   if (!p) return result;
-  // Linked by address: the older batch must live as long as this one.
-  result_->data.linked.push_back(p->owner.lock());
   result.signature = &p->signature;
-  llvm::Constant* address = llvm::ConstantExpr::getIntToPtr(
-      llvm::ConstantInt::get(layout_->i64, reinterpret_cast<std::uint64_t>(p->entry)), layout_->ptr);
-  result.callee = llvm::FunctionCallee(layout_->function_type(p->signature), address);
+  result.callee = link_to(*p);
   return result;
 }
 
@@ -252,20 +248,40 @@ bool Batch::may_fail(const ir::Function& function, const ir::Inst& inst) {
   }
 }
 
+llvm::FunctionCallee Batch::link_to(const Published& p) {
+  result_->data.linked.push_back(p.owner.lock());  // by address: the older batch must live as long as this one
+  llvm::Constant* address = llvm::ConstantExpr::getIntToPtr(
+      llvm::ConstantInt::get(layout_->i64, reinterpret_cast<std::uint64_t>(p.entry)), layout_->ptr);
+  return {layout_->function_type(p.signature), address};
+}
+
 bool Batch::build_wrapper(CodeInstance& code) {
   const Published* p = published(&code);
   if (!p) return false;
   add(code);
   Member& member = *members_[0];
   member.signature = p->signature;
-  result_->data.linked.push_back(p->owner.lock());
   std::string name = member.function->name + ".boxed#" + std::to_string(next_name_++);
-  llvm::Constant* address = llvm::ConstantExpr::getIntToPtr(
-      llvm::ConstantInt::get(layout_->i64, reinterpret_cast<std::uint64_t>(p->entry)), layout_->ptr);
   declare_boxed(member, name);
   Emitter::emit_boxed(*layout_, *module_, result_->data, *this, *member.function, member.is_vararg(), member.signature,
-                      {layout_->function_type(member.signature), address}, member.boxed);
+                      link_to(*p), member.boxed);
   return true;
+}
+
+llvm::Function* Batch::build_direct(CodeInstance& code) {
+  const Published* p = published(&code);
+  if (!p) return nullptr;
+  add(code);
+  Member& member = *members_[0];
+  member.signature = p->signature;
+  llvm::FunctionType* type = llvm::FunctionType::get(layout_->i1, {layout_->ptr, layout_->ptr, layout_->ptr}, false);
+  llvm::Function* made =
+      llvm::Function::Create(type, llvm::Function::ExternalLinkage,
+                             member.function->name + ".direct#" + std::to_string(next_name_++), *module_);
+  made->addFnAttr(llvm::Attribute::NoUnwind);
+  made->addRetAttr(llvm::Attribute::ZExt);
+  Emitter::emit_direct(*layout_, *module_, result_->data, *this, *member.function, member.signature, link_to(*p), made);
+  return made;
 }
 
 void Batch::declare_boxed(Member& member, const std::string& name) {

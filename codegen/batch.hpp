@@ -42,6 +42,8 @@ class Batch : public EmitHost {
   void emit(bool boxed_root);
   // The wrapper alone, of a function that has been published.
   bool build_wrapper(CodeInstance& code);
+  // The wrapper for hosts, of a function that has been published; null when it was not.
+  llvm::Function* build_direct(CodeInstance& code);
 
   struct Member {
     CodeInstance* code = nullptr;
@@ -62,6 +64,7 @@ class Batch : public EmitHost {
  private:
   void add(CodeInstance& code);
   void declare_boxed(Member& member, const std::string& name);
+  llvm::FunctionCallee link_to(const Published& p);
   CodeInstance* typed_code(const Specialization& target) const;
   const Published* published(const CodeInstance* code) const;
   const Signature* known_signature(Specialization& target);

@@ -186,4 +186,36 @@ void Emitter::emit_boxed(Layout& layout, llvm::Module& module, BatchData& data, 
   b.CreateRet(b.getFalse());
 }
 
+void Emitter::emit_direct(Layout& layout, llvm::Module& module, BatchData& data, EmitHost& host,
+                          const ir::Function& function, const Signature& signature, llvm::FunctionCallee native,
+                          llvm::Function* output) {
+  Emitter e(layout, module, data, host, function, signature, output);
+  llvm::IRBuilder<>& b = e.b_;
+  b.SetInsertPoint(llvm::BasicBlock::Create(layout.context, "entry", output));
+  e.context_ = output->getArg(0);
+  llvm::BasicBlock* failed = llvm::BasicBlock::Create(layout.context, "failed", output);
+  e.return_error_ = failed;
+  std::int64_t word = 0;
+  llvm::SmallVector<Val, 8> values;
+  for (const Type* type : signature.parameters) {
+    Val v = e.none(type);
+    for (llvm::Type* leaf : layout.of(type).leaves) {
+      V where = e.at(output->getArg(1), 8 * word++);
+      bool is_bit = leaf == layout.i1;
+      V loaded = b.CreateLoad(is_bit ? layout.i8 : leaf, where);
+      v.leaves.push_back(is_bit ? b.CreateTrunc(loaded, layout.i1) : loaded);
+    }
+    values.push_back(std::move(v));
+  }
+  Val result = e.call_native_code(signature, native, values);
+  word = 0;
+  for (V leaf : result.leaves) {
+    V where = e.at(output->getArg(2), 8 * word++);
+    b.CreateStore(leaf->getType() == layout.i1 ? b.CreateZExt(leaf, layout.i64) : leaf, where);
+  }
+  b.CreateRet(b.getTrue());
+  b.SetInsertPoint(failed);
+  b.CreateRet(b.getFalse());
+}
+
 }  // namespace slope::codegen

@@ -23,6 +23,7 @@
 #include <llvm/IR/Module.h>
 
 #include <deque>
+#include <map>
 
 #include "codegen/helpers.hpp"
 #include "codegen/layout.hpp"
@@ -61,6 +62,10 @@ class Emitter {
   static void emit_boxed(Layout& layout, llvm::Module& module, BatchData& data, EmitHost& host,
                          const ir::Function& function, bool is_vararg, const Signature& signature,
                          llvm::FunctionCallee native, llvm::Function* output);
+  // The wrapper for hosts (DirectEntry).
+  static void emit_direct(Layout& layout, llvm::Module& module, BatchData& data, EmitHost& host,
+                          const ir::Function& function, const Signature& signature, llvm::FunctionCallee native,
+                          llvm::Function* output);
 
  private:
   using V = llvm::Value*;
@@ -147,6 +152,8 @@ class Emitter {
   bool emit_array(const ir::Inst& inst, Val& result);
   bool emit_fields(const ir::Inst& inst, Val& result);
   bool emit_tape(const ir::Inst& inst, Val& result);
+  bool emit_indexed_element(const ir::Inst& inst, Val& result);
+  V choose(llvm::ArrayRef<V> column, V zero_based);
   bool make_object(const DataType* type, std::span<const ir::Operand> fields, Val& result);
   const Type* tape_column(const ir::Inst& inst);
   V element_address(V array, V index, const Type* element);
@@ -196,6 +203,7 @@ class Emitter {
     const Type* type = nullptr;
   };
   std::vector<Slot> slots_;
+  std::map<std::vector<V>, llvm::AllocaInst*> indexed_copies_;  // of values that are chosen from by a number
 
   // Arrays that this function makes lie apart from each other and from those that it was given (scoped alias metadata;
   // by inst, empty when there are none).

@@ -16,6 +16,7 @@ class Generator : public CodeGenerator {
   Generator(Runtime& runtime, const CodegenHost& host) : runtime_(runtime), host_(host) {}
 
   bool compile(Context& ctx, CodeInstance& code, std::string& why) override;
+  DirectCode direct(Context& ctx, CodeInstance& code, std::string& why) override;
   std::string dump(Context& ctx, CodeInstance& code, Dump what) override;
 
  private:
@@ -97,6 +98,28 @@ bool Generator::compile(Context& ctx, CodeInstance& code, std::string& why) {
     if (member->boxed) made.boxed.store(reinterpret_cast<BoxedEntry>(addresses[next++]), std::memory_order_release);
   }
   return true;
+}
+
+DirectCode Generator::direct(Context& ctx, CodeInstance& code, std::string& why) {
+  DirectCode made;
+  if (!compile(ctx, code, why)) return made;
+  Batch batch(runtime_, published_, names_);
+  jit_->prepare(batch.module());
+  llvm::Function* wrapper = batch.build_direct(code);
+  names_ = batch.next_name();
+  if (!wrapper) {
+    why = "internal error: compiled code is not published";
+    return made;
+  }
+  if (!verify(batch.module(), why)) return made;
+  jit_->optimise(batch.module());
+  std::vector<void*> addresses;
+  std::shared_ptr<NativeBatch> result = batch.result();
+  result->code = jit_->link(batch.module(), {wrapper->getName().str()}, addresses, why);
+  if (!result->code) return made;
+  made.entry = reinterpret_cast<DirectEntry>(addresses[0]);
+  made.owner = result;
+  return made;
 }
 
 std::string Generator::dump(Context& ctx, CodeInstance& code, Dump what) {

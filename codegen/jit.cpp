@@ -1,10 +1,12 @@
 #include "codegen/jit.hpp"
 
 #include <dlfcn.h>
+#include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/ADT/SmallVector.h>
 #include <llvm/ExecutionEngine/JITLink/JITLinkMemoryManager.h>
 #include <llvm/ExecutionEngine/Orc/ExecutorProcessControl.h>
 #include <llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h>
+#include <llvm/IR/CFG.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/Support/MemoryBuffer.h>
 #include <llvm/Support/SmallVectorMemoryBuffer.h>
@@ -93,10 +95,31 @@ std::string Jit::assembly(llvm::Module& module) {
   return std::string(text);
 }
 
+bool Jit::is_huge(const llvm::Module& module) {
+  constexpr std::size_t many = 20'000;
+  constexpr std::size_t many_without_loops = 6'000;  // each runs once a call
+  constexpr std::size_t many_in_block = 4'000;
+  std::size_t all = 0;
+  bool loops = false;
+  for (const llvm::Function& function : module) {
+    llvm::SmallPtrSet<const llvm::BasicBlock*, 32> before;
+    for (const llvm::BasicBlock& block : function) {
+      if (block.size() > many_in_block) return true;
+      all += block.size();
+      before.insert(&block);
+      for (const llvm::BasicBlock* next : llvm::successors(&block)) loops = loops || before.contains(next);
+    }
+  }
+  return all > (loops ? many : many_without_loops);
+}
+
 std::unique_ptr<Jit::MachineCode> Jit::link(llvm::Module& module, const std::vector<std::string>& names,
                                             std::vector<void*>& addresses, std::string& why) {
   llvm::SmallVector<char, 0> object;
+  const bool huge = is_huge(module);
   {
+    machine_->setOptLevel(huge ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Default);
+    machine_->setFastISel(huge);
     llvm::raw_svector_ostream stream(object);
     llvm::legacy::PassManager passes;
     llvm::MCContext* context = nullptr;

@@ -24,7 +24,7 @@ class Jit {
   Jit(const Jit&) = delete;
 
   void prepare(llvm::Module& module);  // triple and data layout
-  void optimise(llvm::Module& module) { passes_->run(module); }
+  void optimise(llvm::Module& module) { passes_->run(module, is_huge(module)); }
   std::string assembly(llvm::Module& module);
 
   // Machine code of one module; freed with its last owner.
@@ -45,6 +45,9 @@ class Jit {
 
  private:
   Jit() = default;
+  // So long that LLVM's effort, which grows faster than the text, would not come back: such code is translated as it
+  // stands.
+  static bool is_huge(const llvm::Module& module);
 
   std::unique_ptr<llvm::TargetMachine> machine_;
   std::unique_ptr<Passes> passes_;

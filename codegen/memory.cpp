@@ -350,7 +350,7 @@ bool Emitter::emit_fields(const ir::Inst& inst, Val& result) {
   switch (inst.op) {
     case Op::field_at:
     case Op::get_field: {
-      if (!known_field(inst, index)) return false;
+      if (!known_field(inst, index)) return emit_indexed_element(inst, result);
       Val object = operand(inst.operands[0]);
       const DataType* type = as_data(object.type);
       const Field& field = type->fields[index];
@@ -397,6 +397,79 @@ bool Emitter::emit_fields(const ir::Inst& inst, Val& result) {
   }
 }
 
+// t[i] of a tuple whose elements have one type, i known only at run time.
+bool Emitter::emit_indexed_element(const ir::Inst& inst, Val& result) {
+  const DataType* type = as_data(type_of(inst.operands[0]));
+  if (inst.op != Op::get_field || !type || !type->is_concrete || !(type->is_tuple || type->is_named_tuple) ||
+      type->fields.empty() || type_of(inst.operands[1]) != layout_.builtin().int64) {
+    return false;
+  }
+  const Type* element = type->fields[0].type;
+  for (const Field& field : type->fields) {
+    if (field.type != element) return false;
+  }
+  const Representation& r = layout_.of(type);
+  if (r.kind != Kind::fields && r.kind != Kind::boxed) return false;
+  const auto count = static_cast<std::int64_t>(type->fields.size());
+  const Val tuple = operand(inst.operands[0]);
+  const V zero_based = b_.CreateSub(operand(inst.operands[1]).leaves[0], integer(1));
+
+  llvm::BasicBlock* inside = new_block("inside");
+  llvm::BasicBlock* outside = new_block("outside");
+  branch_likely(b_.CreateICmpULT(zero_based, integer(count)), inside, outside);
+  b_.SetInsertPoint(outside);
+  execute(inst);  // raises
+  b_.CreateUnreachable();
+  b_.SetInsertPoint(inside);
+
+  if (r.kind == Kind::boxed) {
+    const std::int64_t stride = count > 1 ? type->fields[1].offset - type->fields[0].offset : 0;
+    const V bytes = b_.CreateMul(zero_based, integer(stride));
+    const V first = at(tuple.leaves[0], offset::object_payload + type->fields[0].offset);
+    result = load_stored(b_.CreateInBoundsGEP(layout_.i8, first, bytes), element, Memory::box, false);
+    return true;
+  }
+  result = none(element);
+  const std::size_t width = r.field_start[1];  // leaves of an element
+  for (std::size_t leaf = 0; leaf < width; ++leaf) {
+    llvm::SmallVector<V, 16> column;
+    for (std::int64_t i = 0; i < count; ++i) column.push_back(tuple.leaves[static_cast<std::size_t>(i) * width + leaf]);
+    result.leaves.push_back(choose(column, zero_based));
+  }
+  return true;
+}
+
+// column[zero_based], which is inside. Few values are selected from; many get a copy in the frame, written where each
+// of them is defined, so that a loop that reads them does not write them.
+llvm::Value* Emitter::choose(llvm::ArrayRef<V> column, V zero_based) {
+  constexpr std::size_t few = 4;
+  if (column.size() <= few) {
+    V chosen = column.back();
+    for (std::size_t i = column.size() - 1; i-- > 0;) {
+      chosen = b_.CreateSelect(b_.CreateICmpEQ(zero_based, integer(static_cast<std::int64_t>(i))), column[i], chosen);
+    }
+    return chosen;
+  }
+  auto* row = llvm::ArrayType::get(column[0]->getType(), column.size());
+  const V zero = integer(0);
+  llvm::AllocaInst*& copy = indexed_copies_[std::vector<V>(column.begin(), column.end())];
+  if (copy == nullptr) {
+    llvm::IRBuilderBase::InsertPointGuard guard(b_);
+    llvm::BasicBlock& entry = output_->getEntryBlock();
+    b_.SetInsertPoint(&entry, entry.getFirstInsertionPt());
+    copy = b_.CreateAlloca(row, nullptr, "indexed");
+    for (std::size_t i = 0; i < column.size(); ++i) {
+      if (auto* made = llvm::dyn_cast<llvm::Instruction>(column[i])) {
+        b_.SetInsertPoint(made->getParent(), *made->getInsertionPointAfterDef());
+      } else {
+        b_.SetInsertPoint(&entry, std::next(copy->getIterator()));
+      }
+      b_.CreateStore(column[i], b_.CreateInBoundsGEP(row, copy, {zero, integer(static_cast<std::int64_t>(i))}));
+    }
+  }
+  return b_.CreateLoad(column[0]->getType(), b_.CreateInBoundsGEP(row, copy, {zero, zero_based}));
+}
+
 bool Emitter::make_object(const DataType* type, std::span<const ir::Operand> operands, Val& result) {
   // Fields that are left out are undefined; what is fewer than any `new` may give is an error of the operation itself.
   if (operands.size() > type->fields.size() || operands.size() < type->initialized_fields) return false;
@@ -435,8 +508,11 @@ bool Emitter::make_object(const DataType* type, std::span<const ir::Operand> ope
   return true;
 }
 
-// The type of the column that a tape operation means, when the op that opened the tape is in this function.
+// The type of the column that a tape operation means, when it says so or the op that opened the tape is in this
+// function.
 const Type* Emitter::tape_column(const ir::Inst& inst) {
+  std::uintptr_t column = tape_column_of(inst.aux);
+  if (const TapeLayout* known = tape_layout_of(inst.aux)) return known->columns[column];
   std::vector<ir::Operand> work{inst.operands[0]};
   std::vector<std::uint32_t> seen;
   const TapeLayout* layout = nullptr;
@@ -464,7 +540,7 @@ const Type* Emitter::tape_column(const ir::Inst& inst) {
       return nullptr;
     }
   }
-  return layout && inst.aux < layout->columns.size() ? layout->columns[inst.aux] : nullptr;
+  return layout && column < layout->columns.size() ? layout->columns[column] : nullptr;
 }
 
 bool Emitter::emit_tape(const ir::Inst& inst, Val& result) {
@@ -476,7 +552,8 @@ bool Emitter::emit_tape(const ir::Inst& inst, Val& result) {
   };
   auto row_address = [&](V t, const Type*& column) -> V {
     V columns = load(layout_.ptr, at(t, offset::tape_columns()), Memory::tape_header);
-    V base = load(layout_.ptr, at(columns, static_cast<std::int64_t>(8 * inst.aux)), Memory::tape_header);
+    V base =
+        load(layout_.ptr, at(columns, static_cast<std::int64_t>(8 * tape_column_of(inst.aux))), Memory::tape_header);
     V row = operand(inst.operands[1]).leaves[0];
     return b_.CreateInBoundsGEP(layout_.i8, base, b_.CreateNSWMul(row, integer(stored_size(column))));
   };
@@ -518,7 +595,37 @@ bool Emitter::emit_tape(const ir::Inst& inst, Val& result) {
     case Op::tape_load: {
       V t = tape();
       const Type* column = tape_column(inst);
-      if (!t || !column || type_of(inst.operands[1]) != names.int64) return false;
+      if (!t || type_of(inst.operands[1]) != names.int64) return false;
+      if (!column) {
+        // Opened by the forward half of a derivative, in another function: the tape is asked what the column holds.
+        column = inst.type;
+        if (!column) return false;
+        V layout = load(layout_.ptr, at(t, offsetof(Tape, layout)), Memory::tape_header);
+        V types =
+            load(layout_.ptr, at(layout, offsetof(TapeLayout, columns)), Memory::tape_header);  // the vector's data
+        V type = load(layout_.ptr, at(types, static_cast<std::int64_t>(8 * inst.aux)), Memory::tape_header);
+        llvm::BasicBlock* expected = new_block("column");
+        llvm::BasicBlock* other = new_block("other_column");
+        llvm::BasicBlock* done = new_block("loaded");
+        branch_likely(b_.CreateICmpEQ(type, pointer(column)), expected, other);
+        b_.SetInsertPoint(other);
+        Val slow = coerce(execute(inst), column);
+        llvm::BasicBlock* slow_end = b_.GetInsertBlock();
+        b_.CreateBr(done);
+        b_.SetInsertPoint(expected);
+        Val fast = coerce(load_stored(row_address(t, column), column, Memory::tape_rows, false), column);
+        llvm::BasicBlock* fast_end = b_.GetInsertBlock();
+        b_.CreateBr(done);
+        b_.SetInsertPoint(done);
+        result = none(column);
+        for (std::size_t i = 0; i < fast.leaves.size(); ++i) {
+          llvm::PHINode* leaf = b_.CreatePHI(fast.leaves[i]->getType(), 2);
+          leaf->addIncoming(slow.leaves[i], slow_end);
+          leaf->addIncoming(fast.leaves[i], fast_end);
+          result.leaves.push_back(leaf);
+        }
+        return true;
+      }
       result = load_stored(row_address(t, column), column, Memory::tape_rows, false);
       return true;
     }

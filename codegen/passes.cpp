@@ -126,9 +126,9 @@ struct Passes::Impl {
     return !info.empty();
   }
 
-  void run(llvm::Module& module) {
+  void run(llvm::Module& module, bool only_needed) {
     for (llvm::Function& function : module) {
-      if (function.isDeclaration()) continue;
+      if (function.isDeclaration() || only_needed) continue;
       (has_loop(function) ? with_loops : straight).run(function, functions);
     }
     lower_polls(module);
@@ -141,6 +141,6 @@ struct Passes::Impl {
 
 Passes::Passes(llvm::TargetMachine& machine, bool vector_math) : impl_(std::make_unique<Impl>(machine, vector_math)) {}
 Passes::~Passes() = default;
-void Passes::run(llvm::Module& module) { impl_->run(module); }
+void Passes::run(llvm::Module& module, bool only_needed) { impl_->run(module, only_needed); }
 
 }  // namespace slope::codegen

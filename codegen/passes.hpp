@@ -15,7 +15,7 @@ class Passes {
   Passes(llvm::TargetMachine& machine, bool vector_math);
   ~Passes();
   Passes(const Passes&) = delete;
-  void run(llvm::Module& module);
+  void run(llvm::Module& module, bool only_needed);  // only_needed: what the code generator can't do without
 
  private:
   struct Impl;

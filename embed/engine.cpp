@@ -58,10 +58,11 @@ Result<Value> Engine::global(std::string_view name) {
 }
 
 Result<std::shared_ptr<detail::FunctionState>> Engine::find_function(std::string_view name,
-                                                                     std::span<const Kind> parameters, Kind result) {
+                                                                     std::span<const Kind> parameters, Kind result,
+                                                                     Dispatch dispatch) {
   if (state_->broken) return *state_->broken;
   Error error;
-  auto made = detail::make_function(*state_, std::string(name), parameters, result, error);
+  auto made = detail::make_function(*state_, std::string(name), parameters, result, dispatch, error);
   if (!made) return error;
   return made;
 }

@@ -4,6 +4,7 @@
 // Debug switches (environment variables):
 //   SLOPE_DUMP=ir,typed,grad,llvm   print these stages of what is compiled (lang/support/dump.hpp)
 //   SLOPE_VERIFY=1                  check the IR after every pass, and LLVM's
+//   SLOPE_CHECK_RULES=1             check what derivative rules return, as --check-rules does
 //   SLOPE_GC_STRESS=1               collect at every allocation
 //   SLOPE_STDLIB_DIR=folder         load the standard library's text from there instead of from the binary
 #include "embed/engine_state.hpp"
@@ -13,11 +14,13 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <filesystem>
 #include <fstream>
 #include <limits>
 #include <sstream>
 
+#include "embed/slope_function.hpp"
 #include "lang/ir/execute.hpp"
 #include "lang/ir/ir.hpp"
 #include "lang/lower/lower.hpp"
@@ -40,15 +43,18 @@ std::string without_last_newlines(std::string text) {
   return text;
 }
 
-using Files = std::vector<Pipeline::LibraryFile>;
+struct Library {
+  std::vector<Pipeline::LibraryFile> files;
+  std::deque<std::string> texts;  // of files that are not in the binary
+};
 
-Files all_texts() {
-  Files files;
+Library all_texts() {
+  Library library;
   const char* folder = std::getenv("SLOPE_STDLIB_DIR");
   if (!folder || !*folder) {
     for (const stdlib::TextFile& file : stdlib::texts())
-      files.push_back({std::string(file.name()), std::string(file.text()), file.image()});
-    return files;
+      library.files.push_back({std::string(file.name()), file.text(), file.image()});
+    return library;
   }
   namespace fs = std::filesystem;
   std::error_code failed;
@@ -58,24 +64,23 @@ Files all_texts() {
     std::ifstream in(at->path(), std::ios::binary);
     std::ostringstream text;
     text << in.rdbuf();
-    files.push_back({fs::relative(at->path(), folder).generic_string(), text.str(), {}});
+    library.texts.push_back(text.str());
+    library.files.push_back({fs::relative(at->path(), folder).generic_string(), library.texts.back(), {}});
   }
-  std::sort(files.begin(), files.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
-  return files;
+  std::sort(library.files.begin(), library.files.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  return library;
 }
 
-Files in_load_order(Files files) {
+void put_in_load_order(std::vector<Pipeline::LibraryFile>& files) {
   auto find = [&](std::string_view name) {
     return std::find_if(files.begin(), files.end(), [&](const auto& file) { return file.name == name; });
   };
   auto base = find("base.slope");
-  if (base == files.end()) return files;
-  Files ordered;
-  const std::string order = base->text;
-  for (std::string_view name : stdlib::load_order(order))
-    if (auto file = find(name); file != files.end())
-      ordered.push_back({"Base/" + file->name, std::move(file->text), file->image});
-  return ordered;
+  if (base == files.end()) return;
+  std::vector<Pipeline::LibraryFile> ordered;
+  for (std::string_view name : stdlib::load_order(base->text))
+    if (auto file = find(name); file != files.end()) ordered.push_back({"Base/" + file->name, file->text, file->image});
+  files = std::move(ordered);
 }
 
 }  // namespace
@@ -127,15 +132,22 @@ EngineState::EngineState(Options given)
   load_library();
   pipeline->mode = static_cast<TierMode>(options.tier);
   runtime.check_generators = options.check_generators;
+  pipeline->check_rules = options.check_rules || is_set("SLOPE_CHECK_RULES");
   if (options.heap_limit != 0) runtime.heap.set_limit(options.heap_limit);
   if (is_set("SLOPE_GC_STRESS")) runtime.heap.set_stress(true);
 }
 
-EngineState::~EngineState() { handles->close(); }
+EngineState::~EngineState() {
+  for (SlopeFunction* function : functions) function->let_go();
+  handles->close();
+}
 
 void EngineState::set_up_output() {
   auto to_stream = [](std::FILE* stream) {
-    return [stream](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stream); };
+    return [stream](std::string_view text) {
+      if (text.empty()) std::fflush(stream);
+      std::fwrite(text.data(), 1, text.size(), stream);
+    };
   };
   runtime.sink.out = options.output ? options.output : to_stream(stdout);
   runtime.sink.err = options.error_output ? options.error_output : to_stream(stderr);
@@ -143,9 +155,10 @@ void EngineState::set_up_output() {
 
 void EngineState::load_library() {
   std::vector<Diagnostic> diagnostics;
-  Files files = in_load_order(all_texts());
+  Library library = all_texts();
+  put_in_load_order(library.files);
   ctx.world = runtime.world();
-  if (!pipeline->load_standard_library(ctx, std::move(files), diagnostics)) {
+  if (!pipeline->load_standard_library(ctx, library.files, diagnostics)) {
     Error why = ctx.failed() ? failure() : syntax_error(diagnostics);
     broken = std::make_unique<Error>(engine_error("the standard library does not load:\n" + why.message));
   }
@@ -168,11 +181,8 @@ void EngineState::set_arguments() {
   }
 }
 
-// The stack of the calling thread. Asking the system costs a file read on the main thread, so it is asked only when the
-// current frame is not on the stack known from the last time.
-void EngineState::enter() {
-  const void* here = __builtin_frame_address(0);
-  if (stack_low_ < here && here < stack_high_) return;
+// The stack of the calling thread. Asking the system costs a file read on the main thread.
+void EngineState::enter_stack() {
   runtime.enter_thread(ctx);
   pthread_attr_t attributes;
   void* low = nullptr;
@@ -203,8 +213,22 @@ bool Loan::lend(const double* data, std::size_t length, RawValue& v) {
   return true;
 }
 
+bool is_host_text(const SourceMap& sources, Span span) {
+  if (span.file == 0) return false;
+  const std::string& name = sources.file(span.file).name();
+  return !name.starts_with("Base/") && name != "<host function>";
+}
+
+Position EngineState::position_of(Span span) const {
+  if (span.file == 0) return {};
+  const SourceFile& file = runtime.sources.file(span.file);
+  const LineColumn at = file.line_column(span.begin);
+  return {file.name(), at.line, at.column};
+}
+
 Error EngineState::syntax_error(const std::vector<Diagnostic>& diagnostics) {
   Error error = engine_error(without_last_newlines(render(diagnostics, runtime.sources)), ErrorKind::syntax);
+  if (!diagnostics.empty()) error.position = position_of(diagnostics[0].span);
   return error;
 }
 
@@ -221,7 +245,14 @@ Error EngineState::failure() {
     return error;
   }
   Error error;
-  error.kind = exception.type == types.interrupt_exception ? ErrorKind::interrupted : ErrorKind::runtime;
+  error.kind = exception.type == types.interrupt_exception     ? ErrorKind::interrupted
+               : exception.type == types.differentiation_error ? ErrorKind::not_differentiable
+                                                               : ErrorKind::runtime;
+  if (error.kind == ErrorKind::not_differentiable) error.position = position_of(pipeline->take_refused());
+  for (const TraceEntry& entry : trace) {
+    if (error.position.line != 0) break;
+    if (is_host_text(runtime.sources, entry.span)) error.position = position_of(entry.span);
+  }
   error.message = without_last_newlines(runtime.describe_error(ctx, exception, trace));
   constexpr std::string_view prefix = "ERROR: ";
   std::string_view text = error.message;

@@ -51,6 +51,20 @@ class HandleTable {
 struct Access {
   static api::Value make(EngineState& engine, RawValue v);
   static HandleTable* table(const api::Value& handle) { return handle.table_.get(); }
+  // What the C interface calls of the C++ one.
+  static Result<void> set(Engine& engine, std::string_view name, const Datum& datum) {
+    return engine.set_datum(name, datum);
+  }
+  static Result<api::Value> call(const api::Value& callee, const Datum* arguments, std::size_t count) {
+    return callee.call(arguments, count);
+  }
+  static Result<std::shared_ptr<FunctionState>> find(Engine& engine, std::string_view name,
+                                                     std::span<const Kind> parameters, Kind result) {
+    return engine.find_function(name, parameters, result, Dispatch::refused);
+  }
+  static Result<void> define(Engine& engine, std::string_view name, std::unique_ptr<HostFunction> function) {
+    return engine.define_host(name, std::move(function));
+  }
   static RawValue raw(const api::Value& handle);  // undefined for `nothing` without an engine and for dead handles
 };
 
@@ -69,6 +83,7 @@ class EngineState {
   Result<api::Value> call(RawValue callee, const RawValue* arguments, std::size_t count);
   // The pending error, taken away, for people.
   Error failure();
+  Position position_of(Span span) const;
   Error syntax_error(const std::vector<Diagnostic>& diagnostics);
   // Calls a function of Base or Core by name; false: none, or an error is pending.
   bool call_library(const char* name, const RawValue* arguments, std::size_t count, RawValue& result);
@@ -91,6 +106,7 @@ class EngineState {
   std::unique_ptr<Pipeline> pipeline;
   std::shared_ptr<HandleTable> handles;
   std::vector<std::unique_ptr<HostFunction>> host_functions;
+  std::vector<class SlopeFunction*> functions;         // the typed handles that live
   std::vector<std::unique_ptr<double[]>> dead_memory;  // what arrays show that a script kept after their loan
   std::size_t dead_length = 0;
   std::exception_ptr host_exception;  // and the Slope exception it became, in the handle slot 0
@@ -98,13 +114,18 @@ class EngineState {
   int exit_code = -1;                 // of exit(code), while it unwinds
   std::unique_ptr<Error> broken;      // the standard library did not load: every use says so
 
-  void enter();
+  // The runtime knows which stack it is on; a frame on the stack known from the last time needs nothing.
+  void enter() {
+    const void* here = __builtin_frame_address(0);
+    if (here <= stack_low_ || stack_high_ <= here) enter_stack();
+  }
   double* dead(std::size_t length);
 
  private:
   void set_up_output();
   void load_library();
   void set_arguments();
+  void enter_stack();
   const void* stack_low_ = nullptr;
   const void* stack_high_ = nullptr;
 };
@@ -112,9 +133,10 @@ class EngineState {
 // One use of the engine from outside.
 class Entry {
  public:
-  explicit Entry(EngineState& engine) : ctx_(engine.ctx), world_(ctx_.world) {
+  explicit Entry(EngineState& engine) : Entry(engine, engine.runtime.world()) {}
+  Entry(EngineState& engine, World world) : ctx_(engine.ctx), world_(ctx_.world) {
     engine.enter();
-    ctx_.world = engine.runtime.world();
+    ctx_.world = world;
   }
   ~Entry() { ctx_.world = world_; }
   Entry(const Entry&) = delete;
@@ -139,9 +161,12 @@ class Loan {
   ArrayObject* array_ = nullptr;
 };
 
-void define_engine_natives(EngineState& engine);  // host.cpp: calls of host functions, exit
+bool is_host_text(const SourceMap& sources, Span span);  // not the library's, nor made for a host function
+bool build_composite(EngineState& engine, const Datum& datum, RawValue& v);  // false: an error is pending
+inline constexpr std::size_t most_arguments = 16;                            // of a typed handle
+void define_engine_natives(EngineState& engine);                             // host.cpp: calls of host functions, exit
 std::shared_ptr<FunctionState> make_function(EngineState& engine, std::string name, std::span<const Kind> parameters,
-                                             Kind result, Error& error);
+                                             Kind result, Dispatch dispatch, Error& error);
 Error engine_error(std::string message, ErrorKind kind = ErrorKind::engine);
 
 }  // namespace slope::api::detail

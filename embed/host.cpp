@@ -34,6 +34,7 @@ Parameter parameter_of(Kind kind) {
     case Kind::numbers:
       return {"Core.AbstractArray", "Core.Array{Core.Float64,1}"};
     case Kind::any:
+    case Kind::composite:
       break;
   }
   return {"Core.Any", "Core.Any"};

@@ -90,9 +90,9 @@ Result<std::string> Engine::help(std::string_view name) {
   if (engine.runtime.is_type_value(v)) {
     const Type* t = v.as_type;
     while (const UnionAllType* all = as_union_all(t)) t = all->body;
-    if (const DataType* data = as_data(t)) table = data->name->methods;
+    if (as_data(t)) table = engine.runtime.method_table(engine.runtime.types.type_type(t));
   } else if (type->name->is_function) {
-    table = type->name->methods;
+    table = engine.runtime.method_table(type);
   }
   std::string text;
   std::string methods;

@@ -1,52 +1,9 @@
-// Values across the border: handles, and C++ values to Slope values and back.
+// C++ values to Slope values and back.
 #include <cstring>
 
 #include "embed/engine_state.hpp"
 
 namespace slope::api::detail {
-
-// --- handles -------------------------------------------------------------------------------------------------------
-
-HandleTable::HandleTable(EngineState& engine)
-    : engine_(&engine), roots_(std::make_unique<Rooted>(engine.runtime.heap)) {}
-
-std::size_t HandleTable::add(RawValue v) {
-  if (free_.empty()) {
-    roots_->values.push_back(v);
-    counts_.push_back(1);
-    return counts_.size() - 1;
-  }
-  std::size_t slot = free_.back();
-  free_.pop_back();
-  roots_->values[slot] = v;
-  counts_[slot] = 1;
-  return slot;
-}
-
-void HandleTable::release(std::size_t slot) {
-  if (!engine_ || --counts_[slot] != 0) return;
-  roots_->values[slot] = RawValue();
-  free_.push_back(slot);
-}
-
-void HandleTable::close() {
-  engine_ = nullptr;
-  roots_.reset();
-}
-
-api::Value Access::make(EngineState& engine, RawValue v) {
-  api::Value handle;
-  if (!v.defined() || v.type == engine.types.nothing) return handle;
-  handle.table_ = engine.handles;
-  handle.slot_ = engine.handles->add(v);
-  return handle;
-}
-
-RawValue Access::raw(const api::Value& handle) {
-  return handle.table_ && handle.table_->engine() ? handle.table_->at(handle.slot_) : RawValue();
-}
-
-// --- conversions ---------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -86,6 +43,7 @@ const char* wanted(Kind kind) {
       return "a vector of real numbers";
     case Kind::nothing:
     case Kind::any:
+    case Kind::composite:
       break;
   }
   return "a value";
@@ -113,6 +71,7 @@ const Type* EngineState::type_for(Kind kind) const {
     case Kind::numbers:
       return float_vector;
     case Kind::any:
+    case Kind::composite:
       break;
   }
   return nullptr;
@@ -160,6 +119,8 @@ bool EngineState::to_raw(const Datum& datum, RawValue& v) {
       v = table ? Access::raw(handle) : runtime.nothing();
       return true;
     }
+    case Kind::composite:
+      return build_composite(*this, datum, v);
   }
   return false;
 }
@@ -176,6 +137,7 @@ bool EngineState::from_raw(RawValue v, Kind kind, Datum& datum, api::Value& hold
     case Kind::nothing:
       return true;
     case Kind::any:
+    case Kind::composite:
       holder = Access::make(*this, v);
       datum.data = &holder;
       return true;
@@ -241,7 +203,7 @@ bool convert_value(const api::Value& value, Kind kind, Datum& datum, api::Value&
   if (!table) {
     datum = Datum();
     datum.kind = kind;
-    if (kind == Kind::any) {
+    if (kind == Kind::any || kind == Kind::composite) {
       holder = value;
       datum.data = &holder;
     } else if (kind != Kind::nothing) {
@@ -260,74 +222,9 @@ bool convert_value(const api::Value& value, Kind kind, Datum& datum, api::Value&
 }
 
 Error does_not_fit(const Datum& d, std::size_t bytes, bool is_signed) {
-  return engine_error("the integer " + std::to_string(d.integer) + " does not fit the C++ type of " +
+  return engine_error("the integer " + std::to_string(d.integer) + " is outside the range of the C++ type of " +
                           std::to_string(8 * bytes) + (is_signed ? " bits" : " bits without sign"),
                       ErrorKind::conversion);
 }
 
 }  // namespace slope::api::detail
-
-namespace slope::api {
-
-using detail::Access;
-using detail::EngineState;
-using detail::RawValue;
-
-Value::Value(const Value& other) : table_(other.table_), slot_(other.slot_) {
-  if (table_) table_->retain(slot_);
-}
-Value::Value(Value&& other) noexcept : table_(std::move(other.table_)), slot_(other.slot_) { other.table_.reset(); }
-Value& Value::operator=(Value other) noexcept {
-  std::swap(table_, other.table_);
-  std::swap(slot_, other.slot_);
-  return *this;
-}
-Value::~Value() {
-  if (table_) table_->release(slot_);
-}
-
-bool Value::is_nothing() const { return !table_; }
-
-std::string Value::type_name() const {
-  if (!table_) return "Nothing";
-  RawValue v = Access::raw(*this);
-  return v.defined() ? to_string(v.type) : "#dead";
-}
-
-std::string Value::repr() const {
-  if (!table_) return "nothing";
-  if (!table_->engine()) return "#dead";
-  detail::Entry entry(*table_->engine());
-  return table_->engine()->runtime.show(table_->engine()->ctx, Access::raw(*this));
-}
-
-std::string Value::display() const {
-  if (!table_) return "nothing";
-  if (!table_->engine()) return "#dead";
-  EngineState& engine = *table_->engine();
-  detail::Entry entry(engine);
-  RawValue v = Access::raw(*this);
-  // sprint(show, PlainText(), v)
-  RawValue sprint = engine.library("sprint"), plain = engine.library("PlainText");
-  RawValue arguments[] = {engine.library("show"), RawValue(), v};
-  RawValue text;
-  if (sprint.defined() && plain.defined() && arguments[0].defined() &&
-      engine.runtime.call(engine.ctx, plain, nullptr, 0, arguments[1]) &&
-      engine.runtime.call(engine.ctx, sprint, arguments, 3, text) && text.type == engine.types.string)
-    return std::string(static_cast<const StringObject*>(text.object)->view());
-  if (engine.ctx.failed()) engine.ctx.take_error();
-  return engine.runtime.show(engine.ctx, v);
-}
-
-Result<Value> Value::field(std::string_view name) const {
-  RawValue v = Access::raw(*this);
-  if (!v.defined()) return detail::engine_error("a value without fields: " + type_name());
-  EngineState& engine = *table_->engine();
-  detail::Entry entry(engine);
-  RawValue result;
-  if (!engine.runtime.get_field(engine.ctx, v, engine.runtime.from_symbol(engine.runtime.symbol(name)), result))
-    return engine.failure();
-  return Access::make(engine, result);
-}
-
-}  // namespace slope::api

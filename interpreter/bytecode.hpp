@@ -19,13 +19,16 @@
 namespace slope::interpreter {
 
 struct Instruction {
-  ir::Op op;
-  std::uint16_t operand_count;
+  ir::Op op : 8;
+  std::uint32_t operand_count : 24;  // a call may have 100,000 arguments
   std::uint32_t destination;
   std::uint32_t first_operand;  // index into Bytecode::operands
   std::uint32_t inst;           // of the IR, for positions
   std::uintptr_t aux;           // the op's payload; terminators: index of the first edge; calls: index of the call site
 };
+
+static_assert(static_cast<unsigned>(ir::Op::count_) <= 256 && sizeof(Instruction) == 24);
+inline constexpr std::size_t most_operands = (std::size_t{1} << 24) - 1;
 
 struct Move {
   std::uint32_t destination;

@@ -86,13 +86,13 @@ class Emitter {
     const ir::Inst& inst = function_.insts[id];
     Instruction code{};
     code.op = inst.op;
-    code.operand_count = static_cast<std::uint16_t>(inst.operands.size());
+    code.operand_count = static_cast<std::uint32_t>(inst.operands.size()) & most_operands;
     code.destination = register_[id];
     code.first_operand = static_cast<std::uint32_t>(result_->operands.size());
     code.inst = id;
     code.aux = inst.aux;
     for (ir::Operand o : inst.operands) result_->operands.push_back(operand(o));
-    result_->scratch_count = std::max<std::uint32_t>(result_->scratch_count, code.operand_count);
+    result_->scratch_count = std::max<std::uint32_t>(result_->scratch_count, std::uint32_t{code.operand_count});
     if (inst.op == ir::Op::call) {
       code.aux = result_->call_sites.size();
       result_->call_sites.emplace_back();

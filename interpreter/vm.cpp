@@ -409,7 +409,8 @@ bool Vm::execute(Context& ctx, Frame& frame, Value& result) {
                                          pc->operand_count - 1u, v);
         } else if (pc->op == Op::native) {
           const NativeInfo& native = *reinterpret_cast<const NativeInfo*>(pc->aux);
-          ok = (!ctx.generating || may_generate(ctx, native)) && native.function(ctx, scratch, pc->operand_count, v);
+          ok = (!ctx.generating || may_generate(ctx, native, scratch, pc->operand_count)) &&
+               native.function(ctx, scratch, pc->operand_count, v);
         } else {
           ok = call_splat(ctx, scratch, pc->operand_count, pc->aux, v);
         }

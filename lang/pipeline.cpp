@@ -101,10 +101,13 @@ bool Pipeline::run_parsed(Context& ctx, Module* module, std::shared_ptr<syntax::
 
 bool Pipeline::incomplete(const SourceMap& sources, FileId file) { return syntax::parse(sources, file).incomplete; }
 
-bool Pipeline::load_standard_library(Context& ctx, std::vector<LibraryFile> files,
+bool Pipeline::load_standard_library(Context& ctx, std::span<const LibraryFile> files,
                                      std::vector<Diagnostic>& diagnostics) {
-  for (LibraryFile& library : files) {
-    FileId file = runtime_.sources.add(std::move(library.name), std::move(library.text));
+  const lower::LibraryLoading loading(runtime_);
+  for (const LibraryFile& library : files) {
+    std::string name(library.name);
+    const FileId file = library.image.empty() ? runtime_.sources.add(std::move(name), std::string(library.text))
+                                              : runtime_.sources.add_shared(std::move(name), library.text);
     Value result;
     bool ok;
     if (std::optional<syntax::Ast> ast = syntax::read_image(library.image, file))
@@ -179,8 +182,9 @@ bool has_decidable_calls(Runtime& runtime, const ir::Function& function) {
 
 void Pipeline::Impl::optimise(Context& ctx, infer::InferResult& result, const opt::OptOptions& options) {
   opt::optimise(runtime, *result.typed, options);
+  bool expanded = calls_prepared_gradient(*result.typed) && expand_operators(ctx, *result.typed, result.edges, true);
   // What the second inference infers anew may want one, too; the bound is on the way down.
-  if (refining >= 3 || !has_decidable_calls(runtime, *result.typed)) return;
+  if (!expanded && (refining >= 3 || !has_decidable_calls(runtime, *result.typed))) return;
   ++refining;
   infer::InferResult again = infer::Inference(runtime, ctx, ctx.world, infer_options()).reinfer(*result.typed);
   --refining;
@@ -239,9 +243,24 @@ CodeInstance* Pipeline::compile(Context& ctx, Specialization& target, std::strin
   return code;
 }
 
+DirectCode Pipeline::direct(Context& ctx, CodeInstance& code, std::string& why) {
+  const CollectionPause pause(runtime_.heap);
+  if (CodeGenerator* generator = impl_->generator()) return generator->direct(ctx, code, why);
+  why = "there is no code generator";
+  return {};
+}
+
 const Type* Pipeline::return_type(Context& ctx, const DataType* call_types) {
   const CollectionPause pause(runtime_.heap);
-  return infer::return_type(runtime_, ctx, call_types, ctx.world, impl_->infer_options());
+  if (!ctx.generating) return infer::return_type(runtime_, ctx, call_types, ctx.world, impl_->infer_options());
+  // Of the program that wants the code; what the answer depends on, the code depends on.
+  infer::InferResult found =
+      infer::infer_call(runtime_, ctx, call_types, ctx.generating->world, impl_->infer_options());
+  Source& source = *ctx.generating->source;
+  source.min_world = std::max(source.min_world, found.min_world);
+  source.max_world = std::min(source.max_world, found.max_world);
+  source.edges.insert(source.edges.end(), found.edges.begin(), found.edges.end());
+  return found.return_type;
 }
 
 void Pipeline::on_hot(Context& ctx, Specialization& target) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "lang/diff/memory.hpp"
@@ -34,10 +35,13 @@ class Pipeline final : public Tiers {
                   std::vector<Diagnostic>& diagnostics);
   struct LibraryFile {
     std::string name;
-    std::string text;
-    std::string_view image;  // its tree (lang/syntax/image.hpp), which outlives the engine; else the text is parsed
+    std::string_view text;
+    std::string_view image;  // its tree (lang/syntax/image.hpp); it and the text outlive the engine. Else it is parsed
   };
-  bool load_standard_library(Context& ctx, std::vector<LibraryFile> files, std::vector<Diagnostic>& diagnostics);
+  bool load_standard_library(Context& ctx, std::span<const LibraryFile> files, std::vector<Diagnostic>& diagnostics);
+
+  // What derivative rules return is checked where they return it. Derivatives that were made before are not.
+  bool check_rules = false;
 
   // Tiers
   void on_hot(Context& ctx, Specialization& target) override;
@@ -47,6 +51,8 @@ class Pipeline final : public Tiers {
 
   // Compiles `target` now, whatever the mode; null with `why`.
   CodeInstance* compile(Context& ctx, Specialization& target, std::string& why);
+  // The entry of compiled code for hosts (backend.hpp). Without one, `why` says so.
+  DirectCode direct(Context& ctx, CodeInstance& code, std::string& why);
 
   // The gradient function of a specialisation (diff.hpp), as a specialisation of its own: (#self#, callee, args…,
   // shadows…, seed) → Tuple{value, cotangents}. Null: an error is raised in ctx (DifferentiationError with the user's
@@ -63,8 +69,9 @@ class Pipeline final : public Tiers {
   // Its two halves (diff.hpp), for pullbacks. Null: an error is raised in ctx.
   const diff::Environment::Halves* halves(Context& ctx, Specialization& primal, const std::vector<char>& active);
   const Type* return_type(Context& ctx, const DataType* call_types);
-  // Its forward derivative (diff/forward.hpp). Null: an error is raised in ctx.
-  const diff::Environment::Tangent* tangent(Context& ctx, Specialization& primal, const std::vector<char>& active);
+  // Its forward derivative in `width` directions at once (diff/forward.hpp). Null: an error is raised in ctx.
+  const diff::Environment::Tangent* tangent(Context& ctx, Specialization& primal, const std::vector<char>& active,
+                                            std::size_t width);
   diff::MemoryEffects& memory(Context& ctx);
   diff::MemoryEffects::Globals globals_of(Context& ctx, Specialization& target);
 
@@ -73,6 +80,9 @@ class Pipeline final : public Tiers {
   bool inspect(Context& ctx, Value callee, std::span<const Type* const> argument_types, View view, bool color,
                std::string& text);
 
+  // Whether the gradient keeps nothing on a stack that grows as a loop goes. False: an error is raised in ctx.
+  bool stack_free(Context& ctx, Specialization& primal, const std::vector<char>& active, bool& result);
+
   struct Statistics {
     std::uint64_t inferred = 0;
     std::uint64_t compiled = 0;
@@ -80,13 +90,20 @@ class Pipeline final : public Tiers {
     std::uint64_t compile_nanoseconds = 0;
   };
   const Statistics& statistics() const { return statistics_; }
+  // Of gradients, pullbacks and forward derivatives in turn: how often the transform ran, kept code was used, there was
+  // none, a definition had ended it; bytes of what is valid now, nanoseconds.
+  void derivative_counts(Context& ctx, std::vector<std::int64_t>& numbers) const;
+  // Where the last DifferentiationError came from, once.
+  Span take_refused() { return std::exchange(refused_, Span{}); }
 
  private:
   friend class PipelineEnvironment;
+  friend class OperatorExpansion;
   struct Impl;
   std::unique_ptr<Impl> impl_;
   Runtime& runtime_;
   Statistics statistics_;
+  Span refused_;
 };
 
 }  // namespace slope

@@ -1,6 +1,9 @@
 // From a specialisation to its derivative code: typed primal with rules' calls kept, differentiated, inferred again,
 // optimised, compiled. A derivative is an ordinary CodeInstance with edges: it ends when something it was made from
 // does.
+#include <algorithm>
+#include <chrono>
+
 #include "lang/diff/rules.hpp"
 #include "lang/diff/tangent.hpp"
 #include "lang/ir/build.hpp"
@@ -30,18 +33,69 @@ class PipelineEnvironment final : public diff::Environment {
     Pipeline::Impl::Halves* made = impl_.make_halves(ctx_, callee, active, refusal);
     return made ? made->answer : Halves{};
   }
-  Tangent tangent(Specialization& callee, const std::vector<char>& active, diff::Refusal& refusal) override {
-    Pipeline::Impl::TangentCode* made = impl_.make_tangent(ctx_, callee, active, refusal);
+  Tangent tangent(Specialization& callee, const std::vector<char>& active, std::size_t width,
+                  diff::Refusal& refusal) override {
+    Pipeline::Impl::TangentCode* made = impl_.make_tangent(ctx_, callee, active, width, refusal);
     return made ? made->answer : Tangent{};
   }
   diff::MemoryEffects& memory() override { return impl_.memory(ctx_); }
   Runtime& runtime() override { return impl_.runtime; }
   World world() override { return ctx_.world; }
+  bool check_rules() override { return impl_.pipeline.check_rules; }
 
  private:
   Pipeline::Impl& impl_;
   Context& ctx_;
 };
+
+namespace {
+
+std::uint64_t clock_nanoseconds() {
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+          .count());
+}
+
+}  // namespace
+
+void Pipeline::derivative_counts(Context& ctx, std::vector<std::int64_t>& numbers) const {
+  for (std::size_t kind = 0; kind < Impl::derivative_kinds; ++kind) {
+    const Impl::DerivativeCounts& counts = impl_->derivative_counts[kind];
+    const std::uint64_t bytes = impl_->derivative_bytes(ctx, static_cast<Impl::DerivativeKind>(kind));
+    for (const std::uint64_t n :
+         {counts.calls, counts.hits, counts.misses, counts.invalidated, bytes, counts.nanoseconds})
+      numbers.push_back(static_cast<std::int64_t>(n));
+  }
+}
+
+Pipeline::Impl::Making::Making(DerivativeCounts& counts, bool ended) : counts_(counts), start_(clock_nanoseconds()) {
+  ++counts.misses;
+  if (ended) ++counts.invalidated;
+}
+
+Pipeline::Impl::Making::~Making() { counts_.nanoseconds += clock_nanoseconds() - start_; }
+
+std::size_t Pipeline::Impl::derivative_bytes(Context& ctx, DerivativeKind kind) const {
+  std::size_t bytes = 0;
+  std::vector<const Specialization*> counted;
+  const auto add = [&](const Specialization* target) {
+    const auto source = sources.find(target);
+    if (source == sources.end() || !valid(ctx, target)) return;
+    if (std::find(counted.begin(), counted.end(), target) != counted.end()) return;
+    counted.push_back(target);
+    bytes += ir::byte_count(*source->second);
+  };
+  if (kind == gradient_kind)
+    for (const auto& [key, made] : gradients) add(made.target);
+  if (kind == pullback_kind)
+    for (const auto& [key, made] : halves) {
+      add(made.forward->target);
+      add(made.reverse->target);
+    }
+  if (kind == forward_kind)
+    for (const auto& [key, made] : tangents) add(made.synthetic->target);
+  return bytes;
+}
 
 bool Pipeline::Impl::valid(Context& ctx, const Specialization* target) const {
   return target && valid_code(ctx, const_cast<Specialization&>(*target)) != nullptr;
@@ -52,14 +106,36 @@ bool Pipeline::Impl::valid(Context& ctx, const Specialization* target) const {
 diff::MemoryEffects& Pipeline::Impl::memory(Context& ctx) {
   if (!memory_effects || memory_world != ctx.world) {
     memory_world = ctx.world;
-    memory_effects = std::make_unique<diff::MemoryEffects>(runtime, ctx.world, [this, &ctx](Specialization& target) {
+    auto code_of = [this, &ctx](Specialization& target) {
       CodeInstance* code = pipeline.typed_code(ctx, target);
       if (!code || !code->typed) return static_cast<const ir::Function*>(nullptr);
       const ir::Function* whole = (code->effects & effect_writes) ? primal(ctx, target) : nullptr;
       return whole ? whole : static_cast<const ir::Function*>(code->typed.get());
-    });
+    };
+    auto overwritten = [this, &ctx](const DataType* call_types) { return overwritten_by(ctx, call_types); };
+    memory_effects = std::make_unique<diff::MemoryEffects>(runtime, ctx.world, code_of, overwritten);
   }
   return *memory_effects;
+}
+
+// `overwrites(f, args…)` says it by its type: Val(i), or a tuple of such.
+diff::MemoryMask Pipeline::Impl::overwritten_by(Context& ctx, const DataType* call_types) {
+  const DataType* call = diff::rule_call(runtime, "overwrites", call_types);
+  if (!call || !runtime.lookup(call, ctx.world).method) return 0;
+  const DataType* declared = as_data(infer::return_type(runtime, ctx, call, ctx.world, infer_options()));
+  diff::MemoryMask mask = 0;
+  auto add = [&](const Type* t) {
+    const DataType* val = as_data(t);
+    if (!val || val->is_tuple || val->params.size() != 1) return;
+    const ValueType* index = as_value(val->params[0]);
+    if (index && index->value.type == runtime.types.builtin().int64)
+      mask |= diff::parameter_mask(static_cast<std::size_t>(index->value.bits));
+  };
+  if (declared && declared->is_tuple)
+    for (const Type* t : declared->params) add(t);
+  else
+    add(declared);
+  return mask;
 }
 
 diff::MemoryEffects& Pipeline::memory(Context& ctx) { return impl_->memory(ctx); }
@@ -70,14 +146,21 @@ diff::MemoryEffects::Globals Pipeline::globals_of(Context& ctx, Specialization& 
   return code ? impl_->memory(ctx).globals(*code) : diff::MemoryEffects::Globals{};
 }
 
+bool Pipeline::Impl::usable(Context& ctx, const PrimalCode& known, const CodeInstance* basis) const {
+  if (known.basis != basis) return false;
+  for (const Edge& edge : known.edges)
+    if (edge.kind == Edge::Kind::callee && !valid(ctx, edge.callee)) return false;
+  return true;
+}
+
 // The callee's code as differentiation wants it: everything inlined but calls that have rules, at any depth.
 const ir::Function* Pipeline::Impl::primal(Context& ctx, Specialization& target) {
   const CollectionPause pause(runtime.heap);
   CodeInstance* basis = pipeline.typed_code(ctx, target);
   if (!basis || !basis->typed) return nullptr;
   auto known = primals.find(&target);
-  if (known != primals.end() && known->second.basis == basis) return known->second.code.get();
-  primals[&target] = {basis, nullptr};  // recursion: stays a call
+  if (known != primals.end() && usable(ctx, known->second, basis)) return known->second.code.get();
+  primals[&target] = {basis, nullptr, {}};  // recursion: stays a call
   infer::Inference inference(runtime, ctx, ctx.world, infer_options());
   auto source = sources.find(&target);
   infer::InferResult result = source == sources.end() ? inference.infer(target) : inference.reinfer(*source->second);
@@ -104,16 +187,21 @@ const ir::Function* Pipeline::Impl::primal(Context& ctx, Specialization& target)
   };
   options.inline_budget = 400;
   opt::optimise(runtime, *result.typed, options);
-  // What was inlined is known more precisely in this place than it was on its own.
-  infer::InferResult refined = infer::Inference(runtime, ctx, ctx.world, infer_options()).reinfer(*result.typed);
-  if (refined.typed) {
+  // What was inlined is known more precisely in this place than it was on its own; then more calls may be, of gradients
+  // too, which are a call of the derivative then.
+  std::vector<Edge> edges;
+  for (int round = 0; round < 6; ++round) {
+    bool expanded = expand_operators(ctx, *result.typed, edges);
+    if (round > 0 && !expanded) break;
+    infer::InferResult refined = infer::Inference(runtime, ctx, ctx.world, infer_options()).reinfer(*result.typed);
+    if (!refined.typed) break;
     opt::optimise(runtime, *refined.typed, options);
     result.typed = std::move(refined.typed);
     if (refined.return_type) result.return_type = refined.return_type;
   }
   result.typed->return_type = result.return_type;
   auto& made = primals[&target];
-  made = {basis, std::shared_ptr<ir::Function>(std::move(result.typed))};
+  made = {basis, std::shared_ptr<ir::Function>(std::move(result.typed)), std::move(edges)};
   return made.code.get();
 }
 
@@ -148,7 +236,7 @@ const ir::Function* Pipeline::Impl::primal_or_rule(Context& ctx, Specialization&
       operands.push_back(builder.emit(ir::Op::field_at, {rest}, tuple->fields[i].type, i));
   }
   builder.ret(builder.emit(ir::Op::invoke, operands, basis->return_type, reinterpret_cast<std::uintptr_t>(&target)));
-  made = {basis, code};
+  made = {basis, code, {}};
   return code.get();
 }
 
@@ -161,6 +249,7 @@ void Pipeline::Impl::raise(Context& ctx, const Specialization& primal, const dif
     message += "\n  --> " + runtime.sources.describe(span) + "\n" + runtime.sources.excerpt(span);
     while (!message.empty() && message.back() == '\n') message.pop_back();
   }
+  pipeline.refused_ = span;
   ctx.raise_message(runtime.types.builtin().differentiation_error, message);
 }
 
@@ -172,6 +261,7 @@ bool Pipeline::Impl::make_gradient(Context& ctx, Specialization& target, const s
   diff::Derivative derivative;
   if (!diff::gradient_function(environment, *code, active, derivative, refusal)) return false;
   ++pipeline.statistics_.derivatives;
+  ++derivative_counts[gradient_kind].calls;
   infer::Inference inference(runtime, ctx, ctx.world, infer_options());
   infer::InferResult result = inference.reinfer(*derivative.combined);
   if (!result.typed) {
@@ -190,7 +280,9 @@ bool Pipeline::Impl::make_gradient(Context& ctx, Specialization& target, const s
       synthetic("∇" + std::string(target.method->name->name), parameter_types(*result.typed), code);
   synthetic_code.layouts = std::move(derivative.layouts);
   derivative.edges.push_back({Edge::Kind::callee, nullptr, nullptr, &target});
+  diff::find_rule(runtime, target.types, ctx.world, &derivative.edges);  // one defined later ends this
   sources[synthetic_code.target] = std::shared_ptr<ir::Function>(std::move(derivative.combined));
+  saved[synthetic_code.target] = std::move(derivative.saved);
   publish(synthetic_code, std::move(result), derivative.edges);
   made.target = synthetic_code.target;
   made.callee = synthetic_code.callee;
@@ -198,21 +290,34 @@ bool Pipeline::Impl::make_gradient(Context& ctx, Specialization& target, const s
   return true;
 }
 
+const Pipeline::GradientCode* Pipeline::Impl::find_gradient(Context& ctx, Specialization& primal,
+                                                            const std::vector<char>& active, diff::Refusal& refusal) {
+  const CollectionPause pause(runtime.heap);
+  Key key{&primal, active};
+  auto known = gradients.find(key);
+  DerivativeCounts& counts = derivative_counts[gradient_kind];
+  if (known != gradients.end() && valid(ctx, known->second.target)) {
+    ++counts.hits;
+    return &known->second;
+  }
+  if (std::find(gradients_in_work.begin(), gradients_in_work.end(), key) != gradients_in_work.end()) return nullptr;
+  const Making making(counts, known != gradients.end());
+  GradientCode made;
+  gradients_in_work.push_back(key);
+  bool done = make_gradient(ctx, primal, active, made, refusal);
+  gradients_in_work.pop_back();
+  if (!done) return nullptr;
+  // In automatic mode the first gradients are interpreted: machine code would cost more than they take.
+  if (pipeline.mode == TierMode::compile) pipeline.on_hot(ctx, *made.target);
+  return &(gradients[key] = made);
+}
+
 const Pipeline::GradientCode* Pipeline::gradient_code(Context& ctx, Specialization& primal,
                                                       const std::vector<char>& active) {
-  const CollectionPause pause(runtime_.heap);
-  auto key = std::make_pair(static_cast<const Specialization*>(&primal), active);
-  auto known = impl_->gradients.find(key);
-  if (known != impl_->gradients.end() && impl_->valid(ctx, known->second.target)) return &known->second;
-  GradientCode made;
   diff::Refusal refusal;
-  if (!impl_->make_gradient(ctx, primal, active, made, refusal)) {
-    if (!ctx.failed()) impl_->raise(ctx, primal, refusal);
-    return nullptr;
-  }
-  // In automatic mode the first gradients are interpreted: machine code would cost more than they take.
-  if (mode == TierMode::compile) on_hot(ctx, *made.target);
-  return &(impl_->gradients[key] = made);
+  const GradientCode* made = impl_->find_gradient(ctx, primal, active, refusal);
+  if (!made && !ctx.failed()) impl_->raise(ctx, primal, refusal);
+  return made;
 }
 
 const diff::Environment::Halves* Pipeline::halves(Context& ctx, Specialization& primal,
@@ -232,8 +337,11 @@ Pipeline::Impl::Halves* Pipeline::Impl::make_halves(Context& ctx, Specialization
   Key key{&target, active};
   auto known = halves.find(key);
   if (known != halves.end() && (!known->second.ready || (valid(ctx, known->second.forward->target) &&
-                                                         valid(ctx, known->second.reverse->target))))
+                                                         valid(ctx, known->second.reverse->target)))) {
+    ++derivative_counts[pullback_kind].hits;
     return &known->second;
+  }
+  const Making making(derivative_counts[pullback_kind], known != halves.end());
   const ir::Function* code = primal_or_rule(ctx, target);
   if (!code) {
     refusal = {target.method->span, target.method,
@@ -281,6 +389,7 @@ Pipeline::Impl::Halves* Pipeline::Impl::make_halves(Context& ctx, Specialization
       continue;
     }
     ++pipeline.statistics_.derivatives;
+    ++derivative_counts[pullback_kind].calls;
     for (auto [function, part] :
          {std::pair{derivative.forward.get(), entry.forward}, {derivative.reverse.get(), entry.reverse}}) {
       infer::Inference inference(runtime, ctx, ctx.world, infer_options());
@@ -296,6 +405,7 @@ Pipeline::Impl::Halves* Pipeline::Impl::make_halves(Context& ctx, Specialization
       part->layouts = derivative.layouts;
       std::vector<Edge> edges = derivative.edges;
       edges.push_back({Edge::Kind::callee, nullptr, nullptr, &target});
+      diff::find_rule(runtime, target.types, ctx.world, &edges);  // one defined later ends this
       sources[part->target] = std::make_shared<ir::Function>(*function);
       publish(*part, std::move(result), edges);
     }
@@ -308,10 +418,10 @@ Pipeline::Impl::Halves* Pipeline::Impl::make_halves(Context& ctx, Specialization
 }
 
 const diff::Environment::Tangent* Pipeline::tangent(Context& ctx, Specialization& primal,
-                                                    const std::vector<char>& active) {
+                                                    const std::vector<char>& active, std::size_t width) {
   const CollectionPause pause(runtime_.heap);
   diff::Refusal refusal;
-  Impl::TangentCode* made = impl_->make_tangent(ctx, primal, active, refusal);
+  Impl::TangentCode* made = impl_->make_tangent(ctx, primal, active, width, refusal);
   if (!made) {
     if (!ctx.failed()) impl_->raise(ctx, primal, refusal);
     return nullptr;
@@ -319,16 +429,33 @@ const diff::Environment::Tangent* Pipeline::tangent(Context& ctx, Specialization
   return &made->answer;
 }
 
+std::uint32_t Pipeline::Impl::typed_code_effects(Context& ctx, Specialization& target) {
+  CodeInstance* code = pipeline.typed_code(ctx, target);
+  return code ? code->effects : std::uint32_t{effect_all};
+}
+
 Pipeline::Impl::TangentCode* Pipeline::Impl::make_tangent(Context& ctx, Specialization& target,
-                                                          const std::vector<char>& active, diff::Refusal& refusal) {
-  Key key{&target, active};
+                                                          const std::vector<char>& active, std::size_t width,
+                                                          diff::Refusal& refusal) {
+  auto key = std::make_pair(Key{&target, active}, width);
   auto known = tangents.find(key);
-  if (known != tangents.end() && (!known->second.ready || valid(ctx, known->second.synthetic->target)))
+  if (known != tangents.end() && (!known->second.ready || valid(ctx, known->second.synthetic->target))) {
+    ++derivative_counts[forward_kind].hits;
     return &known->second;
+  }
+  const Making making(derivative_counts[forward_kind], known != tangents.end());
   std::string name = std::string(target.method->name->name);
   std::unique_ptr<ir::Function> by_rule;
-  const ir::Function* code = frule_call(ctx, target, active, by_rule);
-  if (!code) code = primal(ctx, target);
+  const ir::Function* code = frule_call(ctx, target, active, width, by_rule);
+  // The rule is called once a direction: where it overwrites what it is given, the second call would see the first's.
+  if (code && width > 1 && (typed_code_effects(ctx, target) & effect_writes)) {
+    refusal = {target.method->span, target.method,
+               "a rule that overwrites its arguments, in several directions at once"};
+    return nullptr;
+  }
+  diff::RuleKind rule = diff::find_rule(runtime, target.types, ctx.world, nullptr);
+  bool whole = rule == diff::RuleKind::scalar || rule == diff::RuleKind::non_differentiable;
+  if (!code) code = whole ? primal_or_rule(ctx, target) : primal(ctx, target);
   diff::TangentTypes& tangent_types = diff::tangent_types(runtime);
   if (!code || !tangent_types.known(code->return_type)) {
     refusal = {target.method->span, target.method, "the types of `" + name + "` could not be inferred"};
@@ -339,10 +466,12 @@ Pipeline::Impl::TangentCode* Pipeline::Impl::make_tangent(Context& ctx, Speciali
   for (int attempt = 0; attempt < 4; ++attempt) {
     std::vector<const Type*> all{runtime.types.builtin().nothing};
     all.insert(all.end(), types.begin(), types.end());
-    for (std::size_t i = 0; i < types.size(); ++i)
-      if (asked[i] && tangent_types.has_shadow(types[i])) all.push_back(tangent_types.shadow(types[i]));
-    for (std::size_t i = 0; i < types.size(); ++i)
-      if (asked[i] && tangent_types.has_cotangent(types[i])) all.push_back(tangent_types.cotangent(types[i]));
+    for (std::size_t k = 0; k < width; ++k)
+      for (std::size_t i = 0; i < types.size(); ++i)
+        if (asked[i] && tangent_types.has_shadow(types[i])) all.push_back(tangent_types.shadow(types[i]));
+    for (std::size_t k = 0; k < width; ++k)
+      for (std::size_t i = 0; i < types.size(); ++i)
+        if (asked[i] && tangent_types.has_cotangent(types[i])) all.push_back(tangent_types.cotangent(types[i]));
     TangentCode entry;
     entry.synthetic = &synthetic("tangent of " + name, all, code);
     const Type* result_type = by_rule ? as_data(code->return_type)->params[0] : code->return_type;
@@ -358,13 +487,14 @@ Pipeline::Impl::TangentCode* Pipeline::Impl::make_tangent(Context& ctx, Speciali
       derivative.active = asked;
     } else {
       PipelineEnvironment environment(*this, ctx);
-      if (!diff::forward_derivative(environment, *code, asked, derivative, refusal)) return fail();
+      if (!diff::forward_derivative(environment, *code, asked, width, derivative, refusal)) return fail();
     }
     if (derivative.active != asked) {
       asked = derivative.active;
       continue;
     }
     ++pipeline.statistics_.derivatives;
+    ++derivative_counts[forward_kind].calls;
     infer::Inference inference(runtime, ctx, ctx.world, infer_options());
     infer::InferResult result = inference.reinfer(*derivative.forward);
     if (!result.typed) {
@@ -380,6 +510,7 @@ Pipeline::Impl::TangentCode* Pipeline::Impl::make_tangent(Context& ctx, Speciali
     opt::optimise(runtime, *result.typed, opt_options(nullptr));
     sources[entry.synthetic->target] = std::shared_ptr<ir::Function>(std::move(derivative.forward));
     derivative.edges.push_back({Edge::Kind::callee, nullptr, nullptr, &target});
+    diff::find_rule(runtime, target.types, ctx.world, &derivative.edges);  // one defined later ends this
     publish(*entry.synthetic, std::move(result), derivative.edges);
     if (pipeline.mode == TierMode::compile) pipeline.on_hot(ctx, *entry.synthetic->target);
     tangents[key].ready = true;
@@ -391,7 +522,7 @@ Pipeline::Impl::TangentCode* Pipeline::Impl::make_tangent(Context& ctx, Speciali
 
 // `frule(tangents, f, args...)` as a forward derivative. Null: there is no such rule.
 const ir::Function* Pipeline::Impl::frule_call(Context& ctx, Specialization& target, const std::vector<char>& active,
-                                               std::unique_ptr<ir::Function>& made) {
+                                               std::size_t width, std::unique_ptr<ir::Function>& made) {
   Binding* rule = runtime.base->find(runtime.symbol("frule"));
   if (!rule || !rule->value.defined() || target.method->is_vararg) return nullptr;
   CodeInstance* basis = pipeline.typed_code(ctx, target);
@@ -422,25 +553,34 @@ const ir::Function* Pipeline::Impl::frule_call(Context& ctx, Specialization& tar
   b.add_parameter(0, builtin.nothing);
   std::vector<ir::Operand> operands{b.constant(rule->value), ir::Operand()};
   for (const Type* t : types) operands.push_back(b.add_parameter(0, t));
-  std::vector<ir::Operand> parts(types.size());
-  for (std::size_t i = 0; i < types.size(); ++i)
-    if (active[i] && tangents.has_shadow(types[i])) parts[i] = b.add_parameter(0, given[i]);
-  for (std::size_t i = 0; i < types.size(); ++i)
-    if (active[i] && tangents.has_cotangent(types[i])) parts[i] = b.add_parameter(0, given[i]);
-  for (ir::Operand& part : parts)
-    if (!part.valid()) part = b.constant(runtime.nothing());
-  operands[1] = b.emit(ir::Op::tuple, parts, call[1]);
-  ir::Operand pair = b.emit(ir::Op::call, operands, nullptr);
-  auto at = [&](std::int64_t i, const Type* type) {
-    ir::Operand part = b.emit(ir::Op::get_field, {pair, b.constant(runtime.from_int(i))}, nullptr);
-    return b.emit(ir::Op::type_assert, {part, b.constant(runtime.from_type(type))}, type);
-  };
+  std::vector<std::vector<ir::Operand>> directions(width, std::vector<ir::Operand>(types.size()));
+  for (bool shadows : {true, false})
+    for (std::vector<ir::Operand>& parts : directions)
+      for (std::size_t i = 0; i < types.size(); ++i)
+        if (active[i] && (shadows ? tangents.has_shadow(types[i]) : tangents.has_cotangent(types[i])))
+          parts[i] = b.add_parameter(0, given[i]);
   ir::Operand nothing = b.constant(runtime.nothing());
-  const Type* outcome[] = {result, tangents.shadow(result), tangents.cotangent(result)};
+  std::vector<const Type*> outcome{result};
+  std::vector<ir::Operand> all{ir::Operand()};
+  for (std::vector<ir::Operand>& parts : directions) {  // the rule says one direction: the value is the first call's
+    for (ir::Operand& part : parts)
+      if (!part.valid()) part = nothing;
+    operands[1] = b.emit(ir::Op::tuple, parts, call[1]);
+    ir::Operand pair = b.emit(ir::Op::call, operands, nullptr);
+    auto at = [&](std::int64_t i, const Type* type) {
+      ir::Operand part = b.emit(ir::Op::get_field, {pair, b.constant(runtime.from_int(i))}, nullptr);
+      if (type == tangents.dynamic())
+        part = b.emit(ir::Op::call, {b.constant(runtime.base->find(runtime.symbol("boxed_tangent"))->value), part},
+                      nullptr);
+      return b.emit(ir::Op::type_assert, {part, b.constant(runtime.from_type(type))}, type);
+    };
+    if (!all[0].valid()) all[0] = at(1, result);
+    outcome.insert(outcome.end(), {tangents.shadow(result), tangents.cotangent(result)});
+    all.push_back(tangents.has_shadow(result) ? at(2, tangents.shadow(result)) : nothing);
+    all.push_back(tangents.has_cotangent(result) ? at(2, tangents.cotangent(result)) : nothing);
+  }
   made->return_type = runtime.types.tuple(outcome);
-  std::vector<ir::Operand> triple{at(1, result), tangents.has_shadow(result) ? at(2, outcome[1]) : nothing,
-                                  tangents.has_cotangent(result) ? at(2, outcome[2]) : nothing};
-  b.ret(b.emit(ir::Op::tuple, triple, made->return_type));
+  b.ret(b.emit(ir::Op::tuple, all, made->return_type));
   return made.get();
 }
 

@@ -224,7 +224,7 @@ class DynamicForward {
 
   bool tangent_call(const std::vector<Value>& arguments, const std::vector<char>& active, std::size_t fixed,
                     Value& result) {
-    const diff::Environment::Tangent* found = pipeline_.tangent(ctx_, *target_, active);
+    const diff::Environment::Tangent* found = pipeline_.tangent(ctx_, *target_, active, 1);
     if (!found) return false;
     diff::Environment::Tangent code = *found;
     diff::MemorySummary effects = pipeline_.memory(ctx_).of(*target_);

@@ -42,6 +42,29 @@ struct Pipeline::Impl {
   std::unordered_map<const Specialization*, std::uint64_t> interpreted;  // instructions, about, since they got warm
 
   // --- derivatives (pipeline_derivatives.cpp) ---
+  // The code of a derivative is made from that of its primal, kept for its range of worlds and ended by its edges, as
+  // the sources of cached generators are; and counted as they are.
+  enum DerivativeKind : std::size_t { gradient_kind, pullback_kind, forward_kind, derivative_kinds };
+  struct DerivativeCounts {
+    std::uint64_t calls = 0;        // of the transform
+    std::uint64_t hits = 0;         // kept code was used
+    std::uint64_t misses = 0;       // there was none for this world
+    std::uint64_t invalidated = 0;  // of the misses: a definition had ended the code
+    std::uint64_t nanoseconds = 0;  // making it, with what it needed of others
+  };
+  DerivativeCounts derivative_counts[derivative_kinds];
+  // Of one miss, while it lives.
+  class Making {
+   public:
+    Making(DerivativeCounts& counts, bool ended);
+    ~Making();
+
+   private:
+    DerivativeCounts& counts_;
+    std::uint64_t start_;
+  };
+  std::size_t derivative_bytes(Context& ctx, DerivativeKind kind) const;  // of what is valid now
+
   struct Halves {
     diff::Environment::Halves answer;
     Synthetic* forward = nullptr;
@@ -51,14 +74,20 @@ struct Pipeline::Impl {
   struct PrimalCode {
     const CodeInstance* basis = nullptr;  // the ordinary code it stands beside: ends with it
     std::shared_ptr<ir::Function> code;   // null while being made
+    std::vector<Edge> edges;              // derivatives that it calls
   };
   using Key = std::pair<const Specialization*, std::vector<char>>;
+  std::string saved_text(const Specialization& gradient) const;
+  bool usable(Context& ctx, const PrimalCode& primal, const CodeInstance* basis) const;
   std::map<Key, GradientCode> gradients;
+  std::vector<Key> gradients_in_work;
   std::map<Key, Halves> halves;
   std::map<const Specialization*, PrimalCode> primals;
   std::map<const Specialization*, PrimalCode> rule_calls;
   const ir::Function* primal(Context& ctx, Specialization& target);
   const ir::Function* primal_or_rule(Context& ctx, Specialization& target);
+  const GradientCode* find_gradient(Context& ctx, Specialization& primal, const std::vector<char>& active,
+                                    diff::Refusal& refusal);  // null also while it is being made
   bool make_gradient(Context& ctx, Specialization& primal, const std::vector<char>& active, GradientCode& made,
                      diff::Refusal& refusal);
   Halves* make_halves(Context& ctx, Specialization& primal, const std::vector<char>& active, diff::Refusal& refusal);
@@ -69,13 +98,20 @@ struct Pipeline::Impl {
     Synthetic* synthetic = nullptr;
     bool ready = false;
   };
-  std::map<Key, TangentCode> tangents;
+  std::map<std::pair<Key, std::size_t>, TangentCode> tangents;  // by width
   std::map<const Specialization*, std::shared_ptr<ir::Function>> sources;
-  TangentCode* make_tangent(Context& ctx, Specialization& primal, const std::vector<char>& active,
+  std::map<const Specialization*, std::vector<diff::SavedValue>> saved;  // by gradient function
+  std::uint32_t typed_code_effects(Context& ctx, Specialization& target);
+  TangentCode* make_tangent(Context& ctx, Specialization& primal, const std::vector<char>& active, std::size_t width,
                             diff::Refusal& refusal);
   const ir::Function* frule_call(Context& ctx, Specialization& target, const std::vector<char>& active,
-                                 std::unique_ptr<ir::Function>& made);
+                                 std::size_t width, std::unique_ptr<ir::Function>& made);
+  // Calls of gradient and jvp, where the types are known, as calls of the derivative itself (pipeline_operators.cpp),
+  // so that they can be differentiated like any other. True: something changed; what it rests on is in `edges`.
+  static bool calls_prepared_gradient(const ir::Function& function);
+  bool expand_operators(Context& ctx, ir::Function& function, std::vector<Edge>& edges, bool prepared_only = false);
   diff::MemoryEffects& memory(Context& ctx);
+  diff::MemoryMask overwritten_by(Context& ctx, const DataType* call_types);  // as a rule with state declares it
   std::unique_ptr<diff::MemoryEffects> memory_effects;
   World memory_world = 0;
   bool valid(Context& ctx, const Specialization* target) const;
@@ -94,8 +130,10 @@ struct Pipeline::Impl {
   int refining = 0;  // how deep inside second inferences of `optimise`
 };
 
-// Core.value_and_gradient_call and the other natives that need the pipeline.
+// The natives that need the pipeline; those of derivatives in the files of the same names.
 void define_pipeline_natives(Runtime& runtime);
-void define_dynamic_natives(Runtime& runtime);  // pipeline_dynamic.cpp
+void define_gradient_natives(Runtime& runtime);
+void define_forward_natives(Runtime& runtime);
+void define_dynamic_natives(Runtime& runtime);
 
 }  // namespace slope

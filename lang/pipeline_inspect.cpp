@@ -1,9 +1,31 @@
 // What the compiler really holds, as text.
+#include <algorithm>
+
 #include "lang/infer/warntype.hpp"
 #include "lang/ir/passes.hpp"
 #include "lang/pipeline_impl.hpp"
 
 namespace slope {
+
+// What the reverse sweep uses of the forward sweep, a line each: where it is kept, what it is, why there.
+std::string Pipeline::Impl::saved_text(const Specialization& gradient) const {
+  auto found = saved.find(&gradient);
+  if (found == saved.end() || found->second.empty()) return "";
+  std::string text = "kept for the reverse sweep:\n";
+  for (const diff::SavedValue& value : found->second)
+    text += "  " + std::string(diff::saved_where(value.where)) + ": " + value.what + ", " + value.why + "  ; " +
+            runtime.sources.describe(value.span) + "\n";
+  return text;
+}
+
+bool Pipeline::stack_free(Context& ctx, Specialization& primal, const std::vector<char>& active, bool& result) {
+  const GradientCode* code = gradient_code(ctx, primal, active);
+  if (!code) return false;
+  const std::vector<diff::SavedValue>& saved = impl_->saved[code->target];
+  result = std::none_of(saved.begin(), saved.end(),
+                        [](const diff::SavedValue& value) { return value.where == diff::SavedValue::Where::stack; });
+  return true;
+}
 
 bool Pipeline::inspect(Context& ctx, Value callee, std::span<const Type* const> argument_types, View view, bool color,
                        std::string& text) {
@@ -28,6 +50,7 @@ bool Pipeline::inspect(Context& ctx, Value callee, std::span<const Type* const> 
     if (!code) return false;
     CodeInstance* made = impl_->valid_code(ctx, *code->target);
     text = ir::print(*made->typed, &runtime_.sources);
+    text += impl_->saved_text(*code->target);
     return true;
   }
   if (view == View::warntype) {

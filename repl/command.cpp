@@ -30,7 +30,7 @@ constexpr std::size_t stack_bytes = std::size_t{512} << 20;
 // page fault for each page; where it can't be asked for, they come by page faults.
 void prepare_heap() {
 #ifdef MADV_POPULATE_WRITE
-  constexpr std::size_t engine_bytes = std::size_t{11} << 19;
+  constexpr std::size_t engine_bytes = std::size_t{2} << 20;
   constexpr std::size_t page = 4096;
   void* grown = std::malloc(100'000);  // more than the heap has yet, less than what is mapped apart
   if (!grown) return;
@@ -78,6 +78,7 @@ class Command {
     Options options;
     options.tier = line_.tier;
     options.check_generators = line_.check_generators;
+    options.check_rules = line_.check_rules;
     options.arguments = line_.arguments;
     options.output = [this](std::string_view text) { output_.out(text); };
     options.error_output = [this](std::string_view text) { output_.err(text); };

@@ -19,6 +19,7 @@ else runs standard input.
       --tier TIER      interpret: no machine code; compile: compile every function before its first call;
                        auto (the default): compile what is called or loops often
       --check-generators   run the generator of each @generated function twice and compare what it returns
+      --check-rules    check what derivative rules return: types, shapes, numbers, arguments left as they were
       --version        print the version
   -h, --help           print this
 
@@ -37,6 +38,7 @@ std::optional<CommandLine> read_command_line(int count, char** arguments, int& s
   app.add_flag("-h,--help", help);
   app.add_flag("--version", show_version);
   app.add_flag("--check-generators", line.check_generators);
+  app.add_flag("--check-rules", line.check_rules);
   app.add_flag("-i,--interactive", line.interactive);
   auto snippet = [&](bool prints) {
     return [&line, prints](const std::string& code) { line.snippets.push_back({code, prints}); };

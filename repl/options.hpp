@@ -20,6 +20,7 @@ struct CommandLine {
   std::vector<std::string> arguments;
   Tier tier = Tier::automatic;
   bool check_generators = false;
+  bool check_rules = false;
   bool interactive = false;
 };
 

@@ -11,7 +11,7 @@ Output::Output() : immediate_(isatty(STDOUT_FILENO) != 0) {}
 void Output::out(std::string_view text) {
   constexpr std::size_t full = 64 * 1024;
   buffer_ += text;
-  if (immediate_ || buffer_.size() >= full) flush();
+  if (immediate_ || text.empty() || buffer_.size() >= full) flush();
 }
 
 void Output::err(std::string_view text) {

@@ -1,5 +1,5 @@
 // Standard output and standard error of the command: output is buffered (each print is a call from the script), and
-// written before anything goes to standard error, when the prompt waits, and at the end.
+// written when the script flushes it, before anything is read or goes to standard error, and at the end.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ class Output {
   ~Output() { flush(); }
   Output(const Output&) = delete;
 
-  void out(std::string_view text);
+  void out(std::string_view text);  // an empty text flushes
   void err(std::string_view text);
   void flush();
 

@@ -7,6 +7,8 @@
 //   std::string, std::string_view, const char* String
 //   std::span<const double>, std::vector<double>   Vector{Float64}
 //   slope::Value                               anything
+//   containers, tuples, optional, variant      slope/containers.hpp
+//   structures of your own                     slope/structure.hpp
 //
 // Spans and string views that come from Slope are valid until the engine is used again. Everything goes through one
 // plain struct, Datum, so that the templates here hold no more than the conversion itself.
@@ -25,7 +27,11 @@
 
 namespace slope::api::detail {
 
-enum class Kind : std::uint8_t { nothing, boolean, integer, number, text, numbers, any };
+enum class Kind : std::uint8_t { nothing, boolean, integer, number, text, numbers, any, composite };
+class Builder;
+
+// A datum of this kind is valid as long as something holds the value that it views.
+constexpr bool views_memory(Kind kind) { return kind >= Kind::text; }
 
 struct Datum {
   Kind kind = Kind::nothing;
@@ -34,7 +40,10 @@ struct Datum {
     double number;
     const void* data;  // text: char; numbers: double; any: a Value*
   };
-  std::size_t size = 0;  // of text and numbers
+  union {
+    std::size_t size = 0;                                 // of text and numbers
+    bool (*build)(Builder& builder, const void* object);  // composite: `data` is the C++ object
+  };
 
   static Datum of_numbers(const double* data, std::size_t size) {
     Datum d;
@@ -167,13 +176,49 @@ struct Crossing<Value> {
 template <class T>
 using CrossingOf = Crossing<std::remove_cv_t<std::remove_reference_t<T>>>;
 
+// Makes the Slope value of a composite, parts first: each part is pushed, and what is made of parts takes them away.
+// False everywhere: an error is pending in the engine.
+class Builder {
+ public:
+  virtual bool push(const Datum& datum) = 0;
+  virtual bool tuple(std::size_t count) = 0;
+  // A vector whose elements are of the kind; of the others' most narrow common type.
+  virtual bool vector(std::size_t count, Kind kind) = 0;
+  virtual bool dictionary(std::size_t count) = 0;                   // of so many keys, each followed by its value
+  virtual bool call(std::string_view name, std::size_t count) = 0;  // a function or type of Main
+
+ protected:
+  ~Builder() = default;
+};
+
+// What a composite type's Crossing has beside its kind:
+//   static bool build(Builder&, const T&)          pushes one value
+//   static Result<T> from(const Value&)
+template <class T>
+struct Composite {
+  static constexpr Kind kind = Kind::composite;
+  static Datum give(const T& value) {
+    Datum d;
+    d.kind = kind;
+    d.data = &value;
+    d.build = [](Builder& builder, const void* object) {
+      return Crossing<T>::build(builder, *static_cast<const T*>(object));
+    };
+    return d;
+  }
+};
+
 Error does_not_fit(const Datum& d, std::size_t bytes, bool is_signed);  // an integer outside the C++ type's range
 
 template <class T>
 Result<T> taken(const Datum& d) {
-  T value{};
-  if (Crossing<T>::take(d, value)) return value;
-  return does_not_fit(d, sizeof(T), std::is_signed_v<T>);
+  if constexpr (Crossing<T>::kind == Kind::composite) {
+    return Crossing<T>::from(*static_cast<const Value*>(d.data));
+  } else {
+    T value{};
+    if (Crossing<T>::take(d, value)) return value;
+    return does_not_fit(d, sizeof(T), std::is_signed_v<T>);
+  }
 }
 
 }  // namespace slope::api::detail

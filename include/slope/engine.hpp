@@ -70,10 +70,11 @@ class Engine {
     return define_host(name, std::make_unique<detail::Callable<Plain, Signature>>(std::forward<F>(function)));
   }
 
-  // A function of Main, for a C++ signature: Signature is R(A...).
+  // A function of Main, for a C++ signature: Signature is R(A...). An error of kind not_native when compiled code alone
+  // cannot run it, unless dispatch is allowed or the engine interprets.
   template <class Signature>
-  Result<Function<Signature>> function(std::string_view name) {
-    return find<Signature>(name, static_cast<Signature*>(nullptr));
+  Result<Function<Signature>> function(std::string_view name, Dispatch dispatch = Dispatch::refused) {
+    return find<Signature>(name, dispatch, static_cast<Signature*>(nullptr));
   }
   // Calls a function or any callable by name, with dispatch on the arguments.
   template <class... A>
@@ -96,9 +97,9 @@ class Engine {
 
  private:
   template <class Signature, class R, class... A>
-  Result<Function<Signature>> find(std::string_view name, R (*)(A...)) {
+  Result<Function<Signature>> find(std::string_view name, Dispatch dispatch, R (*)(A...)) {
     static constexpr detail::Kind kinds[] = {detail::CrossingOf<A>::kind..., detail::Kind::nothing};
-    auto state = find_function(name, {kinds, sizeof...(A)}, detail::Crossing<R>::kind);
+    auto state = find_function(name, {kinds, sizeof...(A)}, detail::Crossing<R>::kind, dispatch);
     if (!state.ok()) return state.error();
     return Function<Signature>(std::move(state).value());
   }
@@ -107,9 +108,10 @@ class Engine {
   Result<void> define_host(std::string_view name, std::unique_ptr<detail::HostFunction> function);
   Result<std::shared_ptr<detail::FunctionState>> find_function(std::string_view name,
                                                                std::span<const detail::Kind> parameters,
-                                                               detail::Kind result);
+                                                               detail::Kind result, Dispatch dispatch);
   Result<Value> call_data(std::string_view name, std::span<const detail::Datum> arguments);
 
+  friend struct detail::Access;
   std::unique_ptr<detail::EngineState> state_;
 };
 
@@ -117,6 +119,17 @@ namespace detail {
 // Converts to the kind that a C++ type wants; the datum views memory of the value.
 bool convert_value(const Value& value, Kind kind, Datum& datum, Value& holder, Error& error);
 }  // namespace detail
+
+template <class T>
+Result<void> Value::set_field(std::string_view name, const T& value) const {
+  return assign(name, detail::Crossing<std::decay_t<const T>>::give(value));
+}
+
+template <class... A>
+Result<Value> Value::operator()(const A&... arguments) const {
+  const detail::Datum data[] = {detail::Crossing<std::decay_t<const A>>::give(arguments)..., detail::Datum()};
+  return call(data, sizeof...(A));
+}
 
 template <class T>
 Result<T> Value::to() const {

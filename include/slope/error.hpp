@@ -19,7 +19,16 @@ enum class ErrorKind : unsigned char {
   conversion,   // a value cannot become the C++ type that was asked for, or an argument does not fit
   interrupted,  // Engine::interrupt
   exit,         // the script called exit(code)
-  engine,       // the engine cannot do it: a file that cannot be read, a name that is no function
+  not_native,   // a typed handle of a function that compiled code alone cannot run; Error::position says where and why
+  not_differentiable,  // a gradient that there is none of; Error::position says where
+  engine,              // the engine cannot do it: a file that cannot be read, a name that is no function
+};
+
+// Of a script's text. Line and column count from 1; line 0: unknown.
+struct Position {
+  std::string file = {};
+  unsigned line = 0;
+  unsigned column = 0;
 };
 
 struct Error {
@@ -27,6 +36,7 @@ struct Error {
   std::string message = {};  // for people: everything, with position or trace; may have several lines, none at its end
   std::string summary = {};  // its first line: "BoundsError: attempt to access …"
   std::string type = {};     // of the Slope exception, "BoundsError"; empty for other kinds
+  Position position = {};    // where, in the scripts that the host gave
   int exit_code = 1;         // of kind `exit`: what the script said
   std::exception_ptr cause = {};  // the C++ exception of a host function that became this error
 };

@@ -10,6 +10,12 @@ namespace slope::api {
 
 class Engine;
 
+// What a handle of a function that is not native everywhere (some call in it is dispatched when it runs) shall be.
+enum class Dispatch : unsigned char {
+  refused,  // an error of kind not_native, with the position
+  allowed,  // a slower handle
+};
+
 namespace detail {
 
 class EngineState;
@@ -25,12 +31,16 @@ struct GradientTarget {
   GradientTarget(std::vector<double>& numbers) : data(numbers.data()), size(numbers.size()) {}
 };
 
-// The function behind the template. `error` is written only when the answer is false.
+// The function behind the template. Answers false when there is an error, to be taken with take_error().
 class FunctionState {
  public:
   virtual ~FunctionState() = default;
-  virtual bool call(const Datum* arguments, Datum& result, Value& holder, Error& error) = 0;
-  virtual bool gradient(const Datum* arguments, const GradientTarget* targets, double& value, Error& error) = 0;
+  // `holder` keeps what the result views; null for results that view nothing.
+  virtual bool call(const Datum* arguments, Datum& result, Value* holder) = 0;
+  virtual bool gradient(const Datum* arguments, const GradientTarget* targets, double& value) = 0;
+  virtual Error take_error() = 0;
+  virtual bool is_current() const = 0;
+  virtual bool refresh() = 0;
 };
 
 }  // namespace detail
@@ -38,8 +48,8 @@ class FunctionState {
 template <class Signature>
 class Function;
 
-// Valid while its engine lives; used on one thread at a time, like the engine. When the script redefines the function,
-// the next call finds the new definition.
+// Valid while its engine lives; used on one thread at a time, like the engine. It stays with the definitions that it
+// was made with: what the script redefines later counts from the next refresh().
 template <class R, class... A>
 class Function<R(A...)> {
  public:
@@ -47,9 +57,11 @@ class Function<R(A...)> {
   Result<R> operator()(A... arguments) const {
     const detail::Datum data[] = {detail::CrossingOf<A>::give(arguments)..., detail::Datum()};
     detail::Datum result;
-    Value holder;
-    Error error;
-    if (!state_->call(data, result, holder, error)) return error;
+    constexpr bool holds = detail::views_memory(detail::CrossingOf<R>::kind);
+    [[maybe_unused]] std::conditional_t<holds, Value, std::nullptr_t> holder{};
+    Value* held = nullptr;
+    if constexpr (holds) held = &holder;
+    if (!state_->call(data, result, held)) return state_->take_error();
     if constexpr (std::is_void_v<R>) {
       return {};
     } else {
@@ -68,9 +80,16 @@ class Function<R(A...)> {
     const detail::Datum data[] = {detail::CrossingOf<A>::give(arguments)..., detail::Datum()};
     const detail::GradientTarget targets[] = {detail::GradientTarget(gradients)..., nullptr};
     double value = 0;
-    Error error;
-    if (!state_->gradient(data, targets, value, error)) return error;
+    if (!state_->gradient(data, targets, value)) return state_->take_error();
     return value;
+  }
+
+  // Has nothing been redefined that it depends on?
+  bool is_current() const { return state_->is_current(); }
+  // Takes the newest definitions. On an error it stays as it was.
+  Result<void> refresh() {
+    if (!state_->refresh()) return state_->take_error();
+    return {};
   }
 
  private:

@@ -13,6 +13,7 @@ struct HostResult {
   Datum datum;
   std::string text;
   std::vector<double> numbers;
+  std::shared_ptr<const void> object;  // a composite
   Value value;
   std::string error;  // not empty: the call failed
   std::exception_ptr cause;
@@ -68,9 +69,24 @@ void keep_result(HostResult& result, T&& value) {
   } else if constexpr (kind == Kind::any) {
     result.value = std::forward<T>(value);
     result.datum = Crossing<Value>::give(result.value);
+  } else if constexpr (kind == Kind::composite) {
+    auto object = std::make_shared<const Plain>(std::forward<T>(value));
+    result.datum = Crossing<Plain>::give(*object);
+    result.object = std::move(object);
   } else {
     result.datum = Crossing<Plain>::give(value);
   }
+}
+
+template <class T>
+bool take_argument(const Datum& datum, std::size_t index, T& value, HostResult& result) {
+  Result<T> taken = detail::taken<T>(datum);
+  if (!taken.ok()) {
+    result.error = "argument " + std::to_string(index + 1) + ": " + taken.error().message;
+    return false;
+  }
+  value = std::move(taken).value();
+  return true;
 }
 
 template <class F, class Signature>
@@ -108,12 +124,7 @@ class Callable<F, R(A...)> final : public HostFunction {
   template <std::size_t... I>
   void call([[maybe_unused]] const Datum* arguments, HostResult& result, std::index_sequence<I...>) {
     std::tuple<std::remove_cv_t<std::remove_reference_t<A>>...> values;
-    bool fits = true;
-    ((fits = fits && CrossingOf<A>::take(arguments[I], std::get<I>(values))), ...);
-    if (!fits) {
-      result.error = "an integer argument is outside the range of the C++ parameter";
-      return;
-    }
+    if (!(take_argument(arguments[I], I, std::get<I>(values), result) && ...)) return;
     if constexpr (std::is_void_v<R>) {
       function_(static_cast<A>(std::get<I>(values))...);
     } else if constexpr (std::is_same_v<R, Returned>) {

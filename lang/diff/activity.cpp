@@ -26,8 +26,12 @@ class Analysis {
     result_.varied.assign(function_.insts.size(), false);
     result_.written.assign(function_.insts.size(), false);
     result_.rules.assign(function_.insts.size(), RuleKind::none);
+    result_.varied_slots.assign(function_.slots.size(), false);
+    written_slots_.assign(function_.slots.size(), false);
     definitely_.assign(function_.insts.size(), false);
+    bits_.assign(function_.insts.size(), false);
     find_global_memory();
+    find_undefined();
     const std::vector<std::uint32_t>& parameters = function_.blocks[0].parameters;
     result_.active_parameters.assign(active.begin(), active.end());
     result_.active_parameters.resize(parameters.size(), false);
@@ -49,6 +53,7 @@ class Analysis {
           if (!visit(id)) return false;
         for (const ir::Edge& edge : block.edges)
           if (result_.returns[edge.target]) visit_edge(edge);
+        if (!visit_return(block)) return false;
         if (!refusal_.reason.empty()) return false;
       }
       for (std::size_t i = 0; i < parameters.size(); ++i)
@@ -69,9 +74,29 @@ class Analysis {
       grew = false;
       for (ir::BlockId b = 0; b < function_.blocks.size(); ++b) {
         if (result_.returns[b]) continue;
+        // What a `try` did before it raised stays done.
+        ir::BlockId handler = function_.blocks[b].handler;
+        if (handler != ir::no_block && result_.returns[handler]) result_.returns[b] = grew = true;
         for (const ir::Edge& edge : function_.blocks[b].edges)
           if (result_.returns[edge.target]) result_.returns[b] = grew = true;
       }
+    }
+  }
+
+  // Parameters of blocks that may be undefined: nothing can be made for them where they only pass, so their shadow
+  // comes along with them.
+  void find_undefined() {
+    undefined_.assign(function_.insts.size(), false);
+    for (bool grew = true; grew;) {
+      grew = false;
+      for (const ir::Block& block : function_.blocks)
+        for (const ir::Edge& edge : block.edges)
+          for (std::size_t i = 0; i < edge.arguments.size(); ++i) {
+            std::uint32_t parameter = function_.blocks[edge.target].parameters[i];
+            Operand o = edge.arguments[i];
+            bool undefined = is_undefined(function_, o) || (o.is_inst() && undefined_[o.index()]);
+            if (undefined && !undefined_[parameter]) undefined_[parameter] = grew = true;
+          }
     }
   }
 
@@ -82,7 +107,7 @@ class Analysis {
 
   void vary(std::uint32_t id) {
     if (result_.varied[id] || !may_carry(function_.insts[id].type)) return;
-    result_.varied[id] = true;
+    result_.varied[id] = result_.any_varied = true;
     changed_ = true;
   }
 
@@ -95,7 +120,7 @@ class Analysis {
       for (const ir::Block& block : function_.blocks) {
         for (std::uint32_t id : block.insts) {
           const ir::Inst& inst = function_.insts[id];
-          bool global = inst.op == Op::load_global || inst.op == Op::native;
+          bool global = inst.op == Op::load_global || (inst.op == Op::native && !makes_shadows(inst));
           switch (inst.op) {
             case Op::field_at:
             case Op::array_get:
@@ -113,7 +138,9 @@ class Analysis {
       }
     }
   }
-  bool from_global(Operand o) { return o.is_constant() ? is_memory(type_of(o)) : global_[o.index()]; }
+  bool from_global(Operand o) {
+    return o.is_constant() ? is_memory(type_of(o)) && !is_undefined(function_, o) : global_[o.index()];
+  }
 
   // Memory that receives varied values (or, not `definite`, may): its definition chain must lead to real shadows.
   bool write(Operand o, const ir::Inst& at, bool definite) {
@@ -142,7 +169,9 @@ class Analysis {
     const ir::Inst& inst = function_.insts[id];
     bool flows = any_varied(inst);
     bool definite = definitely_[id];
-    if (forward_mode_ && inst.op >= Op::tape_open && inst.op <= Op::tape_close) return visit_tape(id);
+    if (inst.op >= Op::tape_open && inst.op <= Op::tape_close) return visit_tape(id);
+    if (inst.op == Op::slot_set || inst.op == Op::slot_get) return visit_slot(id);
+    if (!visit_bits(id)) return false;
     switch (treatment_of(function_, inst, result_.rules[id], tangents_.runtime())) {
       case Treatment::inert:
         break;
@@ -180,20 +209,83 @@ class Analysis {
     return true;
   }
 
-  // Forward mode over a derivative: what a tape gives back has the tangent that was put beside it.
-  bool visit_tape(std::uint32_t id) {
-    const ir::Inst& load = function_.insts[id];
-    if (load.op != Op::tape_load) return true;
-    vary(id);
-    if (!result_.written[id]) return true;
-    for (const ir::Block& block : function_.blocks)
-      for (std::uint32_t other : block.insts) {
-        const ir::Inst& store = function_.insts[other];
-        if (store.op == Op::tape_store && store.aux == load.aux && store.operands[0] == load.operands[0] &&
-            !write(store.operands[2], load, definitely_[id]))
-          return false;
-      }
+  // The bits of a number that carries a derivative may be looked at (signs, hashes, exponents); made into a number
+  // again they would have lost it.
+  bool visit_bits(std::uint32_t id) {
+    const ir::Inst& inst = function_.insts[id];
+    bool from_float = false;
+    bool bits = false;
+    for (Operand o : inst.operands) {
+      from_float |= varied(o) && tangents_.is_float(type_of(o));
+      bits |= o.is_inst() && bits_[o.index()];
+    }
+    bool is_float = tangents_.is_float(inst.type);
+    if (inst.op == Op::bitcast && is_float && bits) {
+      refusal_ = refusal_at(function_, inst, tangents_.runtime(),
+                            "the bits of a number that carries a derivative are made into a number again");
+      return false;
+    }
+    bool carries = (inst.op == Op::bitcast && from_float && !is_float) ||
+                   (bits && inst.type != tangents_.runtime().types.builtin().boolean && integer_op(inst.op));
+    if (carries && !bits_[id]) bits_[id] = changed_ = true;
     return true;
+  }
+  static bool integer_op(Op op) {
+    switch (op) {
+      case Op::add_int:
+      case Op::sub_int:
+      case Op::mul_int:
+      case Op::neg_int:
+      case Op::and_int:
+      case Op::or_int:
+      case Op::xor_int:
+      case Op::not_int:
+      case Op::shl_int:
+      case Op::lshr_int:
+      case Op::ashr_int:
+      case Op::sext_int:
+      case Op::zext_int:
+      case Op::trunc_int:
+      case Op::bitcast:
+      case Op::select:
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  // What the forward half of a derivative gives back (the result's accumulators, the record) is written by its other
+  // half and by whoever called it. Derivatives are functions of `nothing`.
+  bool visit_return(const ir::Block& block) {
+    const ir::Inst& terminator = function_.insts[block.terminator];
+    if (terminator.op != Op::ret || function_.blocks[0].parameters.empty()) return true;
+    const Type* self = function_.insts[function_.blocks[0].parameters[0]].type;
+    if (self != tangents_.runtime().types.builtin().nothing) return true;
+    return write(terminator.operands[0], terminator, false);
+  }
+
+  // The derivative of a derivative: what a tape gives back has the tangent that was put beside it. Memory that is kept
+  // on a tape may be written through what is loaded, also in the other half of a derivative.
+  bool visit_tape(std::uint32_t id) {
+    const ir::Inst& inst = function_.insts[id];
+    if (inst.op == Op::tape_store) return write(inst.operands[2], inst, false);
+    if (inst.op == Op::tape_load) vary(id);
+    return true;
+  }
+
+  // A variable that lives across a `try`.
+  bool visit_slot(std::uint32_t id) {
+    const ir::Inst& inst = function_.insts[id];
+    auto grow = [&](std::vector<bool>& of_slots) {
+      if (!of_slots[inst.aux]) of_slots[inst.aux] = changed_ = true;
+    };
+    if (inst.op == Op::slot_get) {
+      if (result_.written[id]) grow(written_slots_), grow(result_.varied_slots);
+      if (result_.varied_slots[inst.aux]) vary(id);
+      return true;
+    }
+    if (varied(inst.operands[0]) && may_carry(function_.slot_types[inst.aux])) grow(result_.varied_slots);
+    return !written_slots_[inst.aux] || write(inst.operands[0], inst, false);
   }
 
   // A callee may write derivative-carrying values into the memory it is given, and give back some of that memory.
@@ -201,7 +293,7 @@ class Analysis {
     const ir::Inst& inst = function_.insts[id];
     if (flows) vary(id);
     bool known = inst.op == Op::invoke;
-    if (known && result_.rules[id] != RuleKind::none) return true;
+    if (known && result_.rules[id] != RuleKind::none && result_.rules[id] != RuleKind::stateful) return true;
     if (!flows && !result_.written[id]) return true;
     MemorySummary callee = known ? memory_.of_call(inst) : MemorySummary{0, ~MemoryMask{0}, ~MemoryMask{0}, 0};
     for (std::size_t i = 0; i < inst.operands.size(); ++i) {
@@ -222,9 +314,13 @@ class Analysis {
     for (std::size_t i = 0; i < edge.arguments.size(); ++i) {
       std::uint32_t parameter = target.parameters[i];
       if (varied(edge.arguments[i])) vary(parameter);
+      if (result_.varied[parameter] && edge.arguments[i].is_inst() && undefined_[edge.arguments[i].index()] &&
+          is_memory(type_of(edge.arguments[i])))
+        vary(edge.arguments[i].index());
       if (!result_.written[parameter]) continue;
       vary(parameter);
       if (function_.insts.empty() || !is_memory(type_of(edge.arguments[i]))) continue;
+      if (edge.arguments[i].is_constant() && is_undefined(function_, edge.arguments[i])) continue;
       if (edge.arguments[i].is_constant() || global_[edge.arguments[i].index()]) {
         // Memory that is now a global's, now not, and written: only the second has a shadow that lasts.
         if (refusal_.reason.empty() && definitely_[parameter])
@@ -249,6 +345,9 @@ class Analysis {
   Refusal& refusal_;
   std::vector<bool> definitely_;  // written for sure, by code that is known
   std::vector<bool> global_;      // read from globals
+  std::vector<bool> written_slots_;
+  std::vector<bool> undefined_;
+  std::vector<bool> bits_;  // integers made of the bits of what is varied
   bool forward_mode_;
   bool changed_ = false;
 };

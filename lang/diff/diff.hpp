@@ -54,11 +54,24 @@ class Environment {
     std::vector<char> active;
     const Type* result_type = nullptr;
   };
-  virtual Tangent tangent(Specialization& callee, const std::vector<char>& active, Refusal& refusal) = 0;
+  // In `width` directions at once.
+  virtual Tangent tangent(Specialization& callee, const std::vector<char>& active, std::size_t width,
+                          Refusal& refusal) = 0;
   virtual class MemoryEffects& memory() = 0;
   virtual Runtime& runtime() = 0;
   virtual World world() = 0;
+  virtual bool check_rules() { return false; }  // what rules return is checked where they return it
 };
+
+// Something of the forward sweep that the reverse sweep uses: where it is kept, and why there (`@code_grad`).
+struct SavedValue {
+  enum class Where : std::uint8_t { value, recomputed, tape, stack };
+  Span span;
+  std::string what;
+  Where where = Where::value;
+  std::string why;
+};
+const char* saved_where(SavedValue::Where where);
 
 // What a derivative consists of, with what must live as long as its code.
 struct Derivative {
@@ -68,6 +81,7 @@ struct Derivative {
   std::vector<char> active;  // by parameter of the primal, callee first: asked for, or written by the primal
   std::vector<Edge> edges;
   std::vector<std::shared_ptr<TapeLayout>> layouts;
+  std::vector<SavedValue> saved;  // of reverse mode
 };
 
 // value_and_gradient as one function: both sweeps together.
@@ -83,7 +97,7 @@ bool split_derivative(Environment& env, const ir::Function& primal, const std::v
 
 // Forward mode, as forward.hpp says: result.forward and result.active.
 bool forward_derivative(Environment& env, const ir::Function& primal, const std::vector<char>& active,
-                        Derivative& result, Refusal& refusal);
+                        std::size_t width, Derivative& result, Refusal& refusal);
 
 const Type* shadow_type(Runtime& runtime, const Type* t);
 const Type* cotangent_type(Runtime& runtime, const Type* t);

@@ -9,8 +9,13 @@ namespace slope::diff {
 using ir::Op;
 using ir::Operand;
 
-MemoryEffects::MemoryEffects(Runtime& runtime, World world, std::function<const ir::Function*(Specialization&)> code)
-    : runtime_(runtime), tangents_(tangent_types(runtime)), world_(world), code_(std::move(code)) {}
+MemoryEffects::MemoryEffects(Runtime& runtime, World world, std::function<const ir::Function*(Specialization&)> code,
+                             std::function<MemoryMask(const DataType*)> overwritten)
+    : runtime_(runtime),
+      tangents_(tangent_types(runtime)),
+      world_(world),
+      code_(std::move(code)),
+      overwritten_(std::move(overwritten)) {}
 
 MemorySummary MemoryEffects::of(Specialization& target) {
   known(target);
@@ -69,8 +74,15 @@ MemorySummary MemoryEffects::of_call(const ir::Inst& invoke) {
 
 MemorySummary MemoryEffects::read_call(const ir::Inst& call) {
   Specialization& target = *call.aux_as<Specialization>();
-  // Functions with rules leave their arguments alone and return memory of their own: that is what a rule promises.
-  if (find_rule(runtime_, target.types, world_, nullptr) != RuleKind::none) return {};
+  // Functions with rules leave their arguments alone and return memory of their own: that is what a rule promises. A
+  // rule with state says what its function overwrites, which the result may be.
+  RuleKind rule = find_rule(runtime_, target.types, world_, nullptr);
+  if (rule == RuleKind::stateful) {
+    MemorySummary declared;
+    declared.writes = declared.result = overwritten_(target.types);
+    return declared;
+  }
+  if (rule != RuleKind::none) return {};
   MemorySummary found = known(target).summary;
   if (target.current && !(target.current->effects & effect_writes)) found.writes = found.unknown = 0;
   if (!target.method->is_vararg) return found;
@@ -96,7 +108,7 @@ MemorySummary MemoryEffects::analyse(const ir::Function& function) {
     if (o.is_inst()) return mask[o.index()];
     if (!o.is_constant()) return 0;
     Value v = function.constant_value(o);
-    return v.defined() && holds_memory(v.type) ? global_memory : 0;
+    return v.defined() && !is_stand_in(v) && holds_memory(v.type) ? global_memory : 0;
   };
   const std::vector<std::uint32_t>& parameters = function.blocks[0].parameters;
   for (std::size_t i = 0; i < parameters.size(); ++i)
@@ -171,10 +183,18 @@ MemorySummary MemoryEffects::analyse(const ir::Function& function) {
             break;
           case Op::array_new:
             break;
+          case Op::slot_set:
+            store(0, all);
+            break;
+          case Op::tape_store:
+            store(0, of_operand(inst.operands[2]));
+            break;
           case Op::array_get:
           case Op::field_at:
           case Op::get_field:
           case Op::cell_get:
+          case Op::tape_load:
+          case Op::slot_get:
             set(id, all | kept);
             break;
           case Op::make_struct:

@@ -28,8 +28,10 @@ struct MemorySummary {
 
 class MemoryEffects {
  public:
-  // `code`: typed code of a specialisation, null when there is none.
-  MemoryEffects(Runtime& runtime, World world, std::function<const ir::Function*(Specialization&)> code);
+  // `code`: typed code of a specialisation, null when there is none. `overwritten`: which operands a function with a
+  // stateful rule overwrites, as the rule declares.
+  MemoryEffects(Runtime& runtime, World world, std::function<const ir::Function*(Specialization&)> code,
+                std::function<MemoryMask(const DataType* call_types)> overwritten);
   MemorySummary of(Specialization& target);
   MemorySummary of(const ir::Function& function);
   MemorySummary of_call(const ir::Inst& invoke);  // in terms of its operands: a vararg's bits are all its operands'
@@ -56,6 +58,7 @@ class MemoryEffects {
   TangentTypes& tangents_;
   World world_;
   std::function<const ir::Function*(Specialization&)> code_;
+  std::function<MemoryMask(const DataType*)> overwritten_;
   std::unordered_map<Specialization*, Known> summaries_;
   std::vector<Specialization*> order_;
   std::unordered_map<const ir::Function*, Globals> globals_;

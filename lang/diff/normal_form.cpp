@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "lang/diff/operations.hpp"
+#include "lang/diff/tangent.hpp"
 #include "lang/ir/build.hpp"
 #include "lang/ir/cfg.hpp"
 #include "lang/ir/passes.hpp"
@@ -130,26 +132,100 @@ void group_splats(ir::Function& function, Runtime& runtime) {
   }
 }
 
+// A variable without a value yet, passed on to a block, becomes a value of that block's type which nobody looks at:
+// derivatives save it and put it back like any other.
+void define_undefined(ir::Function& function, Runtime& runtime) {
+  for (BlockId b = 0; b < function.blocks.size(); ++b) {
+    for (std::size_t e = 0; e < function.blocks[b].edges.size(); ++e) {
+      for (std::size_t i = 0; i < function.blocks[b].edges[e].arguments.size(); ++i) {
+        ir::Operand& passed = function.blocks[b].edges[e].arguments[i];
+        const ir::Edge& edge = function.blocks[b].edges[e];
+        const Type* type = function.insts[function.blocks[edge.target].parameters[i]].type;
+        if (!type || !passed.is_constant() || function.constant_value(passed).defined()) continue;
+        if (Value value = stand_in(runtime, type); value.defined()) {
+          passed = function.constant(value);
+          continue;
+        }
+        ir::Inst inst;
+        inst.op = Op::undef;
+        inst.type = type;
+        inst.block = b;
+        const auto id = static_cast<std::uint32_t>(function.insts.size());
+        function.insts.push_back(std::move(inst));
+        function.blocks[b].insts.push_back(id);
+        passed = ir::Operand::inst(id);
+      }
+    }
+  }
+}
+
+// Reverse mode through a `try`: what was done before something was thrown would have to be undone up to an unknown
+// point. As long as nothing is thrown there is nothing to undo, so the handlers raise, and what they would have looked
+// at are plain variables again.
+void raise_in_handlers(ir::Function& function, Runtime& runtime) {
+  std::vector<bool> is_handler(function.blocks.size(), false);
+  bool any = false;
+  for (const ir::Block& block : function.blocks)
+    if (block.handler != ir::no_block) is_handler[block.handler] = any = true;
+  if (!any) return;
+  Binding* raise = runtime.base->find(runtime.symbol("throw_caught_in_reverse"));
+  ir::Builder builder(function);
+  for (BlockId b = 0; b < is_handler.size(); ++b) {
+    if (!is_handler[b]) continue;
+    ir::Block& handler = function.blocks[b];
+    const ir::Inst caught = function.insts[handler.insts[0]];
+    handler.insts.resize(1);
+    handler.edges.clear();
+    handler.terminator = ~0u;
+    Refusal here = refusal_at(function, caught, runtime, "");
+    std::string where = "\n  --> " + runtime.sources.describe(here.span) + "\n" + runtime.sources.excerpt(here.span);
+    while (where.back() == '\n') where.pop_back();
+    Operand exception = Operand::inst(handler.insts[0]);
+    builder.set_block(b);
+    builder.set_span(caught.span);
+    builder.set_scope(caught.scope);
+    builder.emit(Op::call,
+                 {builder.constant(raise ? raise->value : runtime.nothing()), exception,
+                  builder.constant(runtime.from_string(where))},
+                 runtime.types.builtin().any);
+    builder.unreachable();
+  }
+  ir::remove_unreachable_blocks(function);
+}
+
+// A derivative that is differentiated again keeps no states of rules for later calls: the outer reverse sweep may still
+// want what they hold. Each call has one made, which is garbage after.
+void drop_rule_states(ir::Function& function, Runtime& runtime) {
+  std::vector<Operand> replacement(function.insts.size());
+  bool any = false;
+  for (ir::Block& block : function.blocks)
+    std::erase_if(block.insts, [&](std::uint32_t id) {
+      const ir::Inst& inst = function.insts[id];
+      if (inst.op != Op::native) return false;
+      std::string_view name = inst.aux_as<const NativeInfo>()->name;
+      if (name != "take_rule_state" && name != "give_rule_state") return false;
+      replacement[id] = function.constant(runtime.nothing());
+      return any = true;
+    });
+  if (any) ir::replace_all_uses(function, replacement);
+}
+
 }  // namespace
 
-bool normalise(ir::Function& function, Runtime& runtime, Refusal& refusal) {
+bool normalise(ir::Function& function, Runtime& runtime, Refusal& refusal, bool forward_mode) {
   ir::remove_unreachable_blocks(function);
   group_splats(function, runtime);
-  for (const ir::Block& block : function.blocks) {
-    if (block.handler == ir::no_block) continue;
-    const ir::Block& handler = function.blocks[block.handler];
-    refusal.span = handler.insts.empty() ? function.span : function.insts[handler.insts[0]].span;
-    refusal.method = function.method;
-    refusal.reason = "`try` cannot be differentiated in reverse mode";
-    return false;
-  }
+  define_undefined(function, runtime);
+  drop_rule_states(function, runtime);
+  if (!forward_mode) raise_in_handlers(function, runtime);
+  if (!function.slots.empty()) ir::promote_slots(function, &runtime.types.builtin());
   // The entry is never a loop header, so that what is made before everything else has a place.
   ir::Cfg cfg = ir::build_cfg(function);
   ir::LoopForest forest = ir::find_loops(function, cfg);
   if (!forest.reducible) {
     refusal.span = function.span;
     refusal.method = function.method;
-    refusal.reason = "control flow with more than one entry into a loop cannot be differentiated in reverse mode";
+    refusal.reason = "control flow with more than one entry into a loop cannot be differentiated";
     return false;
   }
   unify_returns(function);

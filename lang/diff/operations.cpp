@@ -61,6 +61,8 @@ Treatment classify(const ir::Inst& inst, RuleKind rule) {
 Treatment treatment_of(const ir::Function& function, const ir::Inst& inst, RuleKind rule, Runtime& runtime) {
   if (inst.op == Op::native) {
     if (forgets_element(inst)) return Treatment::value;
+    if (makes_shadows(inst)) return Treatment::value;
+    if (is_operator(inst)) return Treatment::call;
     // What only looks and gives back something without a derivative: hashes, texts, whether an element is assigned.
     TangentTypes& tangents = tangent_types(runtime);
     bool looks = !(inst.aux_as<const NativeInfo>()->effects & effect_writes);
@@ -70,15 +72,36 @@ Treatment treatment_of(const ir::Function& function, const ir::Inst& inst, RuleK
 }
 
 bool is_undefined(const ir::Function& function, ir::Operand o) {
-  return o.is_constant() ? !function.constant_value(o).defined() : function.inst(o).op == Op::undef;
+  if (o.is_inst()) return function.inst(o).op == Op::undef;
+  Value v = function.constant_value(o);
+  return !v.defined() || is_stand_in(v);
 }
 
 bool forgets_element(const ir::Inst& inst) {
   return inst.op == Op::native && std::string_view(inst.aux_as<const NativeInfo>()->name) == "array_forget";
 }
 
+bool makes_shadows(const ir::Inst& inst) {
+  if (inst.op != Op::native) return false;
+  std::string_view name = inst.aux_as<const NativeInfo>()->name;
+  return name == "zero_shadows" || name == "constant_shadow";
+}
+
+bool is_operator(const ir::Inst& inst) {
+  if (inst.op != Op::native) return false;
+  std::string_view name = inst.aux_as<const NativeInfo>()->name;
+  return name == "value_and_gradient_call" || name == "jvp_call";
+}
+
+Value implied_callee(const ir::Inst& inst, Runtime& runtime) {
+  if (!is_operator(inst))
+    return Value(runtime.types.builtin().builtin_function, static_cast<std::int64_t>(inst.op) << 1 | 1);
+  bool gradient = std::string_view(inst.aux_as<const NativeInfo>()->name) == "value_and_gradient_call";
+  return runtime.base->find(runtime.symbol(gradient ? "value_and_gradient_of" : "jvp_of"))->value;
+}
+
 bool is_dynamic_call(const ir::Function& function, const ir::Inst& inst, Runtime& runtime) {
-  return inst.op == Op::call || inst.op == Op::set_field ||
+  return inst.op == Op::call || inst.op == Op::set_field || is_operator(inst) ||
          (inst.op == Op::get_field && !indexed_element(function, inst, runtime));
 }
 

@@ -23,6 +23,12 @@ Treatment treatment_of(const ir::Function& function, const ir::Inst& inst, RuleK
 bool is_undefined(const ir::Function& function, ir::Operand o);
 // Core.array_forget(a, i): the element is unassigned again.
 bool forgets_element(const ir::Inst& inst);
+// Core.zero_shadows or Core.constant_shadow, in a derivative that is differentiated again: memory that starts at zero.
+bool makes_shadows(const ir::Inst& inst);
+// Core.value_and_gradient_call or Core.jvp_call, which was not expanded (lang/pipeline_operators.cpp).
+bool is_operator(const ir::Inst& inst);
+// What a call whose target is found at run time calls, when that is no operand: a builtin, or an operator's function.
+Value implied_callee(const ir::Inst& inst, Runtime& runtime);
 // A call whose target is found at run time: also the reading and writing of fields of what is not known.
 bool is_dynamic_call(const ir::Function& function, const ir::Inst& inst, Runtime& runtime);
 std::string why_refused(const ir::Inst& inst, Runtime& runtime);

@@ -42,22 +42,10 @@ using ir::Op;
 using ir::Operand;
 
 Reverse::Reverse(Environment& env, std::unique_ptr<ir::Function> primal, Refusal& refusal)
-    : env_(env),
-      runtime_(env.runtime()),
-      tangents_(tangent_types(env.runtime())),
-      builtin_(env.runtime().types.builtin()),
-      refusal_(refusal),
-      primal_(std::move(primal)) {}
-
-bool Reverse::refuse(const ir::Inst& at, std::string reason) {
-  if (refusal_.reason.empty()) {
-    refusal_ = refusal_at(*primal_, at, runtime_, std::move(reason));
-  }
-  return false;
-}
+    : Transform(env, std::move(primal), refusal) {}
 
 bool Reverse::analyse(const std::vector<char>& active) {
-  if (!normalise(*primal_, runtime_, refusal_)) return false;
+  if (!normalise(*primal_, runtime_, refusal_, false)) return false;
   if (!analyse_activity(*primal_, tangents_, env_.memory(), env_.world(), active, &edges, activity_, refusal_))
     return false;
   active_parameters = activity_.active_parameters;
@@ -203,12 +191,7 @@ void Reverse::begin_header(std::uint32_t l) {
 
 bool Reverse::forward_sweep() {
   ir::Function& out = *forward_out_;
-  out.method = primal_->method;
-  out.name = "∇" + primal_->name;
-  out.typed = true;
-  out.scopes = primal_->scopes;
-  out.span = primal_->span;
-  out.static_params = primal_->static_params;
+  describe(out, "∇");
   f_ = std::make_unique<ir::Builder>(out);
   for (BlockId b : cfg_.order) forward_blocks_[b] = f_->new_block();
   current_forward_ = 0;
@@ -231,6 +214,9 @@ bool Reverse::forward_sweep() {
     f_->emit(Op::slot_set, {int_constant(*f_, 0)}, nullptr, static_cast<std::uintptr_t>(state.forward_row_slot));
   }
 
+  for (BlockId b : cfg_.order)
+    if (BlockId handler = primal_->blocks[b].handler; handler != ir::no_block)
+      out.blocks[forward_blocks_[b]].handler = forward_blocks_[handler];
   // Parameters first: edges may go to blocks that are not emitted yet.
   for (BlockId b : cfg_.order) {
     if (b == 0) continue;
@@ -245,7 +231,8 @@ bool Reverse::forward_sweep() {
         set_shadow(id, f_->add_parameter(forward_blocks_[b], tangents_.shadow(primal_->insts[id].type)));
     std::uint32_t l = forest_.loop_of[b];
     bool is_header = l != no_loop && forest_.loops[l].header == b;
-    if (!is_header && cfg_.predecessors[b].size() > 1)
+    bool is_handler = !primal_->blocks[b].insts.empty() && primal_->insts[primal_->blocks[b].insts[0]].op == Op::caught;
+    if (!is_header && !is_handler && cfg_.predecessors[b].size() > 1)
       from_of_[b] = remember(f_->add_parameter(forward_blocks_[b], builtin_.int64), builtin_.int64);
   }
 
@@ -401,8 +388,7 @@ std::vector<Operand> Reverse::argument_cotangents() {
       result.push_back(r_->constant(runtime_.nothing()));
       continue;
     }
-    std::size_t next = 0;
-    result.push_back(pack(type, cotangent_of(parameters[i]), next));
+    result.push_back(pack(*r_, type, cotangent_of(parameters[i])));
   }
   return result;
 }
@@ -458,7 +444,9 @@ void Reverse::finish_slots(ir::Function& out, BlockId reverse_start, ir::Builder
   ir::promote_slots(out, &builtin_, [&](std::uint32_t slot) {
     const Type* type = out.slot_types[slot];
     auto [found, fresh] = undefined.try_emplace(type);
-    if (fresh) {
+    if (Value value = fresh ? stand_in(runtime_, type) : Value(); value.defined()) {
+      found->second = out.constant(value);
+    } else if (fresh) {
       ir::Inst inst;
       inst.op = Op::undef;
       inst.type = type;
@@ -535,6 +523,7 @@ std::unique_ptr<ir::Function> Reverse::combined() {
   r_->ret(r_->emit(Op::tuple, {in_reverse(value), tuple}, out.return_type));
   insert_pending(out);
   finish_slots(out, start, *r_);
+  drop_unread_columns();
   return std::move(forward_out_);
 }
 
@@ -552,12 +541,7 @@ bool Reverse::split(Derivative& result) {
   if (!forward_sweep()) return false;
   reverse_out_ = std::make_unique<ir::Function>();
   ir::Function& back = *reverse_out_;
-  back.method = primal_->method;
-  back.name = "∇" + primal_->name + " (reverse)";
-  back.typed = true;
-  back.scopes = primal_->scopes;
-  back.span = primal_->span;
-  back.static_params = primal_->static_params;
+  describe(back, "∇", " (reverse)");
   r_ = std::make_unique<ir::Builder>(back);
   BlockId entry = r_->new_block();
   r_->set_block(entry);
@@ -586,7 +570,7 @@ bool Reverse::split(Derivative& result) {
   Operand primal_result = primal_->insts[primal_->blocks[exit_].terminator].operands[0];
   if (varied(primal_result) && tangents_.has_cotangent(primal_type)) {
     std::vector<Operand> leaves;
-    unpack(primal_type, seed, leaves);
+    unpack(*r_, primal_type, seed, leaves);
     give_cotangent(primal_result, primal_type, leaves);
   }
   if (!reverse_sweep(start)) return false;
@@ -680,6 +664,7 @@ bool Reverse::split(Derivative& result) {
   adjoint_slot_list_.swap(adjoints);
   sums_.swap(sums);
   finish_slots(back, start, *r_);
+  drop_unread_columns();
   result.forward = std::move(forward_out_);
   result.reverse = std::move(reverse_out_);
   return true;
@@ -700,6 +685,7 @@ bool run(Environment& env, const ir::Function& primal, const std::vector<char>& 
   result.active = reverse.active_parameters;
   result.edges = std::move(reverse.edges);
   result.layouts = std::move(reverse.layouts);
+  result.saved = reverse.saved();
   return true;
 }
 

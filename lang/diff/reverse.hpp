@@ -3,17 +3,19 @@
 //   reverse_saved.cpp    what the reverse sweep needs of the forward sweep, and where it is kept
 //   reverse_forward.cpp  the augmented forward step of each operation (shadows, rules, tapes of old values)
 //   reverse_backward.cpp the reverse step of each operation
+//   reverse_rules.cpp    calls of functions that have rules
 //   reverse_dynamic.cpp  values whose types are known only at run time, calls of functions that are
 //   reverse_memory.cpp   loads and stores
 //   reverse_adjoint.cpp  cotangents of SSA values, leaf by leaf
 #pragma once
 
+#include <map>
 #include <memory>
 #include <unordered_map>
 #include <vector>
 
-#include "lang/diff/activity.hpp"
-#include "lang/ir/build.hpp"
+#include "lang/diff/memory.hpp"
+#include "lang/diff/transform.hpp"
 #include "lang/ir/cfg.hpp"
 #include "lang/runtime/tape.hpp"
 
@@ -50,7 +52,7 @@ struct LoopState {
   ir::BlockId latch = ir::no_block;
 };
 
-class Reverse {
+class Reverse : private Transform {
  public:
   Reverse(Environment& env, std::unique_ptr<ir::Function> primal, Refusal& refusal);
   bool analyse(const std::vector<char>& active);
@@ -59,6 +61,7 @@ class Reverse {
   std::vector<Edge> edges;                           // rule lookups
   std::vector<std::shared_ptr<TapeLayout>> layouts;  // must live as long as the code
   std::vector<char> active_parameters;
+  std::vector<SavedValue> saved() const;
 
  private:
   // --- reverse.cpp ---
@@ -77,7 +80,7 @@ class Reverse {
   void finish_slots(ir::Function& out, ir::BlockId reverse_start, ir::Builder& at);
   void insert_pending(ir::Function& out);
   void drop_zero_terms(ir::Function& out);
-  bool refuse(const ir::Inst& at, std::string reason);
+  void drop_unread_columns();
 
   // --- reverse_saved.cpp ---
   ValueIndex remember(ir::Operand forward, const Type* type,
@@ -89,7 +92,15 @@ class Reverse {
   bool can_recompute(std::uint32_t primal, int& budget);
   ir::Operand recompute(std::uint32_t primal);
   bool load_is_stable(const ir::Inst& load) const;
+  // Where an array comes from, as far as two that come from different places are never the same one.
+  struct Origin {
+    enum class Kind : std::uint8_t { unknown, outer, made } kind = Kind::unknown;
+    std::uint32_t made_by = ~0u;  // made: the inst
+  };
+  Origin origin_of(ir::Operand array) const;
   void find_stores();
+  bool inside(std::uint32_t loop, ir::BlockId block) const;
+  void note_saved(ValueIndex value, SavedValue::Where where, std::string why);
   void fill_record(ir::Builder& at, ir::Operand record);
   void after(const ForwardValue& value, ir::Op op, std::vector<ir::Operand> operands, std::uintptr_t aux);
   ir::Operand copy_constant(ir::Operand primal, ir::Function& out);
@@ -98,54 +109,27 @@ class Reverse {
   bool forward_inst(std::uint32_t id);
   bool forward_call(std::uint32_t id);
   bool forward_halves(std::uint32_t id);
+  bool forward_tape(std::uint32_t id);
   bool forward_aggregate(std::uint32_t id);
-  struct Packed {
-    std::vector<ir::Operand> operands;
-    const Type* type = nullptr;
-    bool is_tuple = false;  // a vararg: the operands are its elements
-  };
-  std::vector<Packed> packed_arguments(const ir::Inst& inst);
   ir::Operand clone_inst(std::uint32_t id);
   ir::Operand forward(ir::Operand primal);
   ir::Operand shadow(ir::Operand primal);  // of memory; a fresh zero shadow for what does not vary
   void set_shadow(std::uint32_t id, ir::Operand shadow);
 
   // --- reverse_memory.cpp ---
-  // A place in memory: an array's element, a field, the content of a Box.
-  struct Place {
-    ir::Operand memory;  // primal operand
-    ir::Operand index;   // of an array: primal operand
-    std::uintptr_t field = 0;
-    bool is_cell = false;
-    const Type* declared = nullptr;  // what it may hold
-    const Type* tangent = nullptr;   // what its shadow holds
-  };
-  Place place_of(const ir::Inst& inst);
-  ir::Operand load_tangent(ir::Builder& at, const Place& place, ir::Operand shadow, ir::Operand index);
-  void store_tangent(ir::Builder& at, const Place& place, ir::Operand shadow, ir::Operand index, ir::Operand tangent);
-  ir::Operand shadow_part(ir::Builder& at, const Place& place, ir::Operand tangent);     // as shadow(declared)
-  ir::Operand cotangent_part(ir::Builder& at, const Place& place, ir::Operand tangent);  // as cotangent(declared)
-  ir::Operand whole_tangent(ir::Builder& at, const Place& place, ir::Operand shadow, ir::Operand cotangent);
   bool forward_store(std::uint32_t id);
   void forward_resize(std::uint32_t id);
   bool forward_load(std::uint32_t id);
   bool must_restore(const ir::Inst& store) const;
   bool may_be_unassigned(const Place& place) const;
-  ir::Operand zero_cotangent(ir::Builder& at, const Type* cotangent);
   void backward_load(std::uint32_t id);
   void backward_store(std::uint32_t id);
   void backward_resize(std::uint32_t id);
 
   // --- reverse_dynamic.cpp ---
-  // Between the tangents of a value as two types see it, one of which may know only at run time what it is. as_shadow
-  // takes the types of shadows, the others those of values.
-  ir::Operand as_shadow(ir::Builder& at, ir::Operand shadow, const Type* from, const Type* to);
   ir::Operand shadow_as(ir::Operand primal, const Type* seen_as);  // in the forward sweep
-  std::vector<ir::Operand> convert_leaves(const Type* from, const std::vector<ir::Operand>& leaves, const Type* to);
   // Leaves of a cotangent of `primal` as a value of type `seen_as`.
   void give_cotangent(ir::Operand primal, const Type* seen_as, const std::vector<ir::Operand>& leaves);
-  ir::Operand boxed(ir::Builder& at, ir::Operand tangent);
-  ir::Operand core_function(const char* name, ir::Builder& at);
   bool forward_dynamic(std::uint32_t id);
   bool backward_dynamic(std::uint32_t id);
 
@@ -153,16 +137,32 @@ class Reverse {
   bool backward_inst(std::uint32_t id);
   bool backward_call(std::uint32_t id);
   bool backward_halves(std::uint32_t id);
+  void backward_tape(std::uint32_t id);
   void backward_aggregate(std::uint32_t id);
   void backward_new_object(std::uint32_t id);
   void backward_float(const ir::Inst& inst, std::uint32_t id);
+
+  // --- reverse_rules.cpp ---
+  bool forward_rrule(std::uint32_t id);
+  bool backward_rrule(std::uint32_t id);
+  void backward_scalar_rule(std::uint32_t id);
+  bool forward_stateful(std::uint32_t id);
+  bool backward_stateful(std::uint32_t id);
+  void refuse_aliases(const ir::Inst& inst);
+  std::vector<ir::Operand> rule_key(ir::Builder& at, const DataType* call_types);
+  ir::Operand packed_call(ir::Builder& at, const ir::Inst& inst, bool with_callee);  // operands as one tuple
+  ir::Operand packed_shadows(ir::Builder& at, const ir::Inst& inst);                 // of the arguments
+  ir::Operand result_cotangent(std::uint32_t id, bool& any);
+  ir::Operand rule_name(ir::Builder& at, const ir::Inst& inst);
+  ir::Operand arguments_before(const ir::Inst& inst, std::uint32_t id);  // copies, when rules are checked
+  void check_forward_step(const ir::Inst& inst, ir::Operand before, ir::Operand value, bool compare);
+  void give_rule_result(const ir::Inst& inst, ir::Operand result);
   void accumulate_rule_result(ir::Operand argument, ir::Operand cotangent);
 
   // --- reverse_adjoint.cpp ---
   struct Adjoint {
     std::vector<ir::Operand> leaves;  // current operands; invalid: zero
   };
-  std::size_t leaf_count(const Type* t) { return tangents_.leaves(t).size(); }
   bool is_local(std::uint32_t id) const { return local_[id]; }
   std::vector<ir::Operand> cotangent_of(std::uint32_t id);    // invalid operands: zero
   std::vector<ir::Operand> take_cotangent(std::uint32_t id);  // and sets it to zero
@@ -170,32 +170,13 @@ class Reverse {
   void add_cotangents(ir::Operand primal, const std::vector<ir::Operand>& leaves);
   void flush_adjoints();
   int adjoint_slot(std::uint32_t id, std::size_t leaf);
-  ir::Operand pack(const Type* t, const std::vector<ir::Operand>& leaves, std::size_t& next);  // leaves → cotangent(t)
-  void unpack(const Type* t, ir::Operand cotangent, std::vector<ir::Operand>& leaves);  // cotangent(t) → leaves
-  Value zero_leaf(const Type* leaf_type);
-  ir::Operand zero(const Type* leaf_type) { return r_->constant(zero_leaf(leaf_type)); }
-  ir::Operand or_zero(ir::Operand o, const Type* leaf_type) { return o.valid() ? o : zero(leaf_type); }
-  ir::Operand add_leaves(ir::Operand a, ir::Operand b, const Type* leaf_type);
   void find_local_values();
 
-  // --- common ---
-  const Type* type_of(ir::Operand primal) { return primal_->type_of(primal, runtime_.types); }
-  bool varied(ir::Operand primal) const { return primal.is_inst() && activity_.varied[primal.index()]; }
-  ir::Operand base_function(const char* name, ir::Builder& at);
-  ir::Operand call_base(ir::Builder& at, const char* name, std::vector<ir::Operand> args, const Type* type);
-  ir::Operand int_constant(ir::Builder& at, std::int64_t n);
   int new_slot(const Type* type, bool is_adjoint);
 
-  Environment& env_;
-  Runtime& runtime_;
-  TangentTypes& tangents_;
-  const BuiltinTypes& builtin_;
-  Refusal& refusal_;
-  std::unique_ptr<ir::Function> primal_;
   ir::Cfg cfg_;
   ir::LoopForest forest_;
   std::vector<LoopState> loops_;
-  Activity activity_;
   ir::BlockId exit_ = ir::no_block;
 
   std::unique_ptr<ir::Function> forward_out_;
@@ -209,9 +190,10 @@ class Reverse {
   std::vector<ValueIndex> shadow_of_;  // by primal inst
   std::vector<ValueIndex> extra_of_;   // by primal inst: old value of a store, pullback of a rule, record of a call
   std::unordered_map<std::uint32_t, ValueIndex> old_shadow_of_;  // by primal inst: what a store takes out of a shadow
-  std::unordered_map<std::uint32_t, Environment::Halves> halves_of_;  // by primal inst
-  std::vector<ValueIndex> from_of_;                                   // by primal block: which edge control came by
-  std::vector<ir::BlockId> forward_blocks_;                           // by primal block
+  std::unordered_map<std::uint32_t, ValueIndex> arguments_before_of_;  // by primal inst, when rules are checked
+  std::unordered_map<std::uint32_t, Environment::Halves> halves_of_;   // by primal inst
+  std::vector<ValueIndex> from_of_;                                    // by primal block: which edge control came by
+  std::vector<ir::BlockId> forward_blocks_;                            // by primal block
   std::vector<ir::BlockId> reverse_blocks_;
   std::vector<bool> reaches_exit_;
   std::vector<ir::Operand> parameters_;                        // of the forward function: the primal's
@@ -226,7 +208,13 @@ class Reverse {
   std::vector<ValueIndex> recorded_;  // split mode: values kept in the record, in order
   std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> pending_after_;  // forward inst → insts that follow it
   std::unordered_map<ir::BlockId, std::vector<std::uint32_t>> pending_start_;    // forward block → insts at its start
-  std::vector<const Type*> stored_elements_;    // element types of arrays that are stored into (not through array_init)
+  struct Stored {
+    const Type* element = nullptr;
+    Origin origin;
+  };
+  std::vector<Stored> stored_arrays_;  // that are stored into (not through array_init)
+  std::map<std::pair<ValueIndex, ir::BlockId>, ValueIndex> after_loop_;  // kept where it is used, after its loop
+  std::map<ValueIndex, SavedValue> saved_;
   bool writes_unknown_ = false;                 // a call may write any array
   ir::BlockId current_forward_ = ir::no_block;  // primal block being emitted
   ir::BlockId current_reverse_ = ir::no_block;

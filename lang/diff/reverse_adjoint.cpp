@@ -43,17 +43,6 @@ int Reverse::adjoint_slot(std::uint32_t id, std::size_t leaf) {
   return at->second;
 }
 
-Value Reverse::zero_leaf(const Type* leaf_type) {
-  if (leaf_type == builtin_.float64) return Value(leaf_type, 0.0);
-  if (leaf_type == builtin_.float32) return Value(leaf_type, std::int64_t{0});
-  return runtime_.base->find(runtime_.symbol("no_tangent"))->value;
-}
-
-Operand Reverse::add_leaves(Operand a, Operand b, const Type* leaf_type) {
-  if (!tangents_.is_float(leaf_type)) return call_base(*r_, "add_tangents", {a, b}, leaf_type);
-  return r_->emit(Op::add_float, {a, b}, leaf_type);
-}
-
 std::vector<Operand> Reverse::cotangent_of(std::uint32_t id) {
   const auto& leaves = tangents_.leaves(primal_->insts[id].type);
   auto [at, fresh] = adjoints_.try_emplace(id);
@@ -88,7 +77,7 @@ void Reverse::add_cotangent(Operand primal, std::size_t leaf, Operand x) {
     current = x;
     return;
   }
-  current = add_leaves(current, x, type);
+  current = add_leaves(*r_, current, x, type);
   sums_.push_back(current.index());
 }
 
@@ -101,32 +90,10 @@ void Reverse::flush_adjoints() {
     if (is_local(id)) continue;
     const auto& leaves = tangents_.leaves(primal_->insts[id].type);
     for (std::size_t i = 0; i < adjoint.leaves.size(); ++i)
-      r_->emit(Op::slot_set, {or_zero(adjoint.leaves[i], leaves[i].type)}, nullptr,
+      r_->emit(Op::slot_set, {or_zero(*r_, adjoint.leaves[i], leaves[i].type)}, nullptr,
                static_cast<std::uintptr_t>(adjoint_slot(id, i)));
   }
   adjoints_.clear();
-}
-
-Operand Reverse::pack(const Type* t, const std::vector<Operand>& leaves, std::size_t& next) {
-  if (tangents_.is_float(t) || tangents_.is_dynamic(t)) return or_zero(leaves[next++], tangents_.cotangent(t));
-  if (!tangents_.has_cotangent(t)) return r_->constant(runtime_.nothing());
-  std::vector<Operand> fields;
-  for (const Field& field : as_data(t)->fields) fields.push_back(pack(field.type, leaves, next));
-  return r_->emit(Op::tuple, fields, tangents_.cotangent(t));
-}
-
-void Reverse::unpack(const Type* t, Operand cotangent, std::vector<Operand>& leaves) {
-  if (tangents_.is_float(t) || tangents_.is_dynamic(t)) {
-    leaves.push_back(cotangent);
-    return;
-  }
-  if (!tangents_.has_cotangent(t)) return;
-  const DataType* d = as_data(t);
-  for (std::size_t i = 0; i < d->fields.size(); ++i) {
-    if (!tangents_.has_cotangent(d->fields[i].type)) continue;
-    Operand field = r_->emit(Op::field_at, {cotangent}, tangents_.cotangent(d->fields[i].type), i);
-    unpack(d->fields[i].type, field, leaves);
-  }
 }
 
 }  // namespace slope::diff

@@ -9,16 +9,6 @@ namespace slope::diff {
 using ir::Op;
 using ir::Operand;
 
-namespace {
-
-bool none(const std::vector<Operand>& leaves) {
-  for (Operand o : leaves)
-    if (o.valid()) return false;
-  return true;
-}
-
-}  // namespace
-
 bool Reverse::backward_inst(std::uint32_t id) {
   const ir::Inst inst = primal_->insts[id];
   r_->set_span(inst.span);
@@ -34,6 +24,13 @@ bool Reverse::backward_inst(std::uint32_t id) {
       return true;
     case Op::array_resize:
       backward_resize(id);
+      return true;
+    case Op::tape_open:
+      r_->emit(Op::tape_close, {primal_in_reverse(Operand::inst(id))});
+      return true;
+    case Op::tape_store:
+    case Op::tape_load:
+      backward_tape(id);
       return true;
     case Op::native:
       if (extra_of_[id] == no_value) return true;
@@ -54,6 +51,9 @@ bool Reverse::backward_inst(std::uint32_t id) {
     return true;
   }
   switch (inst.op) {
+    case Op::undef:  // only passes where it is not looked at
+      take_cotangent(id);
+      return true;
     case Op::array_get:
     case Op::cell_get:
       backward_load(id);
@@ -65,7 +65,7 @@ bool Reverse::backward_inst(std::uint32_t id) {
         return true;
       }
       if (!object->is_concrete) {  // a tuple whose type is known in part
-        std::vector<Operand> part = convert_leaves(inst.type, take_cotangent(id), builtin_.any);
+        std::vector<Operand> part = convert_leaves(*r_, inst.type, take_cotangent(id), builtin_.any);
         if (none(part)) return true;
         Operand index = int_constant(*r_, static_cast<std::int64_t>(inst.aux) + 1);
         Operand count = int_constant(*r_, static_cast<std::int64_t>(object->fields.size()));
@@ -73,7 +73,7 @@ bool Reverse::backward_inst(std::uint32_t id) {
                        {call_base(*r_, "tangent_with_part", {part[0], index, count}, tangents_.dynamic())});
         return true;
       }
-      std::vector<Operand> leaves = convert_leaves(inst.type, take_cotangent(id), object->fields[inst.aux].type);
+      std::vector<Operand> leaves = convert_leaves(*r_, inst.type, take_cotangent(id), object->fields[inst.aux].type);
       std::size_t first = 0;
       for (std::size_t i = 0; i < inst.aux; ++i) first += leaf_count(object->fields[i].type);
       for (std::size_t i = 0; i < leaves.size(); ++i) add_cotangent(inst.operands[0], first + i, leaves[i]);
@@ -96,7 +96,7 @@ bool Reverse::backward_inst(std::uint32_t id) {
             r_->emit(Op::eq_int, {index, int_constant(*r_, static_cast<std::int64_t>(k) + 1)}, builtin_.boolean);
         for (std::size_t i = 0; i < leaves.size(); ++i) {
           if (!leaves[i].valid()) continue;
-          Operand part = r_->emit(Op::select, {here, leaves[i], zero(described[i].type)}, described[i].type);
+          Operand part = r_->emit(Op::select, {here, leaves[i], zero(*r_, described[i].type)}, described[i].type);
           add_cotangent(inst.operands[0], k * leaves.size() + i, part);
         }
       }
@@ -117,8 +117,8 @@ bool Reverse::backward_inst(std::uint32_t id) {
         for (std::size_t i = 0; i < leaves.size(); ++i) {
           if (!leaves[i].valid()) continue;
           const Type* type = described[i].type;
-          chosen[i] = side == 1 ? r_->emit(Op::select, {condition, leaves[i], zero(type)}, type)
-                                : r_->emit(Op::select, {condition, zero(type), leaves[i]}, type);
+          chosen[i] = side == 1 ? r_->emit(Op::select, {condition, leaves[i], zero(*r_, type)}, type)
+                                : r_->emit(Op::select, {condition, zero(*r_, type), leaves[i]}, type);
         }
         give_cotangent(inst.operands[side], inst.type, chosen);
       }
@@ -133,6 +133,33 @@ bool Reverse::backward_inst(std::uint32_t id) {
     return refuse(inst, "`" + std::string(ir::op_info(inst.op).name) + "` of a composite value");
   backward_float(inst, id);
   return true;
+}
+
+void Reverse::backward_tape(std::uint32_t id) {
+  const ir::Inst inst = primal_->insts[id];
+  const TapeLayout& layout = *tape_layout_of(inst.aux);
+  const TapeLayout* extended = tangents_.with_tangents(&layout, 1);
+  const Type* type = layout.columns[tape_column_of(inst.aux)];
+  std::uintptr_t column = tangent_columns(layout, tape_column_of(inst.aux));
+  const auto& described_leaves = tangents_.leaves(type);
+  std::vector<Operand> given;
+  if (inst.op == Op::tape_load) {
+    if (!activity_.varied[id]) return;
+    given = convert_leaves(*r_, inst.type, take_cotangent(id), type);
+    if (none(given)) return;
+  }
+  if (described_leaves.empty()) return;
+  Operand tape = primal_in_reverse(inst.operands[0]);
+  Operand row = primal_in_reverse(inst.operands[1]);
+  std::vector<Operand> kept(described_leaves.size());
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    const Type* leaf = described_leaves[i].type;
+    if (inst.op == Op::tape_load && !given[i].valid()) continue;
+    kept[i] = r_->emit(Op::tape_load, {tape, row}, leaf, tape_aux(extended, column + i));
+    Operand left = inst.op == Op::tape_load ? add_leaves(*r_, kept[i], given[i], leaf) : zero(*r_, leaf);
+    r_->emit(Op::tape_store, {tape, row, left}, nullptr, tape_aux(extended, column + i));
+  }
+  if (inst.op == Op::tape_store) give_cotangent(inst.operands[2], type, kept);
 }
 
 // The numbers of a tuple, a struct or a closure go to what it was made of.
@@ -174,7 +201,7 @@ void Reverse::backward_new_object(std::uint32_t id) {
     if (!varied(inst.operands[i]) || !tangents_.has_cotangent(place.declared)) continue;
     Operand tangent = load_tangent(*r_, place, shadow_in_reverse(Operand::inst(id)), Operand());
     std::vector<Operand> leaves;
-    unpack(place.declared, cotangent_part(*r_, place, tangent), leaves);
+    unpack(*r_, place.declared, cotangent_part(*r_, place, tangent), leaves);
     give_cotangent(inst.operands[i], place.declared, leaves);
   }
 }
@@ -199,75 +226,15 @@ void Reverse::backward_float(const ir::Inst& inst, std::uint32_t id) {
     refuse(inst, "`" + std::string(ir::op_info(inst.op).name) + "` has no derivative");
 }
 
-// Adds what a rule returned for one argument: numbers to the value's cotangent, arrays into the shadow.
-void Reverse::accumulate_rule_result(Operand argument, Operand cotangent) {
-  const Type* type = type_of(argument);
-  if (tangents_.has_shadow(type) && tangents_.has_cotangent(type)) {
-    Operand own =
-        call_base(*r_, "accumulate_mixed!",
-                  {shadow_in_reverse(argument), cotangent, r_->constant(runtime_.from_type(tangents_.cotangent(type)))},
-                  tangents_.cotangent(type));
-    std::vector<Operand> leaves;
-    unpack(type, own, leaves);
-    add_cotangents(argument, leaves);
-  } else if (tangents_.has_shadow(type)) {
-    call_base(*r_, "accumulate_cotangent!", {shadow_in_reverse(argument), cotangent}, nullptr);
-  } else {
-    const Type* expected = tangents_.cotangent(type);
-    Operand own = call_base(*r_, "as_cotangent", {r_->constant(runtime_.from_type(expected)), cotangent}, expected);
-    std::vector<Operand> leaves;
-    unpack(type, own, leaves);
-    add_cotangents(argument, leaves);
-  }
-}
-
 bool Reverse::backward_call(std::uint32_t id) {
-  const ir::Inst inst = primal_->insts[id];
   switch (activity_.rules[id]) {
-    case RuleKind::scalar: {
-      std::vector<Operand> leaves = take_cotangent(id);
-      if (none(leaves)) return true;
-      std::vector<Operand> operands{base_function("scalar_partials", *r_), primal_in_reverse(inst.operands[0]),
-                                    primal_in_reverse(Operand::inst(id))};
-      for (std::size_t i = 1; i < inst.operands.size(); ++i) operands.push_back(primal_in_reverse(inst.operands[i]));
-      Operand partials = r_->emit(Op::call, operands, nullptr);
-      for (std::size_t i = 1; i < inst.operands.size(); ++i) {
-        if (!varied(inst.operands[i])) continue;
-        Operand partial = r_->emit(Op::get_field, {partials, int_constant(*r_, static_cast<std::int64_t>(i))}, nullptr);
-        Operand number =
-            call_base(*r_, "as_cotangent", {r_->constant(runtime_.from_type(inst.type)), partial}, inst.type);
-        add_cotangent(inst.operands[i], 0, r_->emit(Op::mul_float, {leaves[0], number}, inst.type));
-      }
+    case RuleKind::scalar:
+      backward_scalar_rule(id);
       return true;
-    }
-    case RuleKind::reverse: {
-      if (extra_of_[id] == no_value) return true;
-      Operand cotangent;
-      if (tangents_.has_shadow(inst.type)) {
-        cotangent = shadow_in_reverse(Operand::inst(id));
-        if (tangents_.has_cotangent(inst.type)) {
-          std::vector<Operand> leaves = take_cotangent(id);
-          std::size_t next = 0;
-          cotangent = call_base(*r_, "merged_tangent", {cotangent, pack(inst.type, leaves, next)}, nullptr);
-        }
-      } else {
-        std::vector<Operand> leaves = take_cotangent(id);
-        if (none(leaves)) return true;
-        std::size_t next = 0;
-        cotangent = pack(inst.type, leaves, next);
-      }
-      Operand pullback = in_reverse(extra_of_[id]);
-      Operand result = r_->emit(Op::call, {pullback, cotangent}, nullptr);
-      for (std::size_t i = 1; i < inst.operands.size(); ++i) {
-        if (!varied(inst.operands[i])) continue;
-        accumulate_rule_result(
-            inst.operands[i],
-            r_->emit(Op::get_field, {result, int_constant(*r_, static_cast<std::int64_t>(i))}, nullptr));
-      }
-      if (varied(inst.operands[0]))
-        return refuse(inst, "a rule for a function that itself carries a derivative (a closure)");
-      return true;
-    }
+    case RuleKind::reverse:
+      return backward_rrule(id);
+    case RuleKind::stateful:
+      return backward_stateful(id);
     default:
       return backward_halves(id);
   }
@@ -282,9 +249,8 @@ bool Reverse::backward_halves(std::uint32_t id) {
   if (tangents_.has_cotangent(halves.result_type)) {
     std::vector<Operand> leaves(leaf_count(halves.result_type));
     if (tangents_.has_cotangent(inst.type) && activity_.varied[id])
-      leaves = convert_leaves(inst.type, take_cotangent(id), halves.result_type);
-    std::size_t next = 0;
-    cotangent = pack(halves.result_type, leaves, next);
+      leaves = convert_leaves(*r_, inst.type, take_cotangent(id), halves.result_type);
+    cotangent = pack(*r_, halves.result_type, leaves);
   }
   std::vector<const Type*> types;
   for (std::size_t i = 0; i < arguments.size(); ++i)
@@ -295,7 +261,11 @@ bool Reverse::backward_halves(std::uint32_t id) {
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     if (!halves.active[i] || !tangents_.has_cotangent(arguments[i].type)) continue;
     std::vector<Operand> leaves;
-    unpack(arguments[i].type, r_->emit(Op::field_at, {result}, types[i], i), leaves);
+    unpack(*r_, arguments[i].type, r_->emit(Op::field_at, {result}, types[i], i), leaves);
+    if (!arguments[i].is_tuple) {
+      give_cotangent(arguments[i].operands[0], arguments[i].type, leaves);
+      continue;
+    }
     std::size_t next = 0;
     for (Operand o : arguments[i].operands) {
       std::size_t count = leaf_count(type_of(o));

@@ -15,49 +15,14 @@ namespace slope::diff {
 using ir::Op;
 using ir::Operand;
 
-Operand Reverse::boxed(ir::Builder& at, Operand tangent) {
-  const DataType* dynamic = tangents_.dynamic();
-  return at.emit(Op::make_struct, {at.constant(runtime_.from_type(dynamic)), tangent}, dynamic);
-}
-
-Operand Reverse::as_shadow(ir::Builder& at, Operand shadow, const Type* from, const Type* to) {
-  if (from == to) return shadow;
-  if (to == builtin_.nothing) return at.constant(runtime_.nothing());
-  if (to == tangents_.dynamic()) return boxed(at, shadow);
-  Operand content = at.emit(Op::field_at, {shadow}, builtin_.any, 0);
-  return at.emit(Op::type_assert, {content, at.constant(runtime_.from_type(to))}, to);
-}
-
 Operand Reverse::shadow_as(Operand primal, const Type* seen_as) {
   const Type* wanted = tangents_.shadow(seen_as);
-  if (!wanted || wanted == builtin_.nothing) return f_->constant(runtime_.nothing());
+  if (!wanted || wanted == builtin_.nothing) return nothing(*f_);
   return as_shadow(*f_, shadow(primal), tangents_.shadow(type_of(primal)), wanted);
 }
 
-std::vector<Operand> Reverse::convert_leaves(const Type* from, const std::vector<Operand>& leaves, const Type* to) {
-  std::size_t count = leaf_count(to);
-  if (from == to || count == 0) return count ? leaves : std::vector<Operand>();
-  bool any = false;
-  for (Operand o : leaves) any |= o.valid();
-  if (!any) return std::vector<Operand>(count);
-  if (tangents_.is_dynamic(from) == tangents_.is_dynamic(to)) return leaves;
-  if (tangents_.is_dynamic(to)) {
-    std::size_t next = 0;
-    return {boxed(*r_, pack(from, leaves, next))};
-  }
-  const Type* type = tangents_.cotangent(to);
-  std::vector<Operand> result;
-  unpack(to, call_base(*r_, "as_cotangent", {r_->constant(runtime_.from_type(type)), leaves[0]}, type), result);
-  return result;
-}
-
 void Reverse::give_cotangent(Operand primal, const Type* seen_as, const std::vector<Operand>& leaves) {
-  if (varied(primal)) add_cotangents(primal, convert_leaves(seen_as, leaves, type_of(primal)));
-}
-
-Operand Reverse::core_function(const char* name, ir::Builder& at) {
-  Binding* binding = runtime_.core->find(runtime_.symbol(name));
-  return at.constant(binding ? binding->value : runtime_.nothing());
+  if (varied(primal)) add_cotangents(primal, convert_leaves(*r_, seen_as, leaves, type_of(primal)));
 }
 
 namespace {
@@ -74,9 +39,7 @@ bool Reverse::forward_dynamic(std::uint32_t id) {
   const ir::Inst inst = primal_->insts[id];
   std::vector<Operand> arguments = without_callee(inst);
   if (arguments.size() > 60) return refuse(inst, "a call with more than 60 arguments whose target is not known");
-  Operand callee = inst.op == Op::call
-                       ? forward(inst.operands[0])
-                       : f_->constant(Value(builtin_.builtin_function, static_cast<std::int64_t>(inst.op) << 1 | 1));
+  Operand callee = inst.op == Op::call ? forward(inst.operands[0]) : f_->constant(implied_callee(inst, runtime_));
   std::uint64_t active = 0;
   std::vector<Operand> shadows;
   std::vector<Operand> values;
@@ -93,14 +56,11 @@ bool Reverse::forward_dynamic(std::uint32_t id) {
     values.push_back(forward(arguments[i]));
     note(i + 1, arguments[i]);
   }
-  Refusal here = refusal_at(*primal_, inst, runtime_, "");
-  std::string where = "\n  --> " + runtime_.sources.describe(here.span) + "\n" + runtime_.sources.excerpt(here.span);
-  while (where.back() == '\n') where.pop_back();
   Operand result =
       f_->emit(Op::call,
                {core_function("dynamic_forward", *f_), callee, f_->emit(Op::tuple, values, nullptr),
                 f_->emit(Op::tuple, shadows, nullptr), int_constant(*f_, static_cast<std::int64_t>(active)),
-                f_->constant(runtime_.from_string(where))},
+                f_->constant(runtime_.from_string(described(inst)))},
                nullptr);
   Binding* made = runtime_.base->find(runtime_.symbol("DynamicCall"));
   const Type* type = made->value.as_type;
@@ -122,7 +82,7 @@ bool Reverse::backward_dynamic(std::uint32_t id) {
   const ir::Inst inst = primal_->insts[id];
   Operand cotangent = r_->constant(zero_leaf(tangents_.dynamic()));
   if (activity_.varied[id] && tangents_.has_cotangent(inst.type)) {
-    std::vector<Operand> leaves = convert_leaves(inst.type, take_cotangent(id), builtin_.any);
+    std::vector<Operand> leaves = convert_leaves(*r_, inst.type, take_cotangent(id), builtin_.any);
     if (leaves[0].valid()) cotangent = leaves[0];
   }
   Operand result =

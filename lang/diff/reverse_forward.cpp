@@ -13,25 +13,12 @@ Operand Reverse::forward(Operand primal) {
   return values_[value_of_[primal.index()]].forward;
 }
 
-Operand Reverse::base_function(const char* name, ir::Builder& at) {
-  Binding* binding = runtime_.base->find(runtime_.symbol(name));
-  return at.constant(binding ? binding->value : runtime_.nothing());
-}
-
-Operand Reverse::call_base(ir::Builder& at, const char* name, std::vector<Operand> args, const Type* type) {
-  args.insert(args.begin(), base_function(name, at));
-  Operand result = at.emit(Op::call, args, nullptr);
-  if (!type) return result;
-  return at.emit(Op::type_assert, {result, at.constant(runtime_.from_type(type))}, type);
-}
-
 Operand Reverse::shadow(Operand primal) {
   const Type* type = type_of(primal);
   if (!tangents_.has_shadow(type)) return f_->constant(runtime_.nothing());
   if (varied(primal) && shadow_of_[primal.index()] != no_value) return values_[shadow_of_[primal.index()]].forward;
   const Type* wanted = tangents_.shadow(type);
-  if (is_undefined(*primal_, primal))
-    return wanted == tangents_.dynamic() ? f_->constant(zero_leaf(wanted)) : f_->emit(Op::undef, {}, wanted);
+  if (is_undefined(*primal_, primal)) return undefined(*f_, wanted);
   return call_base(*f_, wanted == tangents_.dynamic() ? "constant_dynamic_shadow" : "constant_shadow",
                    {forward(primal)}, wanted);
 }
@@ -60,7 +47,11 @@ bool Reverse::forward_inst(std::uint32_t id) {
   }
   if (inst.op == Op::invoke && classify(inst, activity_.rules[id]) == Treatment::call && activity_.varied[id])
     return forward_call(id);
-  if (inst.op == Op::invoke && classify(inst, activity_.rules[id]) == Treatment::call) {
+  if (inst.op == Op::invoke && activity_.rules[id] == RuleKind::stateful) {
+    // It may overwrite what carries a derivative, whatever it returns.
+    for (Operand o : inst.operands)
+      if (varied(o)) return forward_call(id);
+  } else if (inst.op == Op::invoke && classify(inst, activity_.rules[id]) == Treatment::call) {
     // The result carries nothing, but the call may move derivatives between its arguments.
     for (Operand o : inst.operands)
       if (varied(o) && tangents_.has_shadow(type_of(o)) && activity_.rules[id] == RuleKind::none)
@@ -91,6 +82,7 @@ bool Reverse::forward_inst(std::uint32_t id) {
       break;
   }
 
+  if (inst.op >= Op::tape_open && inst.op <= Op::tape_close) return forward_tape(id);
   clone_inst(id);
   if (!activity_.varied[id] || !tangents_.has_shadow(inst.type)) return true;
   const Type* shadow_type = tangents_.shadow(inst.type);
@@ -105,6 +97,15 @@ bool Reverse::forward_inst(std::uint32_t id) {
       std::vector<Operand> operands{shadow(inst.operands[0])};
       for (std::size_t i = 1; i < inst.operands.size(); ++i) operands.push_back(forward(inst.operands[i]));
       set_shadow(id, f_->emit(Op::array_share, operands, shadow_type));
+      return true;
+    }
+    case Op::undef:  // written through, where it is not this
+      set_shadow(id, undefined(*f_, shadow_type));
+      return true;
+    case Op::native: {
+      if (!makes_shadows(inst)) break;
+      const char* make = shadow_type == tangents_.dynamic() ? "zero_dynamic_shadow" : "zero_shadow";
+      set_shadow(id, call_base(*f_, make, {forward(Operand::inst(id))}, shadow_type));
       return true;
     }
     case Op::array_get:
@@ -140,9 +141,49 @@ bool Reverse::forward_inst(std::uint32_t id) {
                                shadow_as(inst.operands[2], inst.type)},
                               shadow_type));
       return true;
+    case Op::invoke: {  // made by a function whose results carry nothing, then stored into
+      const char* make = shadow_type == tangents_.dynamic() ? "zero_dynamic_shadow" : "zero_shadow";
+      set_shadow(id, call_base(*f_, make, {forward(Operand::inst(id))}, shadow_type));
+      return true;
+    }
     default:
-      return refuse(inst, "memory made by `" + std::string(ir::op_info(inst.op).name) + "` carries a derivative");
+      break;
   }
+  return refuse(inst, "memory made by `" + std::string(ir::op_info(inst.op).name) + "` carries a derivative");
+}
+
+// The tape of a derivative that is differentiated again: like memory, with a shadow in columns of its own
+// (TangentTypes::with_tangents). It stays open until the reverse sweep passes the place where it was opened.
+bool Reverse::forward_tape(std::uint32_t id) {
+  const ir::Inst inst = primal_->insts[id];
+  if (inst.op == Op::tape_close) return true;
+  ir::Operand made = clone_inst(id);
+  auto set_aux = [&](std::uintptr_t aux) { forward_out_->inst(made).aux = aux; };
+  if (inst.op == Op::tape_open) {
+    set_aux(reinterpret_cast<std::uintptr_t>(tangents_.with_tangents(inst.aux_as<const TapeLayout>(), 1)));
+    return true;
+  }
+  if (inst.op == Op::tape_reserve) return true;
+  const TapeLayout& layout = *tape_layout_of(inst.aux);
+  const TapeLayout* extended = tangents_.with_tangents(&layout, 1);
+  std::uintptr_t own_column = tape_column_of(inst.aux);
+  const Type* type = layout.columns[own_column];
+  std::uintptr_t column = tangent_columns(layout, own_column);
+  const auto& leaves = tangents_.leaves(type);
+  set_aux(tape_aux(extended, own_column));
+  std::vector<Operand> place{forward(inst.operands[0]), forward(inst.operands[1])};
+  if (inst.op == Op::tape_store) {
+    for (std::size_t i = 0; i < leaves.size(); ++i)
+      f_->emit(Op::tape_store, {place[0], place[1], zero(*f_, leaves[i].type)}, nullptr,
+               tape_aux(extended, column + i));
+    if (tangents_.has_shadow(type))
+      f_->emit(Op::tape_store, {place[0], place[1], shadow_as(inst.operands[2], type)}, nullptr,
+               tape_aux(extended, column + leaves.size()));
+  } else if (tangents_.has_shadow(type)) {
+    Operand kept = f_->emit(Op::tape_load, place, tangents_.shadow(type), tape_aux(extended, column + leaves.size()));
+    set_shadow(id, as_shadow(*f_, kept, tangents_.shadow(type), tangents_.shadow(inst.type)));
+  }
+  return true;
 }
 
 bool Reverse::forward_aggregate(std::uint32_t id) {
@@ -187,62 +228,18 @@ bool Reverse::forward_aggregate(std::uint32_t id) {
 }
 
 bool Reverse::forward_call(std::uint32_t id) {
-  const ir::Inst inst = primal_->insts[id];
-  Specialization& callee = *inst.aux_as<Specialization>();
   switch (activity_.rules[id]) {
     case RuleKind::scalar:
       clone_inst(id);
       return true;
-    case RuleKind::reverse: {
-      std::vector<Operand> operands{base_function("rrule", *f_)};
-      std::vector<const Type*> types{forward_out_->type_of(operands[0], runtime_.types)};
-      for (std::size_t i = 0; i < inst.operands.size(); ++i) {
-        operands.push_back(forward(inst.operands[i]));
-        types.push_back(callee.types->params[i]);
-      }
-      const Type* pair = env_.return_type(runtime_.types.tuple(types));
-      const DataType* pair_data = as_data(pair);
-      if (!pair_data || !pair_data->is_tuple || pair_data->params.size() != 2)
-        return refuse(inst, "the rrule for " + std::string(callee.method->name->name) +
-                                " does not return (value, pullback): its result is " + to_string(pair));
-      Operand result = f_->emit(Op::call, operands, pair);
-      Operand value = f_->emit(Op::field_at, {result}, pair_data->params[0], 0);
-      if (pair_data->params[0] != inst.type)
-        value = f_->emit(Op::type_assert, {value, f_->constant(runtime_.from_type(inst.type))}, inst.type);
-      Operand pullback = f_->emit(Op::field_at, {result}, pair_data->params[1], 1);
-      value_of_[id] = remember(value, inst.type);
-      extra_of_[id] = remember(pullback, pair_data->params[1]);
-      if (tangents_.has_shadow(inst.type)) {
-        const Type* wanted = tangents_.shadow(inst.type);
-        const char* make = wanted == tangents_.dynamic() ? "zero_dynamic_shadow" : "zero_shadow";
-        set_shadow(id, call_base(*f_, make, {value}, wanted));
-      }
-      return true;
-    }
+    case RuleKind::reverse:
+      return forward_rrule(id);
+    case RuleKind::stateful:
+      return forward_stateful(id);
     default:
       break;
   }
   return forward_halves(id);
-}
-
-// The arguments as the callee's IR has them: a trailing vararg is one tuple.
-std::vector<Reverse::Packed> Reverse::packed_arguments(const ir::Inst& inst) {
-  const Method& method = *inst.aux_as<Specialization>()->method;
-  std::vector<Packed> result;
-  std::size_t fixed = method.is_vararg ? method.arg_count : inst.operands.size();
-  for (std::size_t i = 0; i < fixed; ++i) result.push_back({{inst.operands[i]}, type_of(inst.operands[i]), false});
-  if (method.is_vararg) {
-    Packed rest;
-    rest.is_tuple = true;
-    std::vector<const Type*> types;
-    for (std::size_t i = fixed; i < inst.operands.size(); ++i) {
-      rest.operands.push_back(inst.operands[i]);
-      types.push_back(type_of(inst.operands[i]));
-    }
-    rest.type = runtime_.types.tuple(types);
-    result.push_back(std::move(rest));
-  }
-  return result;
 }
 
 // The callee's own derivative in two halves; what its reverse half needs travels in a record.
@@ -272,7 +269,8 @@ bool Reverse::forward_halves(std::uint32_t id) {
     const DataType* rest = arguments[i].is_tuple ? as_data(tangents_.shadow(arguments[i].type)) : nullptr;
     for (std::size_t k = 0; k < arguments[i].operands.size(); ++k) {
       Operand o = arguments[i].operands[k];
-      parts.push_back(rest ? as_shadow(*f_, shadow(o), tangents_.shadow(type_of(o)), rest->params[k]) : shadow(o));
+      parts.push_back(rest ? as_shadow(*f_, shadow(o), tangents_.shadow(type_of(o)), rest->params[k])
+                           : shadow_as(o, arguments[i].type));
     }
     operands.push_back(rest ? f_->emit(Op::tuple, parts, rest) : parts[0]);
   }

@@ -10,80 +10,6 @@ namespace slope::diff {
 using ir::Op;
 using ir::Operand;
 
-Reverse::Place Reverse::place_of(const ir::Inst& inst) {
-  Place place;
-  place.memory = inst.operands[0];
-  const DataType* object = as_data(type_of(place.memory));
-  const DataType* shadow = as_data(tangents_.shadow(object));
-  switch (inst.op) {
-    case Op::array_get:
-    case Op::array_set:
-    case Op::array_init:
-      place.index = inst.operands[inst.op == Op::array_get ? 1 : 2];
-      place.declared = object->params[0];
-      if (shadow && shadow != builtin_.nothing) place.tangent = shadow->params[0];
-      return place;
-    case Op::cell_get:
-    case Op::cell_set:
-      place.is_cell = true;
-      place.declared = builtin_.any;
-      place.tangent = shadow->fields[0].type;
-      return place;
-    default:
-      place.field = inst.aux;
-      place.declared = object->fields[inst.aux].type;
-      if (shadow && shadow != builtin_.nothing) place.tangent = shadow->fields[inst.aux].type;
-      return place;
-  }
-}
-
-Operand Reverse::load_tangent(ir::Builder& at, const Place& place, Operand shadow, Operand index) {
-  if (index.valid()) return at.emit(Op::array_get, {shadow, index}, place.tangent);
-  return at.emit(Op::field_at, {shadow}, place.tangent, place.field);
-}
-
-void Reverse::store_tangent(ir::Builder& at, const Place& place, Operand shadow, Operand index, Operand tangent) {
-  if (index.valid())
-    at.emit(Op::array_set, {shadow, tangent, index});
-  else
-    at.emit(Op::set_field_at, {shadow, tangent}, nullptr, place.field);
-}
-
-Operand Reverse::shadow_part(ir::Builder& at, const Place& place, Operand tangent) {
-  const Type* wanted = tangents_.shadow(place.declared);
-  if (wanted == builtin_.nothing) return at.constant(runtime_.nothing());
-  if (!tangents_.has_cotangent(place.declared)) return as_shadow(at, tangent, place.tangent, wanted);
-  const Type* held = as_data(place.tangent)->params[0];
-  return as_shadow(at, at.emit(Op::field_at, {tangent}, held, 0), held, wanted);
-}
-
-Operand Reverse::cotangent_part(ir::Builder& at, const Place& place, Operand tangent) {
-  if (!tangents_.has_shadow(place.declared)) return tangent;
-  return at.emit(Op::field_at, {tangent}, tangents_.cotangent(place.declared), 1);
-}
-
-// `cotangent` invalid: zero.
-Operand Reverse::whole_tangent(ir::Builder& at, const Place& place, Operand shadow, Operand cotangent) {
-  const Type* own = tangents_.shadow(place.declared);
-  if (!tangents_.has_cotangent(place.declared)) return as_shadow(at, shadow, own, place.tangent);
-  if (!cotangent.valid()) {
-    const Type* type = tangents_.cotangent(place.declared);
-    cotangent = zero_cotangent(at, type);
-  }
-  if (own == builtin_.nothing) return cotangent;
-  Operand held = as_shadow(at, shadow, own, as_data(place.tangent)->params[0]);
-  return at.emit(Op::tuple, {held, cotangent}, place.tangent);
-}
-
-// Of a cotangent type: leaves that are zero.
-Operand Reverse::zero_cotangent(ir::Builder& at, const Type* cotangent) {
-  if (tangents_.is_float(cotangent) || cotangent == tangents_.dynamic()) return at.constant(zero_leaf(cotangent));
-  if (cotangent == builtin_.nothing) return at.constant(runtime_.nothing());
-  std::vector<Operand> parts;
-  for (const Type* part : as_data(cotangent)->params) parts.push_back(zero_cotangent(at, part));
-  return at.emit(Op::tuple, parts, cotangent);
-}
-
 // Old contents come back in the reverse sweep, so that rules and callers may keep references to what the primal
 // overwrote. Not needed for memory that this function made and that nothing outside its own loads and stores ever sees.
 bool Reverse::must_restore(const ir::Inst& store) const {
@@ -115,7 +41,7 @@ bool Reverse::may_be_unassigned(const Place& place) const {
 bool Reverse::forward_store(std::uint32_t id) {
   const ir::Inst inst = primal_->insts[id];
   Place place = place_of(inst);
-  if (!place.tangent || place.tangent == builtin_.nothing) return true;
+  if (!holds_tangent(place)) return true;
   Operand memory = forward(place.memory);
   Operand index = place.index.valid() ? forward(place.index) : Operand();
   bool restored = must_restore(inst) && !place.is_cell;
@@ -143,7 +69,7 @@ void Reverse::backward_store(std::uint32_t id) {
   const ir::Inst inst = primal_->insts[id];
   if (!varied(inst.operands[0])) return;
   Place place = place_of(inst);
-  if (!place.tangent || place.tangent == builtin_.nothing) return;
+  if (!holds_tangent(place)) return;
   Operand index = place.index.valid() ? primal_in_reverse(place.index) : Operand();
   auto old_shadow = old_shadow_of_.find(id);
   if (tangents_.has_cotangent(place.declared)) {
@@ -153,7 +79,7 @@ void Reverse::backward_store(std::uint32_t id) {
     if (varied(inst.operands[1]) || both) tangent = load_tangent(*r_, place, shadow_memory, index);
     if (varied(inst.operands[1])) {
       std::vector<Operand> leaves;
-      unpack(place.declared, cotangent_part(*r_, place, tangent), leaves);
+      unpack(*r_, place.declared, cotangent_part(*r_, place, tangent), leaves);
       give_cotangent(inst.operands[1], place.declared, leaves);
     }
     if (old_shadow == old_shadow_of_.end()) {
@@ -202,21 +128,18 @@ bool Reverse::forward_load(std::uint32_t id) {
 void Reverse::backward_load(std::uint32_t id) {
   const ir::Inst inst = primal_->insts[id];
   std::vector<Operand> leaves = take_cotangent(id);
-  bool any = false;
-  for (Operand o : leaves) any |= o.valid();
-  if (!any || !varied(inst.operands[0])) return;
+  if (none(leaves) || !varied(inst.operands[0])) return;
   Place place = place_of(inst);
-  leaves = convert_leaves(inst.type, leaves, place.declared);
+  leaves = convert_leaves(*r_, inst.type, leaves, place.declared);
   Operand memory = shadow_in_reverse(place.memory);
   Operand index = place.index.valid() ? primal_in_reverse(place.index) : Operand();
   Operand tangent = load_tangent(*r_, place, memory, index);
   std::vector<Operand> sum;
-  unpack(place.declared, cotangent_part(*r_, place, tangent), sum);
+  unpack(*r_, place.declared, cotangent_part(*r_, place, tangent), sum);
   const auto& described = tangents_.leaves(place.declared);
   for (std::size_t i = 0; i < sum.size(); ++i)
-    if (leaves[i].valid()) sum[i] = add_leaves(sum[i], leaves[i], described[i].type);
-  std::size_t next = 0;
-  Operand packed = pack(place.declared, sum, next);
+    if (leaves[i].valid()) sum[i] = add_leaves(*r_, sum[i], leaves[i], described[i].type);
+  Operand packed = pack(*r_, place.declared, sum);
   Operand kept = tangents_.has_shadow(place.declared) ? shadow_part(*r_, place, tangent) : Operand();
   store_tangent(*r_, place, memory, index, whole_tangent(*r_, place, kept, packed));
 }

@@ -7,14 +7,15 @@
 //   nothing
 //                          in this function overwrites; otherwise a column of the loop's tape, a row for each execution
 //                          of the loop's header
+#include <set>
+
 #include "lang/diff/reverse.hpp"
+#include "lang/ir/passes.hpp"
 
 namespace slope::diff {
 
 using ir::Op;
 using ir::Operand;
-
-Operand Reverse::int_constant(ir::Builder& at, std::int64_t n) { return at.constant(runtime_.from_int(n)); }
 
 ValueIndex Reverse::remember(Operand forward, const Type* type, std::uint32_t primal) {
   ForwardValue value;
@@ -82,8 +83,23 @@ Operand Reverse::in_reverse(ValueIndex index) {
   } else if (!split_ && is_parameter) {
     result = value.forward;
   } else if (int budget = 8; value.loop != no_loop && value.primal != ~0u && can_recompute(value.primal, budget)) {
+    note_saved(index, SavedValue::Where::recomputed, "cheaper than memory, from what is there in the reverse sweep");
     result = recompute(value.primal);
+  } else if (value.loop != no_loop && !inside(value.loop, current_reverse_)) {
+    // Used after its loop: only the last one is, which is there where it is used.
+    auto [copy, fresh] = after_loop_.try_emplace({index, current_reverse_}, no_value);
+    if (fresh) {
+      ForwardValue last = value;
+      last.loop = forest_.loop_of[current_reverse_];
+      last.block = forward_blocks_[current_reverse_];
+      last.primal = ~0u;
+      last.slot = last.column = -1;
+      copy->second = static_cast<ValueIndex>(values_.size());
+      values_.push_back(last);
+    }
+    result = in_reverse(copy->second);
   } else if (value.loop == no_loop) {
+    note_saved(index, SavedValue::Where::value, split_ ? "made outside loops: in the record" : "made outside loops");
     if (value.slot < 0) {
       value.slot = values_[index].slot = new_slot(value.type, false);
       if (split_)
@@ -94,15 +110,22 @@ Operand Reverse::in_reverse(ValueIndex index) {
     result = r_->emit(Op::slot_get, {}, value.type, static_cast<std::uintptr_t>(value.slot));
   } else {
     LoopState& loop = loops_[value.loop];
+    if (loop.known_rows.valid())
+      note_saved(index, SavedValue::Where::tape, "the loop's number of rows is known when it is entered");
+    else
+      note_saved(index, SavedValue::Where::stack, "nothing tells how often the loop runs");
     if (value.column < 0) {
       value.column = values_[index].column = static_cast<int>(loop.layout->columns.size());
       loop.layout->columns.push_back(value.type);
+      if (loop.layout->columns.size() > tape_column_limit && refusal_.reason.empty())
+        refusal_ = {primal_->span, primal_->method, "a loop keeps more than 65536 values for its derivative"};
       after(value, Op::tape_store, {values_[loop.tape].forward, loop.row, value.forward},
-            static_cast<std::uintptr_t>(value.column));
+            tape_aux(loop.layout, static_cast<std::uintptr_t>(value.column)));
     }
     Operand tape = in_reverse(loop.tape);
     Operand row = row_in_reverse(value.loop);
-    result = r_->emit(Op::tape_load, {tape, row}, value.type, static_cast<std::uintptr_t>(value.column));
+    result = r_->emit(Op::tape_load, {tape, row}, value.type,
+                      tape_aux(loop.layout, static_cast<std::uintptr_t>(value.column)));
   }
   reverse_cache_[index] = result;
   return result;
@@ -169,7 +192,7 @@ void Reverse::find_stores() {
         case Op::array_resize: {
           const DataType* array = as_data(type_of(inst.operands[0]));
           if (array && array->params.size() == 2)
-            stored_elements_.push_back(array->params[0]);
+            stored_arrays_.push_back({array->params[0], origin_of(inst.operands[0])});
           else
             writes_unknown_ = true;
           break;
@@ -197,15 +220,111 @@ void Reverse::find_stores() {
   }
 }
 
+// What an argument held when the function was called is older than every array that the function makes.
+Reverse::Origin Reverse::origin_of(Operand array) const {
+  if (array.is_constant()) return {Origin::Kind::outer};
+  for (int depth = 0; depth < 16; ++depth) {
+    const ir::Inst& inst = primal_->inst(array);
+    switch (inst.op) {
+      case Op::parameter:
+        return {inst.block == 0 ? Origin::Kind::outer : Origin::Kind::unknown};
+      case Op::array_new:
+        return {Origin::Kind::made, array.index()};
+      case Op::field_at: {
+        const DataType* object = as_data(primal_->type_of(inst.operands[0], runtime_.types));
+        if (!object || object->is_mutable) return {};
+        break;
+      }
+      case Op::refine:
+      case Op::type_assert:
+        break;
+      default:
+        return {};
+    }
+    array = inst.operands[0];
+    if (!array.is_inst()) return {Origin::Kind::outer};
+  }
+  return {};
+}
+
 // Nothing in this function may overwrite what the load reads. Arrays of different element types never share memory
-// here.
+// here; nor do one that the function made and one that it was given, or another that it made.
 bool Reverse::load_is_stable(const ir::Inst& load) const {
   if (writes_unknown_) return false;
   const DataType* array = as_data(primal_->type_of(load.operands[0], runtime_.types));
   if (!array || array->params.size() != 2) return false;
-  for (const Type* stored : stored_elements_)
-    if (stored == array->params[0]) return false;
+  Origin from = origin_of(load.operands[0]);
+  for (const Stored& stored : stored_arrays_) {
+    if (stored.element != array->params[0]) continue;
+    bool known = from.kind != Origin::Kind::unknown && stored.origin.kind != Origin::Kind::unknown;
+    bool apart = known && (from.kind != stored.origin.kind ||
+                           (from.kind == Origin::Kind::made && from.made_by != stored.origin.made_by));
+    if (!apart) return false;
+  }
   return true;
+}
+
+bool Reverse::inside(std::uint32_t loop, ir::BlockId block) const {
+  for (std::uint32_t l = forest_.loop_of[block]; l != no_loop; l = forest_.loops[l].parent)
+    if (l == loop) return true;
+  return false;
+}
+
+// --- what @code_grad tells
+// --------------------------------------------------------------------------------------------
+
+const char* saved_where(SavedValue::Where where) {
+  switch (where) {
+    case SavedValue::Where::value:
+      return "value";
+    case SavedValue::Where::recomputed:
+      return "recomputed";
+    case SavedValue::Where::tape:
+      return "indexed tape";
+    default:
+      return "stack";
+  }
+}
+
+void Reverse::note_saved(ValueIndex index, SavedValue::Where where, std::string why) {
+  const ForwardValue& value = values_[index];
+  if (!value.forward.is_inst()) return;
+  const ir::Inst& made = forward_out_->inst(value.forward);
+  SavedValue saved{made.span, std::string(ir::op_name(made.op)) + " :: " + to_string(value.type), where,
+                   std::move(why)};
+  saved_.try_emplace(index, std::move(saved));
+}
+
+std::vector<SavedValue> Reverse::saved() const {
+  std::vector<SavedValue> result;
+  for (const auto& [index, saved] : saved_) result.push_back(saved);
+  return result;
+}
+
+// A column that turned out not to be read (an operation's result that its partial derivatives do not need) is not
+// written either.
+void Reverse::drop_unread_columns() {
+  std::set<std::uintptr_t> read;
+  ir::Function* both[] = {forward_out_.get(), reverse_out_.get()};
+  for (ir::Function* function : both)
+    if (function)
+      for (const ir::Block& block : function->blocks)
+        for (std::uint32_t id : block.insts)
+          if (function->insts[id].op == Op::tape_load) read.insert(function->insts[id].aux);
+  for (ir::Block& block : forward_out_->blocks)
+    std::erase_if(block.insts, [&](std::uint32_t id) {
+      const ir::Inst& inst = forward_out_->insts[id];
+      bool own = false;
+      for (const auto& layout : layouts) own |= layout.get() == tape_layout_of(inst.aux);
+      return inst.op == Op::tape_store && own && !read.count(inst.aux);
+    });
+  std::erase_if(saved_, [&](const auto& entry) {
+    const ForwardValue& value = values_[entry.first];
+    if (entry.second.where != SavedValue::Where::tape && entry.second.where != SavedValue::Where::stack) return false;
+    return value.column >= 0 &&
+           !read.count(tape_aux(loops_[value.loop].layout, static_cast<std::uintptr_t>(value.column)));
+  });
+  ir::remove_dead_insts(*forward_out_);
 }
 
 bool Reverse::can_recompute(std::uint32_t id, int& budget) {

@@ -2,10 +2,6 @@
 
 namespace slope::diff {
 
-namespace {
-
-// Types of the call `rule(f, args…)`, with Ω's type after f when the rule is for scalars. Null when Base has no such
-// function.
 const DataType* rule_call(Runtime& runtime, const char* rule, const DataType* call_types, bool with_result) {
   Binding* binding = runtime.base->find(runtime.symbol(rule));
   if (!binding || !binding->value.defined()) return nullptr;
@@ -16,11 +12,7 @@ const DataType* rule_call(Runtime& runtime, const char* rule, const DataType* ca
   return runtime.types.tuple(types);
 }
 
-bool defined_for(Runtime& runtime, const DataType* types, World world, std::vector<Edge>* edges) {
-  if (!types) return false;
-  if (edges) edges->push_back({Edge::Kind::lookup, types, nullptr});
-  return runtime.lookup(types, world).method != nullptr;
-}
+namespace {
 
 bool scalar_call(Runtime& runtime, const DataType* call_types) {
   const BuiltinTypes& builtin = runtime.types.builtin();
@@ -33,13 +25,22 @@ bool scalar_call(Runtime& runtime, const DataType* call_types) {
 }  // namespace
 
 RuleKind find_rule(Runtime& runtime, const DataType* call_types, World world, std::vector<Edge>* edges) {
-  if (scalar_call(runtime, call_types) &&
-      defined_for(runtime, rule_call(runtime, "scalar_partials", call_types, true), world, edges))
-    return RuleKind::scalar;
-  if (defined_for(runtime, rule_call(runtime, "rrule", call_types, false), world, edges)) return RuleKind::reverse;
-  if (defined_for(runtime, rule_call(runtime, "nondifferentiable", call_types, false), world, edges))
-    return RuleKind::non_differentiable;
-  return RuleKind::none;
+  RuleKind found = RuleKind::none;
+  World defined = 0;
+  auto consider = [&](RuleKind kind, const char* name, bool with_result = false) {
+    const DataType* types = rule_call(runtime, name, call_types, with_result);
+    if (!types) return;
+    if (edges) edges->push_back({Edge::Kind::lookup, types, nullptr});
+    const Method* method = runtime.lookup(types, world).method;
+    if (!method || (found != RuleKind::none && method->min_world <= defined)) return;
+    found = kind;
+    defined = method->min_world;
+  };
+  if (scalar_call(runtime, call_types)) consider(RuleKind::scalar, "scalar_partials", true);
+  consider(RuleKind::reverse, "rrule");
+  consider(RuleKind::stateful, "rule_state");
+  consider(RuleKind::non_differentiable, "nondifferentiable");
+  return found;
 }
 
 RuleKind rule_of(Runtime& runtime, const ir::Inst& inst, World world) {

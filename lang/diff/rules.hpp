@@ -13,11 +13,17 @@ enum class RuleKind : std::uint8_t {
   non_differentiable,  // @non_differentiable: Base.nondifferentiable(f, args…)
   scalar,              // @scalar_rule: Base.scalar_partials(f, Ω, args…) → tuple of partials
   reverse,             // rrule(f, args…) → (value, pullback)
+  stateful,            // rule_state, rule_forward!, rule_reverse! (reverse_rules.cpp)
 };
 
-// `call_types`: Tuple{typeof(f), args…}. The lookups' edges are appended, also of rules that were not found: a rule
-// defined later ends what was derived without it.
+// `call_types`: Tuple{typeof(f), args…}. Where rules of several kinds apply, the one that was defined last. The
+// lookups' edges are appended, also of rules that were not found: a rule defined later ends what was derived without
+// it.
 RuleKind find_rule(Runtime& runtime, const DataType* call_types, World world, std::vector<Edge>* edges);
+
+// Types of the call `rule(f, args…)`, with Ω's type after f when the rule is for scalars. Null when Base has no such
+// function.
+const DataType* rule_call(Runtime& runtime, const char* rule, const DataType* call_types, bool with_result = false);
 
 // The rule of an `invoke`; none for other instructions.
 RuleKind rule_of(Runtime& runtime, const ir::Inst& inst, World world);

@@ -178,14 +178,15 @@ const std::vector<TangentTypes::Leaf>& TangentTypes::leaves(const Type* t) {
   return leaves_[t] = std::move(result);
 }
 
-const TapeLayout* TangentTypes::with_tangents(const TapeLayout* layout) {
-  auto [at, fresh] = layouts_.try_emplace(layout);
+const TapeLayout* TangentTypes::with_tangents(const TapeLayout* layout, std::size_t width) {
+  auto [at, fresh] = layouts_.try_emplace({layout, width});
   if (fresh) {
     at->second = std::make_shared<TapeLayout>(*layout);
-    for (const Type* column : layout->columns) {
-      for (const Leaf& leaf : leaves(column)) at->second->columns.push_back(leaf.type);
-      if (has_shadow(column)) at->second->columns.push_back(shadow(column));
-    }
+    for (std::size_t k = 0; k < width; ++k)
+      for (const Type* column : layout->columns) {
+        for (const Leaf& leaf : leaves(column)) at->second->columns.push_back(leaf.type);
+        if (has_shadow(column)) at->second->columns.push_back(shadow(column));
+      }
   }
   return at->second.get();
 }

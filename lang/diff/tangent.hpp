@@ -2,6 +2,7 @@
 // value's cotangent into its floating-point leaves.
 #pragma once
 
+#include <map>
 #include <unordered_map>
 #include <vector>
 
@@ -49,8 +50,9 @@ class TangentTypes {
 
   Runtime& runtime() { return runtime_; }
 
-  // A tape's layout with columns for tangents: after its own, for each of them the leaves, then the shadow.
-  const TapeLayout* with_tangents(const TapeLayout* layout);
+  // A tape's layout with columns for tangents: after its own, for each direction, for each of them the leaves, then the
+  // shadow.
+  const TapeLayout* with_tangents(const TapeLayout* layout, std::size_t width);
 
  private:
   const Type* compute_shadow(const Type* t);
@@ -60,7 +62,7 @@ class TangentTypes {
   Runtime& runtime_;
   const BuiltinTypes& builtin_;
   const DataType* dynamic_ = nullptr;
-  std::unordered_map<const TapeLayout*, std::shared_ptr<TapeLayout>> layouts_;
+  std::map<std::pair<const TapeLayout*, std::size_t>, std::shared_ptr<TapeLayout>> layouts_;
   std::unordered_map<const Type*, const Type*> shadows_;  // Bottom while being computed
   std::unordered_map<const Type*, const Type*> cotangents_;
   std::unordered_map<const Type*, std::vector<Leaf>> leaves_;
@@ -94,6 +96,11 @@ class ShadowMaker {
 };
 // Of a shadow: `forbid_stores` was called for some of the memory that it lets write.
 bool has_forbidden_stores(Runtime& runtime, Value shadow);
+
+// What stands for a value of type `t` where no path has made one: it passes through block arguments, tapes and records,
+// and nothing looks at it. An empty array; undefined where there is no such thing.
+Value stand_in(Runtime& runtime, const Type* t);
+bool is_stand_in(Value v);
 
 // Zero accumulators for the memory in `v` (identity kept within it); `nothing` when there is none.
 bool make_zero_shadow(Context& ctx, Value v, Value& result);

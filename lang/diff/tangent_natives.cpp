@@ -1,5 +1,7 @@
 // Shadows and tangents of run-time values: what `gradient` hands to derivative code and what it gives back to the user.
+#include <algorithm>
 #include <cstring>
+#include <set>
 #include <unordered_map>
 
 #include "lang/diff/tangent.hpp"
@@ -11,8 +13,29 @@ TangentTypes& tangent_types(Runtime& runtime) {
   return *static_cast<TangentTypes*>(runtime.derivative_state.get());
 }
 
-// A flag of shadow arrays, beside ArrayFlags: stores into their memory are refused.
+// Flags of arrays, beside ArrayFlags: stores into a shadow's memory are refused; what `stand_in` made.
 constexpr std::uint32_t array_stores_forbidden = 1u << 31;
+constexpr std::uint32_t array_is_stand_in = 1u << 30;
+
+Value stand_in(Runtime& runtime, const Type* t) {
+  static Tape no_tape;  // never opened
+  const DataType* d = as_data(t);
+  if (d == runtime.types.builtin().tape) return Value(d, &no_tape);
+  if (!d || !d->is_concrete || d->object_kind != DataType::ObjectKind::array) return {};
+  const ValueType* rank = as_value(d->params[1]);
+  if (!rank) return {};
+  const std::vector<std::int64_t> dims(static_cast<std::size_t>(rank->value.bits), 0);
+  ArrayObject* made = runtime.heap.allocate_array(d, dims);
+  if (!made) return {};
+  made->flags |= array_is_stand_in;
+  return Value(d, made);
+}
+
+bool is_stand_in(Value v) {
+  const DataType* d = as_data(v.type);
+  return d && d->object_kind == DataType::ObjectKind::array && v.object &&
+         (static_cast<const ArrayObject*>(v.object)->flags & array_is_stand_in);
+}
 
 ShadowMaker::ShadowMaker(Context& ctx)
     : ctx_(ctx), runtime_(*ctx.runtime), tangents_(tangent_types(runtime_)), made_(runtime_.heap) {}
@@ -406,7 +429,108 @@ bool zero_cotangent(Context& ctx, const Value* args, std::size_t count, Value& r
   return ShadowMaker(ctx).zero(type, result);
 }
 
+// take_rule_state(call_types::Type, rule::Int): a free state of a rule in this context; nothing when there is none.
+bool take_rule_state(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count != 2) return ctx.argument_error("take_rule_state takes call types and a rule");
+  result = ctx.runtime->nothing();
+  if (!ctx.tapes) return true;
+  std::vector<Value>& free = ctx.tapes->rule_states(args[0].as_type, args[1].bits);
+  if (free.empty()) return true;
+  result = free.back();
+  free.pop_back();
+  return true;
+}
+
+// give_rule_state(call_types::Type, rule::Int, state): it is free again.
+bool give_rule_state(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count != 3) return ctx.argument_error("give_rule_state takes call types, a rule and a state");
+  result = ctx.runtime->nothing();
+  if (ctx.tapes) ctx.tapes->rule_states(args[0].as_type, args[1].bits).push_back(args[2]);
+  return true;
+}
+
+// carries_derivative(value) → Bool: whether it holds numbers or memory that can carry one.
+bool carries_derivative(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count != 1) return ctx.argument_error("carries_derivative takes one value");
+  result = ctx.runtime->from_bool(tangent_types(*ctx.runtime).differentiable(args[0].type));
+  return true;
+}
+
+// tangent_kinds(T::Type) → Int: 1 when a place that holds a T has a shadow, 2 a cotangent, 3 both.
+bool tangent_kinds(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count != 1 || !ctx.runtime->is_type_value(args[0])) return ctx.argument_error("tangent_kinds takes one type");
+  TangentTypes& tangents = tangent_types(*ctx.runtime);
+  const Type* type = args[0].as_type;
+  result = ctx.runtime->from_int((tangents.has_shadow(type) ? 1 : 0) + (tangents.has_cotangent(type) ? 2 : 0));
+  return true;
+}
+
+// A number that differs when the content of a value does: what a pullback compares before it runs its function again.
+class Fingerprint {
+ public:
+  explicit Fingerprint(Context& ctx) : runtime_(*ctx.runtime), kept_(ctx.runtime->heap) {}
+  std::uint64_t of(Value v) {
+    add(v);
+    return state_;
+  }
+
+ private:
+  void mix(std::uint64_t bits) { state_ = (state_ ^ bits) * 0x9e3779b97f4a7c15u + (state_ >> 29); }
+  void add(Value v) {
+    mix(reinterpret_cast<std::uintptr_t>(v.type));
+    const DataType* d = v.defined() ? as_data(v.type) : nullptr;
+    if (!d) return;
+    if (d->storage == Storage::bits || d->storage == Storage::singleton ||
+        d->object_kind == DataType::ObjectKind::immortal)
+      return mix(static_cast<std::uint64_t>(v.bits));
+    if (d->object_kind == DataType::ObjectKind::string) {
+      for (char c : static_cast<const StringObject*>(v.object)->view()) mix(static_cast<unsigned char>(c));
+      return;
+    }
+    bool shared =
+        d->is_mutable || d->object_kind == DataType::ObjectKind::array || d->object_kind == DataType::ObjectKind::cell;
+    if (shared && !seen_.insert(v.object).second) return;
+    kept_.values.push_back(v);
+    if (d->object_kind == DataType::ObjectKind::array) return array(static_cast<const ArrayObject*>(v.object));
+    if (d->object_kind == DataType::ObjectKind::cell) return add(static_cast<const CellObject*>(v.object)->value);
+    if (d->object_kind != DataType::ObjectKind::fields) return;
+    for (const Field& field : d->fields) add(load_field(runtime_.heap, v.object, field));
+  }
+  void array(const ArrayObject* a) {
+    const Type* element = array_element_type(a);
+    std::uint32_t size = stored_size(element);
+    mix(static_cast<std::uint64_t>(a->length));
+    const DataType* d = as_data(element);
+    if (!d || !d->is_isbits) {
+      for (std::int64_t i = 0; i < a->length; ++i) add(load_stored(runtime_.heap, a->data + i * size, element));
+      return;
+    }
+    std::size_t bytes = static_cast<std::size_t>(a->length) * size;
+    for (std::size_t at = 0; at < bytes; at += 8) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, a->data + at, std::min<std::size_t>(8, bytes - at));
+      mix(word);
+    }
+  }
+
+  Runtime& runtime_;
+  Rooted kept_;
+  std::set<const Object*> seen_;
+  std::uint64_t state_ = 0x243f6a8885a308d3u;
+};
+
+bool fingerprint(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count != 1) return ctx.argument_error("fingerprint takes one value");
+  result = ctx.runtime->from_int(static_cast<std::int64_t>(Fingerprint(ctx).of(args[0])));
+  return true;
+}
+
 const NativeInfo tangent_natives[] = {
+    {"take_rule_state", take_rule_state, effect_throws | effect_reads | effect_writes, nullptr},
+    {"give_rule_state", give_rule_state, effect_throws | effect_writes, nullptr},
+    {"fingerprint", fingerprint, effect_reads | effect_allocates, nullptr},
+    {"tangent_kinds", tangent_kinds, effect_reads, nullptr},
+    {"carries_derivative", carries_derivative, effect_reads, nullptr},
     {"zero_shadows", zero_shadows, effect_throws | effect_allocates | effect_reads, nullptr},
     {"constant_shadow", constant_shadow, effect_throws | effect_allocates | effect_reads, nullptr},
     {"finish_tangents", finish_tangents, effect_throws | effect_allocates | effect_reads, nullptr},

@@ -59,10 +59,13 @@ class CallEvaluator {
   // type.
   Evaluation asked_return_type(const NativeInfo& native, std::span<const Known> arguments) {
     Evaluation unknown{lattice_.of_type(builtin_.type), native.effects};
+    if (arguments.size() == 1) return unknown;
     if (arguments.size() != 2) return {lattice_.bottom(), effect_throws};
     const Type* tuple = arguments[1]->is_constant() ? arguments[1]->value.type : arguments[1]->type;
     int count = as_data(tuple) && as_data(tuple)->is_tuple ? known_field_count(tuple) : -1;
     if (count < 0) return unknown;
+    // Not for a function that is known when it runs only: there the answer is more definite.
+    if (!is_dispatch_type(builtin_, arguments[0]->type) && !arguments[0]->is_constant()) return unknown;
     std::vector<Known> asked{lattice_.without_condition(arguments[0])};
     for (int i = 0; i < count; ++i) {
       const Type* type = type_parameter(builtin_, lattice_.field(arguments[1], static_cast<std::size_t>(i))->type);
@@ -257,7 +260,7 @@ class CallEvaluator {
     for (const Frame* f : impl_.stack) {
       if (!f->with_constants) continue;
       ++all;
-      if (f->method == match.method) ++same;
+      if (repeats(*f, *match.target)) ++same;
     }
     return same < constant_recursion && all < constant_nesting;
   }

@@ -113,6 +113,10 @@ bool field_always_defined(const DataType* type, std::size_t index);
 // limits.cpp
 bool is_too_large(const Type* type);
 
+// limits.cpp: the frame is an activation of the method that `target` is for. Of a generated method those for functions
+// of one nominal type: a pass over code is one method for every function that it runs.
+bool repeats(const Frame& frame, const Specialization& target);
+
 // rewrite.cpp: turns the body of a solved frame into typed IR.
 void rewrite(Inference::Impl& impl, Frame& frame);
 

@@ -141,6 +141,9 @@ std::unique_ptr<Frame> Inference::Impl::method_frame(Specialization& target, std
     scratch.take_error();
     return nullptr;
   }
+  if (use == SourceUse::constant_propagation &&
+      source.code->insts.size() > static_cast<std::size_t>(options.constant_call_limit))
+    return nullptr;
   std::unique_ptr<Frame> frame =
       make_frame(target.method, source.code->clone(), std::move(arguments), target.static_params);
   frame->target = &target;
@@ -277,6 +280,12 @@ void Inference::Impl::run(Frame& frame) {
   std::erase_if(done, [](const Outcome* member) { return member->finished; });
   std::sort(done.begin(), done.end());
   done.erase(std::unique(done.begin(), done.end()), done.end());
+  // What the last iteration did not ask for was found from results that have changed since: it is no result.
+  std::erase_if(done, [&](Outcome* member) {
+    if (member == frame.outcome || member->frame->stamp == frame.stamp) return false;
+    outcomes.erase(member->target);
+    return true;
+  });
   World min_world = frame.min_world, max_world = frame.max_world;
   for (const Outcome* member : done) {
     min_world = std::max(min_world, member->frame->min_world);
@@ -398,8 +407,10 @@ CodeInstance* publish(Runtime& runtime, Specialization& target, InferResult&& re
   return made;
 }
 
-const Type* return_type(Runtime& runtime, Context& ctx, const DataType* call_types, World world,
-                        const InferOptions& options) {
+InferResult infer_call(Runtime& runtime, Context& ctx, const DataType* call_types, World world,
+                       const InferOptions& options) {
+  InferResult result;
+  result.return_type = runtime.types.builtin().any;
   Inference::Impl impl(runtime, ctx, world, options);
   // As a call in a body of its own would be inferred.
   auto body = std::make_unique<ir::Function>();
@@ -408,15 +419,25 @@ const Type* return_type(Runtime& runtime, Context& ctx, const DataType* call_typ
   std::vector<ir::Operand> operands;
   std::vector<Known> arguments;
   for (const Type* t : call_types->params) {
-    if (as_vararg(t)) return runtime.types.builtin().any;
+    if (as_vararg(t)) return result;
     operands.push_back(builder.add_parameter(0));
     arguments.push_back(impl.lattice.of_type(t));
   }
-  if (operands.empty()) return runtime.types.builtin().any;
+  if (operands.empty()) return result;
   builder.ret(builder.emit(ir::Op::call, operands));
   std::unique_ptr<Frame> frame = impl.make_frame(nullptr, std::move(body), std::move(arguments), {});
   impl.run(*frame);
-  return frame->result->type;
+  result.return_type = frame->result->type;
+  result.effects = frame->summary_effects;
+  result.min_world = frame->min_world;
+  result.max_world = frame->max_world;
+  result.edges = std::move(frame->edges);
+  return result;
+}
+
+const Type* return_type(Runtime& runtime, Context& ctx, const DataType* call_types, World world,
+                        const InferOptions& options) {
+  return infer_call(runtime, ctx, call_types, world, options).return_type;
 }
 
 }  // namespace slope::infer

@@ -68,7 +68,11 @@ class Inference {
 // too).
 const Type* op_result_type(Runtime& runtime, const ir::Inst& inst, std::span<const Type* const> operand_types);
 
-// The inferred type of a call, Any when nothing is known: `return_type(f, types)` of the language.
+// What is found of a call on arguments of these types, without its code: the type (Any when nothing is known), and what
+// that depends on.
+InferResult infer_call(Runtime& runtime, Context& ctx, const DataType* call_types, World world,
+                       const InferOptions& options = {});
+// The type alone: `return_type(f, types)` of the language.
 const Type* return_type(Runtime& runtime, Context& ctx, const DataType* call_types, World world,
                         const InferOptions& options = {});
 

@@ -17,7 +17,7 @@ namespace slope::infer {
 namespace {
 
 constexpr std::uint64_t frame_limit = 20000;
-constexpr std::uint64_t constant_frame_limit = 2000;
+constexpr std::uint64_t constant_frame_limit = 10000;
 constexpr int same_method_limit = 3;         // activations of one method before growth is looked at
 constexpr std::size_t argument_limit = 100;  // spelled-out arguments of a specialisation
 constexpr std::size_t stack_reserve = 256 * 1024;
@@ -60,6 +60,17 @@ Complexity complexity(const Type* t) {
   return found;
 }
 
+// The nominal type of an argument; of Type{T} that of T.
+const TypeName* nominal(const Type* t) {
+  const DataType* data = as_data(t);
+  while (data && data->is_type_of_type) {
+    t = data->params[0];
+    while (const UnionAllType* open = as_union_all(t)) t = open->body;
+    data = as_data(t);
+  }
+  return data ? data->name : nullptr;
+}
+
 // What the method declares for argument i (callee: 0), as a type without variables.
 const Type* declared_argument(const BuiltinTypes& builtin, const Method& method, std::size_t i) {
   const Type* t = method.signature;
@@ -78,6 +89,14 @@ bool is_too_large(const Type* type) {
   return found.depth > 6 && found.size > 400;
 }
 
+bool repeats(const Frame& frame, const Specialization& target) {
+  if (frame.method != target.method || !frame.target) return false;
+  if (!target.method->generator) return true;
+  std::span<const Type* const> before = frame.target->types->params;
+  std::span<const Type* const> now = target.types->params;
+  return before.size() < 2 || now.size() < 2 || nominal(before[1]) == nominal(now[1]);
+}
+
 bool Inference::Impl::limits_reached() const {
   if (stack.size() >= static_cast<std::size_t>(options.recursion_limit)) return true;
   if (frames_made - constant_frames_made >= frame_limit) return true;
@@ -93,7 +112,7 @@ Specialization* Inference::Impl::limit_growth(Specialization& target) {
   const Frame* last = nullptr;
   int same = 0;
   for (const Frame* f : stack) {
-    if (f->method != target.method || !f->target) continue;
+    if (!repeats(*f, target)) continue;
     ++same;
     last = f;
   }

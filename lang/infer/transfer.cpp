@@ -350,9 +350,24 @@ class Transfer {
     return effects;
   }
 
+  // M.name of a module that is known.
+  Evaluation global_of(Value module, Known name) {
+    const Evaluation unknown{lattice_.any(), effect_throws | effect_reads};
+    if (!name->is_constant() || name->value.type != builtin_.symbol) return unknown;
+    const Binding* binding = impl_.runtime.resolve(module.module, name->value.symbol);
+    if (!binding || !binding->value.defined()) return unknown;
+    Edge edge;
+    edge.kind = Edge::Kind::binding;
+    edge.binding = binding;
+    impl_.add_edge(frame_, edge);
+    if (binding->is_constant) return {lattice_.constant(binding->value)};
+    return {binding->declared ? lattice_.of_type(binding->declared) : lattice_.any(), effect_throws | effect_reads};
+  }
+
   Evaluation get_field() {
     Known object = lattice_.without_condition(arguments_[0]);
     Known name = arguments_[1];
+    if (object->is_constant() && object->value.type == builtin_.module) return global_of(object->value, name);
     std::vector<const Type*> members{object->type};
     if (const UnionType* split = as_union(object->type)) members.assign(split->members.begin(), split->members.end());
     bool known_name = name->is_constant();

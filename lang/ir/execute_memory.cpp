@@ -85,6 +85,7 @@ bool array_set(const Operation& o) {
   if (!array || !o.want(o.types.int64, 2)) return false;
   std::int64_t i = o.operands[2].bits;
   if (i < 1 || i > array->length) return o.ctx.bounds_error(o.operands[0], o.operands[2]);
+  if (o.ctx.generating && !may_change(o.ctx, o.operands[0])) return false;
   const Type* element = array_element_type(array);
   Value v = o.operands[1];
   if (v.type != element && !is_instance(o.runtime.types, v, element)) return o.ctx.type_error("setindex!", element, v);
@@ -95,6 +96,7 @@ bool array_set(const Operation& o) {
 bool array_resize(const Operation& o) {
   ArrayObject* array = array_of(o);
   if (!array || !o.want(o.types.int64, 1)) return false;
+  if (o.ctx.generating && !may_change(o.ctx, o.operands[0])) return false;
   if (array_ndims(array) != 1) return o.ctx.argument_error("only a Vector can be resized");
   if (o.operands[1].bits < 0) return o.ctx.argument_error("new length must be ≥ 0");
   if (array->flags & (array_borrowed | array_shared) || !(array->flags & array_owns_memory))
@@ -127,10 +129,11 @@ bool tape_operation(const Operation& o) {
   if (!o.want(o.types.int64, 1)) return false;
   std::int64_t row = o.operands[1].bits;
   if (o.op == Op::tape_reserve) return o.ctx.tapes->reserve(tape, row) && o.give_nothing();
-  if (row < 0 || row >= tape->capacity || o.aux >= tape->layout->columns.size())
+  std::uintptr_t column = tape_column_of(o.aux);
+  if (row < 0 || row >= tape->capacity || column >= tape->layout->columns.size())
     return o.ctx.raise_error("internal error: a tape was read or written outside its rows");
-  const Type* type = tape->layout->columns[o.aux];
-  char* where = tape->columns[o.aux] + row * stored_size(type);
+  const Type* type = tape->layout->columns[column];
+  char* where = tape->columns[column] + row * stored_size(type);
   if (o.op == Op::tape_store) {
     Value v = o.operands[2];
     if (v.type != type && !is_instance(o.runtime.types, v, type)) return o.wrong_type(type, 2);

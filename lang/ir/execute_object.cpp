@@ -125,6 +125,7 @@ bool set_field_at(const Operation& o) {
   const Field* field = field_of(o);
   if (!field) return o.ctx.bounds_error(o.operands[0], o.runtime.from_int(static_cast<std::int64_t>(o.aux) + 1));
   Value v = o.operands[1];
+  if (o.ctx.generating && !may_change(o.ctx, o.operands[0])) return false;
   if (v.type != field->type && !is_instance(o.runtime.types, v, field->type))
     return o.ctx.type_error("setfield!", field->type, v);
   if (field->storage != Storage::singleton)
@@ -259,6 +260,7 @@ bool execute_object(const Operation& o) {
       return o.give(cell_of(o)->value);
     case Op::cell_set:
       if (!o.want(o.types.cell, 0)) return false;
+      if (o.ctx.generating && !may_change(o.ctx, first)) return false;
       cell_of(o)->value = o.operands[1];
       return o.give_nothing();
     case Op::cell_defined:
@@ -301,6 +303,7 @@ bool execute_object(const Operation& o) {
     case Op::get_field:
       return o.runtime.get_field(o.ctx, first, o.operands[1], o.result);
     case Op::set_field: {
+      if (o.ctx.generating && as_data(first.type)->is_mutable && !may_change(o.ctx, first)) return false;
       if (!o.runtime.set_field(o.ctx, first, o.operands[1], o.operands[2])) return false;
       return o.give(o.operands[2]);
     }

@@ -79,9 +79,14 @@ bool is_removable(const Inst& inst) {
   return (op_effects(inst) & (effect_throws | effect_writes | effect_diverges)) == 0;
 }
 
+// Looks at the first and the last only: a list of 100,000 numbers has as many constants.
 Operand Function::constant(Value v) {
-  for (std::size_t i = constants.size(); i-- > 0;)
+  constexpr std::size_t looked_at = 128;
+  const std::size_t count = constants.size();
+  for (std::size_t i = count; i-- > 0;) {
+    if (i + looked_at < count && i >= looked_at) i = looked_at - 1;
     if (constants[i].identical(v)) return Operand::constant(static_cast<std::uint32_t>(i));
+  }
   constants.push_back(v);
   return Operand::constant(static_cast<std::uint32_t>(constants.size() - 1));
 }

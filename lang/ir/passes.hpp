@@ -28,6 +28,8 @@ void compact(Function& function);            // drops unused insts and constants
 void replace_all_uses(Function& function,
                       const std::vector<Operand>& replacement);  // index: inst; invalid: keep. Follows chains
 
+std::size_t byte_count(const Function& function);  // that it takes, about
+
 // Empty when well-formed, else what is wrong and where: operand counts, dominance, edge arguments, terminators,
 // handlers, types.
 std::string verify(const Function& function);

@@ -181,7 +181,8 @@ class Printer {
       case AuxKind::none:
         return "";
       case AuxKind::index:
-        return std::to_string(inst.aux);
+        return std::to_string(inst.op == Op::tape_store || inst.op == Op::tape_load ? tape_column_of(inst.aux)
+                                                                                    : inst.aux);
       case AuxKind::slot:
         return inst.aux < function_.slots.size() ? name_text(function_.slots[inst.aux]) + " " + std::to_string(inst.aux)
                                                  : "? " + std::to_string(inst.aux);

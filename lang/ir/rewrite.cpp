@@ -1,5 +1,6 @@
 // Small passes on the instruction pool: replacing, dropping, renumbering.
 #include <algorithm>
+#include <unordered_map>
 
 #include "lang/ir/passes.hpp"
 
@@ -132,20 +133,37 @@ void compact(Function& function) {
   }
   function.insts = std::move(insts);
   std::vector<Value> constants;
+  std::unordered_multimap<std::uint64_t, std::uint32_t> known;  // by bits
+  auto find_or_add = [&](Value v) {
+    const auto key = static_cast<std::uint64_t>(v.bits);
+    for (auto [at, end] = known.equal_range(key); at != end; ++at)
+      if (constants[at->second].identical(v)) return at->second;
+    constants.push_back(v);
+    const auto id = static_cast<std::uint32_t>(constants.size() - 1);
+    known.emplace(key, id);
+    return id;
+  };
   std::vector<std::uint32_t> constant_renamed(function.constants.size(), ~0u);
   for_each_use(function, [&](Operand& o) {
     if (o.is_inst()) {
       o = Operand::inst(renamed[o.index()]);
     } else if (o.is_constant()) {
       std::uint32_t& id = constant_renamed[o.index()];
-      if (id == ~0u) {
-        id = static_cast<std::uint32_t>(constants.size());
-        constants.push_back(function.constants[o.index()]);
-      }
+      if (id == ~0u) id = find_or_add(function.constants[o.index()]);
       o = Operand::constant(id);
     }
   });
   function.constants = std::move(constants);
+}
+
+std::size_t byte_count(const Function& function) {
+  std::size_t bytes = sizeof(function) + function.constants.size() * sizeof(Value);
+  for (const Inst& inst : function.insts) bytes += sizeof(inst) + inst.operands.size() * sizeof(Operand);
+  for (const Block& block : function.blocks) {
+    bytes += sizeof(block) + (block.insts.size() + block.parameters.size()) * sizeof(std::uint32_t);
+    for (const Edge& edge : block.edges) bytes += sizeof(edge) + edge.arguments.size() * sizeof(Operand);
+  }
+  return bytes;
 }
 
 }  // namespace slope::ir

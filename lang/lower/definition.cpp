@@ -48,6 +48,39 @@ std::shared_ptr<PreparedFunction> prepare_function(Runtime& runtime, Context& ct
   return prepared;
 }
 
+bool function_to_extend(Runtime& runtime, Context& ctx, Module* module, const Ast& ast, NodeId callee, Value& out) {
+  const Symbol* name = symbol_of(runtime, ast, callee);
+  const auto own = module->bindings.find(name);
+  if (own != module->bindings.end() && own->second->value.defined()) {
+    out = own->second->value;
+    return true;
+  }
+  const bool bound_elsewhere = own != module->bindings.end() && own->second->module != module;
+  Binding* visible = runtime.resolve(module, name);
+  if (visible != nullptr && visible->value.defined() && visible->module != module) {
+    const auto& builtin = runtime.types.builtin();
+    if (is_library(runtime, module)) {
+      // The library has one namespace with Core: constructors of builtin types are defined by their names.
+      if (visible->value.type->is_kind) {
+        out = visible->value;
+        return true;
+      }
+      if (visible->value.type == builtin.builtin_function && ir::as_builtin_op(builtin, visible->value))
+        return raise_at(ctx, ast.node(callee).span, "cannot add methods to the builtin function " + name->name);
+    } else if (visible->value.type->is_kind || state_of(runtime).foreign_uses.count(name) != 0) {
+      const bool type = visible->value.type->is_kind;
+      return raise_at(ctx, ast.node(callee).span,
+                      "error in method definition: " + std::string(type ? "type " : "function ") +
+                          visible->module->name->name + "." + name->name +
+                          " must be explicitly imported to be extended");
+    }
+  }
+  out = runtime.generic_function(bound_elsewhere ? own->second->module : module, name);
+  if (!out.defined())
+    return raise_at(ctx, ast.node(callee).span, "cannot define function " + name->name + "; it already has a value");
+  return true;
+}
+
 namespace {
 
 // What the callee of a definition means: the first element of the methods' signatures.
@@ -74,10 +107,7 @@ class Methods {
     Value generator;
     const bool generated = hints.is_generated || has_generated_part(ast_, signature_->body);
     if (generated) {
-      if (!signature_->keywords.empty())
-        return raise_at(
-            ctx_, signature_->span,
-            "a generated function takes no keyword arguments; let an ordinary one call it with their values");
+      if (!signature_->keywords.empty()) return define_with_keywords(hints, result);
       if (!define_generator(runtime_, ctx_, module_, *signature_, generator)) return false;
     }
     std::vector<const TypeVar*> vars;
@@ -108,6 +138,64 @@ class Methods {
   }
 
  private:
+  // A generated function with keyword arguments is two: a hidden one that takes the keywords' values first, generated,
+  // and an ordinary one that calls it.
+  bool define_with_keywords(const DefinitionHints& hints, Value& result) {
+    Ast& ast = *signature_->ast;
+    const Span at = signature_->span;
+    auto outer = std::make_shared<SignatureSyntax>(*signature_);
+    const NodeId hidden =
+        ast.identifier(name_text() + "#generated#" + std::to_string(++state_of(runtime_).closures), at);
+    std::vector<NodeId> given{hidden};
+    std::vector<NodeId> taken{hidden};
+    const auto pass = [&](NodeId name, NodeId type, bool is_vararg) {
+      NodeId parameter = type == no_node ? name : ast.make(Head::type_assert, at, std::vector{name, type});
+      if (is_vararg) parameter = ast.make(Head::splat, at, {&parameter, 1});
+      taken.push_back(parameter);
+      given.push_back(is_vararg ? ast.make(Head::splat, at, {&name, 1}) : name);
+    };
+    for (const KeywordSyntax& keyword : signature_->keywords)
+      pass(ast.identifier(keyword.name, at), keyword.is_rest ? no_node : keyword.type, false);
+    if (outer->is_object) {
+      if (outer->object_name == no_node) outer->object_name = ast.identifier("#object", at);
+      pass(outer->object_name, outer->object_type, false);
+    }
+    for (std::size_t i = 0; i < outer->parameters.size(); ++i) {
+      ParameterSyntax& parameter = outer->parameters[i];
+      if (parameter.pattern == no_node || ast.head(parameter.pattern) != Head::identifier)
+        parameter.pattern = ast.identifier("#argument" + std::to_string(i + 1), at);
+      pass(parameter.pattern, parameter.type, parameter.is_vararg);
+    }
+    NodeId head = ast.make(Head::call, at, taken);
+    if (!signature_->where_variables.empty()) {
+      std::vector<NodeId> parts{head};
+      parts.insert(parts.end(), signature_->where_variables.begin(), signature_->where_variables.end());
+      head = ast.make(Head::where, at, parts);
+    }
+    const NodeId definition = ast.make(Head::function, at, std::vector{head, signature_->body});
+    std::vector<Diagnostic> diagnostics;
+    auto inner = parse_signature(signature_->ast, definition, diagnostics);
+    if (inner == nullptr) return raise_diagnostics(runtime_, ctx_, diagnostics);
+    inner->span = at;
+    Value generated;
+    if (!define_methods(runtime_, ctx_, module_, std::move(inner), hints, nullptr, nullptr, generated)) return false;
+    outer->body = ast.make(Head::call, at, given);
+    DefinitionHints plain = hints;
+    plain.is_generated = plain.is_cached = false;
+    if (!define_methods(runtime_, ctx_, module_, std::move(outer), plain, nullptr, nullptr, result)) return false;
+    for (const auto& method : runtime_.method_table(generated.type)->methods)
+      if (method->generator) method->generator->stands_for = result;
+    return true;
+  }
+
+  std::string name_text() const {
+    if (signature_->is_object || signature_->callee == no_node) return "object";
+    const NodeId callee = signature_->callee;
+    const bool dotted = ast_.head(callee) == Head::dot && ast_.child_count(callee) == 2;
+    const NodeId name = dotted ? ast_.child(callee, 1) : callee;
+    return ast_.head(name) == Head::identifier || dotted ? std::string(ast_.name_of(name)) : "function";
+  }
+
   bool find_callee(Callee& out) {
     const auto& builtin = runtime_.types.builtin();
     if (signature_->is_object) {
@@ -119,7 +207,7 @@ class Methods {
     switch (ast_.head(callee)) {
       case Head::identifier:
         out.name = symbol_of(runtime_, ast_, callee);
-        if (!own_function(callee, out)) return false;
+        if (!function_to_extend(runtime_, ctx_, module_, ast_, callee, out.value)) return false;
         break;
       case Head::dot: {
         const auto parts = ast_.children(callee);
@@ -159,40 +247,6 @@ class Methods {
     if (type == nullptr || !type->name->is_function)
       return raise_at(ctx_, signature_->span, "cannot define function " + out.name->name + "; it already has a value");
     out.type = type;
-    return true;
-  }
-
-  // A plain name: the module's own function, an imported one, or a new one.
-  bool own_function(NodeId callee, Callee& out) {
-    const auto own = module_->bindings.find(out.name);
-    if (own != module_->bindings.end() && own->second->value.defined()) {
-      out.value = own->second->value;
-      return true;
-    }
-    const bool bound_elsewhere = own != module_->bindings.end() && own->second->module != module_;
-    Binding* visible = runtime_.resolve(module_, out.name);
-    if (visible != nullptr && visible->value.defined() && visible->module != module_) {
-      const auto& builtin = runtime_.types.builtin();
-      if (is_library(runtime_, module_)) {
-        // The library has one namespace with Core: constructors of builtin types are defined by their names.
-        if (visible->value.type->is_kind) {
-          out.value = visible->value;
-          return true;
-        }
-        if (visible->value.type == builtin.builtin_function && ir::as_builtin_op(builtin, visible->value))
-          return raise_at(ctx_, ast_.node(callee).span, "cannot add methods to the builtin function " + out.name->name);
-      } else if (visible->value.type->is_kind || state_of(runtime_).foreign_uses.count(out.name) != 0) {
-        const bool type = visible->value.type->is_kind;
-        return raise_at(ctx_, ast_.node(callee).span,
-                        "error in method definition: " + std::string(type ? "type " : "function ") +
-                            visible->module->name->name + "." + out.name->name +
-                            " must be explicitly imported to be extended");
-      }
-    }
-    out.value = runtime_.generic_function(bound_elsewhere ? own->second->module : module_, out.name);
-    if (!out.value.defined())
-      return raise_at(ctx_, ast_.node(callee).span,
-                      "cannot define function " + out.name->name + "; it already has a value");
     return true;
   }
 

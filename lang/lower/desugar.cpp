@@ -318,6 +318,9 @@ Form* Desugar::expression(NodeId node) {
     case Head::typed_hcat:
     case Head::typed_vcat:
       return concatenation(node);
+    case Head::ncat:
+    case Head::typed_ncat:
+      return dimensions_literal(node);
     case Head::generator:
       return generator(node, node == transient_node_);
     case Head::flatten:
@@ -387,6 +390,7 @@ Form* Desugar::expression(NodeId node) {
     case Head::braces:
       return error(node, "`{…}` without a type before it is not part of Slope");
     case Head::row:
+    case Head::nrow:
     case Head::filter:
     case Head::dot_path:
     case Head::import_list:

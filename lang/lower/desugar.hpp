@@ -88,7 +88,8 @@ class Desugar {
   Form* power_by_literal(NodeId node);
   Form* value_parameter(Span span, std::int64_t n);
   Form* comparison(NodeId node);
-  Form* chain(Span span, std::span<const NodeId> nodes, std::size_t first, Form* left);
+  Form* chain(Span span, std::span<const NodeId> nodes, Form* left);
+  Form* all_hold(Span span, std::span<Form* const> links);
   Form* interpolated(NodeId node);
   Form* short_circuit(NodeId node, bool is_and);
   Form* property(NodeId node);
@@ -114,6 +115,7 @@ class Desugar {
   Form* end_in_index(NodeId node, std::string_view function);
   Form* vector_literal(NodeId node);
   Form* concatenation(NodeId node);
+  Form* dimensions_literal(NodeId node);
 
   // --- assignment (desugar_assignment.cpp) ---
   Form* assignment(NodeId node);
@@ -145,6 +147,7 @@ class Desugar {
   // --- functions (desugar_function.cpp) ---
   Lambda* lambda(std::shared_ptr<const SignatureSyntax> signature, Variant variant,
                  const TypeName* constructed = nullptr);
+  Form* generated_in_block(NodeId node, DefinitionHints hints);
   Form* function_definition(NodeId node, DefinitionHints hints);
   Form* anonymous(NodeId node);
   Form* closure_of(std::shared_ptr<const SignatureSyntax> signature);
@@ -152,6 +155,7 @@ class Desugar {
   // A closure over one expression, of one parameter: the pattern, or a tuple of all patterns.
   Form* simple_closure(Span span, std::span<const NodeId> patterns, bool transient, NodeId body);
   void keyword_prologue(Lambda& made, const SignatureSyntax& signature, bool keyword_method, std::vector<Form*>& out);
+  Form* default_value(NodeId node, std::span<const Symbol* const> unseen);
   Form* forwarding_body(Lambda& made, const SignatureSyntax& signature, Variant variant);
   Form* constructor_body(Lambda& made, Variant variant, const TypeName* constructed);
 
@@ -180,6 +184,7 @@ class Desugar {
   Form* macro_boundscheck(NodeId node, std::span<const NodeId> arguments);
   Form* macro_inline(NodeId node, std::span<const NodeId> arguments);
   Form* macro_noinline(NodeId node, std::span<const NodeId> arguments);
+  Form* hinted_definition(NodeId node, DefinitionHints hints);
   Form* macro_generated(NodeId node, std::span<const NodeId> arguments);
   Form* macro_doc(NodeId node, std::span<const NodeId> arguments);
   Form* macro_kwdef(NodeId node, std::span<const NodeId> arguments);

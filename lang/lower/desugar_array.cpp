@@ -180,4 +180,34 @@ Form* Desugar::concatenation(NodeId node) {
   return arguments_call(at, std::move(callee), elements);
 }
 
+// [a; b;; c; d] and T[…]: what `;` and spaces join are vcat and hcat, which further dimensions then join.
+Form* Desugar::dimensions_literal(NodeId node) {
+  const bool typed = ast_->head(node) == Head::typed_ncat;
+  auto parts = children(node);
+  if (parts.size() < (typed ? 2u : 1u)) return error(node, "malformed array literal");
+  const Span at = span(node);
+  std::vector<Form*> setup;
+  Form* type = nullptr;
+  if (typed) {
+    type = temporary(expression(parts[0]));
+    setup.push_back(type);
+    parts.erase(parts.begin());
+  }
+  const auto join = [&](const auto& self, std::span<const NodeId> entries, std::int64_t dimension) -> Form* {
+    std::vector<Form*> callee{base(at, typed ? "typed_join_dimension" : "join_dimension")};
+    if (typed) callee.push_back(use(type));
+    callee.push_back(value_parameter(at, dimension));
+    return arguments_call(at, std::move(callee), entries, [&](NodeId entry) -> Form* {
+      const auto inner = children(entry);
+      if (ast_->head(entry) == Head::row) return self(self, inner, 2);
+      if (ast_->head(entry) != Head::nrow || inner.empty() || ast_->head(inner[0]) != Head::integer)
+        return expression(entry);
+      return self(self, std::span(inner).subspan(1), ast_->node(inner[0]).integer);
+    });
+  };
+  if (ast_->head(parts[0]) != Head::integer) return error(node, "malformed array literal");
+  setup.push_back(join(join, std::span(parts).subspan(1), ast_->node(parts[0]).integer));
+  return block(at, std::move(setup));
+}
+
 }  // namespace slope::lower

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 namespace slope::lower {
@@ -25,6 +26,15 @@ Form* Desugar::special_call(NodeId node) {
     const auto parts = children(callee);
     if (!parts.empty() && is_identifier(parts[0], "new"))
       return new_object(node, std::span(parts).subspan(1), arguments);
+  }
+  if (ast_->head(callee) == Head::dot) {
+    // M.eval(code)
+    const auto path = children(callee);
+    if (path.size() != 2 || ast_->head(path[1]) != Head::quote_symbol || ast_->name_of(path[1]) != "eval" ||
+        arguments.size() != 1 || ast_->head(arguments[0]) == Head::splat || is_identifier(path[0], "Base"))
+      return nullptr;
+    Form* module = expression(path[0]);
+    return then_newest_world(base_call(span(node), "property_eval", {module, expression(arguments[0])}));
   }
   if (ast_->head(callee) != Head::identifier) return nullptr;
   const auto text = ast_->name_of(callee);
@@ -121,21 +131,19 @@ Form* Desugar::arguments_call(Span at, std::vector<Form*> head, std::span<const 
 Form* Desugar::call_with(Span at, Form* callee, std::span<const NodeId> arguments, Form* leading) {
   std::vector<NodeId> positional;
   std::vector<NodeId> keywords;
+  std::vector<NodeId> behind;  // a `;`: they come after those among the arguments
   for (const NodeId argument : arguments) {
     const Head head = ast_->head(argument);
     if (head == Head::parameters) {
       const auto entries = children(argument);
-      keywords.insert(keywords.end(), entries.begin(), entries.end());
+      behind.insert(behind.end(), entries.begin(), entries.end());
     } else if (head == Head::kw) {
       keywords.push_back(argument);
     } else {
       positional.push_back(argument);
     }
   }
-  // Keywords written among the arguments come before those behind `;`.
-  std::stable_partition(keywords.begin(), keywords.end(), [&](NodeId entry) {
-    return ast_->head(entry) == Head::kw && std::find(arguments.begin(), arguments.end(), entry) != arguments.end();
-  });
+  keywords.insert(keywords.end(), behind.begin(), behind.end());
   if (keywords.empty()) {
     std::vector<Form*> head{callee};
     if (leading != nullptr) head.push_back(leading);
@@ -177,6 +185,7 @@ Form* Desugar::named_tuple_of(Span at, std::span<const NodeId> entries, const Ev
   std::vector<Form*> setup;
   Form* result = nullptr;  // merged so far
   std::vector<const Symbol*> names;
+  std::unordered_set<const Symbol*> seen;  // of `names`
   std::vector<Form*> values;
   const auto flush = [&] {
     if (names.empty() && result != nullptr) return;
@@ -220,8 +229,8 @@ Form* Desugar::named_tuple_of(Span at, std::span<const NodeId> entries, const Ev
     } else {
       return error(entry, "expected a keyword argument: name = value");
     }
-    if (std::find(names.begin(), names.end(), key) != names.end())
-      return error(entry, "keyword argument \"" + key->name + "\" repeated");
+    if (names.empty()) seen.clear();
+    if (!seen.insert(key).second) return error(entry, "keyword argument \"" + key->name + "\" repeated");
     names.push_back(key);
     values.push_back(value);
   }
@@ -275,7 +284,7 @@ Form* Desugar::comparison(NodeId node) {
     const auto op = identifier_text(*ast_, nodes[i]);
     dotted |= op.size() > 1 && op[0] == '.';
   }
-  if (!dotted) return chain(span(node), nodes, 1, expression(nodes[0]));
+  if (!dotted) return chain(span(node), nodes, expression(nodes[0]));
   // With a dotted link all links are evaluated and combined elementwise.
   const Span at = span(node);
   std::vector<Form*> setup;
@@ -300,21 +309,27 @@ Form* Desugar::comparison(NodeId node) {
   return block(at, std::move(setup));
 }
 
-// Links from nodes[first] (an operator) on, `left` being the value before it.
-Form* Desugar::chain(Span at, std::span<const NodeId> nodes, std::size_t first, Form* left) {
-  const NodeId op = nodes[first];
-  const bool last = first + 2 >= nodes.size();
-  Form* right = expression(nodes[first + 1]);
-  Form* kept = last ? right : temporary(right);
-  const auto text = identifier_text(*ast_, op);
-  Form* link = nullptr;
-  if (text == "<:") {
-    link = operation(at, ir::Op::subtype, {left, kept});
-  } else {
-    link = call(at, {expression(op), left, kept});
+// The links of a chain, `left` being the value before the first: each is asked only when those before it hold.
+Form* Desugar::chain(Span at, std::span<const NodeId> nodes, Form* left) {
+  std::vector<Form*> links;
+  for (std::size_t i = 1; i < nodes.size(); i += 2) {
+    Form* right = expression(nodes[i + 1]);
+    if (i + 2 < nodes.size()) right = temporary(right);
+    const bool subtype = identifier_text(*ast_, nodes[i]) == "<:";
+    links.push_back(subtype ? operation(at, ir::Op::subtype, {left, right})
+                            : call(at, {expression(nodes[i]), left, right}));
+    if (i + 2 < nodes.size()) left = use(right);
   }
-  if (last) return link;
-  return if_form(at, link, chain(at, nodes, first + 2, use(kept)), constant(at, runtime_.from_bool(false)));
+  return all_hold(at, links);
+}
+
+// a && (b && c); many are grouped by halves, so that the form is not deep. The first half is a condition, which
+// branches directly (Emitter::branch_on): what it evaluated is there in the second.
+Form* Desugar::all_hold(Span at, std::span<Form* const> links) {
+  if (links.size() == 1) return links[0];
+  const std::size_t first = links.size() <= 64 ? 1 : links.size() / 2;
+  return if_form(at, all_hold(at, links.first(first)), all_hold(at, links.subspan(first)),
+                 constant(at, runtime_.from_bool(false)));
 }
 
 Form* Desugar::short_circuit(NodeId node, bool is_and) {

@@ -129,13 +129,41 @@ Lambda* Desugar::lambda(std::shared_ptr<const SignatureSyntax> signature, Varian
   return made;
 }
 
+namespace {
+
+bool mentions(const Ast& ast, NodeId node, std::string_view name) {
+  if (ast.head(node) == Head::identifier) return ast.name_of(node) == name;
+  const auto nodes = ast.children(node);
+  return std::any_of(nodes.begin(), nodes.end(), [&](NodeId child) { return mentions(ast, child, name); });
+}
+
+}  // namespace
+
+// The default of an argument sees the arguments before it; `unseen` are its own name and those after it.
+Form* Desugar::default_value(NodeId node, std::span<const Symbol* const> unseen) {
+  Form* made = expression(node);
+  for (const Symbol* name : unseen) {
+    if (!mentions(*ast_, node, name->name)) continue;
+    made = scope(span(node), scope_hard, made);
+    made->name = name;
+  }
+  return made;
+}
+
 // The keyword variables: from the named tuple when it has them, else their defaults, which see the ones before.
 void Desugar::keyword_prologue(Lambda&, const SignatureSyntax& signature, bool keyword_method,
                                std::vector<Form*>& out) {
   const Symbol* names = intern("#keywords#");
   std::vector<const Symbol*> known;
   bool has_rest = false;
-  for (const auto& keyword : signature.keywords) {
+  const auto later_keywords = [&](std::size_t first) {
+    std::vector<const Symbol*> names_after;
+    for (std::size_t i = first; i < signature.keywords.size(); ++i)
+      names_after.push_back(intern(signature.keywords[i].name));
+    return names_after;
+  };
+  for (std::size_t i = 0; i < signature.keywords.size(); ++i) {
+    const auto& keyword = signature.keywords[i];
     const Symbol* sym = intern(keyword.name);
     const Span at = keyword.span;
     out.push_back(local(at, sym));
@@ -156,7 +184,7 @@ void Desugar::keyword_prologue(Lambda&, const SignatureSyntax& signature, bool k
     }
     known.push_back(sym);
     Form* fallback = keyword.default_value != no_node
-                         ? expression(keyword.default_value)
+                         ? default_value(keyword.default_value, later_keywords(i))
                          : base_call(at, "throw_undef_keyword", {symbol(at, keyword.name)});
     Form* value = fallback;
     if (keyword_method) {
@@ -197,12 +225,19 @@ Form* Desugar::forwarding_body(Lambda& made, const SignatureSyntax& signature, V
   for (std::size_t i = made.self_index + 1; i < made.parameters.size(); ++i)
     operands.push_back(name(at, made.parameters[i]->name));
   const std::size_t positional = signature.positional_count();
+  std::vector<const Symbol*> omitted;
   for (std::size_t i = positional - variant.omitted; i < positional; ++i) {
     const auto& parameter = signature.parameters[i];
     const Symbol* sym = parameter.pattern == no_node ? nullptr : identifier(parameter.pattern);
-    if (sym == nullptr || sym->name == "_") sym = intern("#" + std::to_string(i + 1));
+    omitted.push_back(sym == nullptr || sym->name == "_" ? intern("#" + std::to_string(i + 1)) : sym);
+  }
+  for (std::size_t i = positional - variant.omitted; i < positional; ++i) {
+    const auto& parameter = signature.parameters[i];
+    const std::size_t place = i - (positional - variant.omitted);
+    const Symbol* sym = omitted[place];
     forms.push_back(local(parameter.span, sym));
-    forms.push_back(assign_name(parameter.span, sym, expression(parameter.default_value)));
+    forms.push_back(
+        assign_name(parameter.span, sym, default_value(parameter.default_value, std::span(omitted).subspan(place))));
     operands.push_back(name(parameter.span, sym));
   }
   forms.push_back(call(at, std::move(operands)));
@@ -271,6 +306,33 @@ Form* Desugar::anonymous(NodeId node) {
   return closure_of(std::move(signature));
 }
 
+// In a `let` or a loop: a function of the module with a name of its own, which the block's variable holds. The
+// generator is no closure: it does not see the block's variables.
+Form* Desugar::generated_in_block(NodeId node, DefinitionHints hints) {
+  auto signature = parse_signature(ast_, node, diagnostics_);
+  if (signature == nullptr) return nothing(span(node));
+  if (function_depth_ > 0)
+    return error(node, "a `@generated` function cannot be defined inside a function",
+                 "define it at top level and pass it what it needs as arguments");
+  if (signature->is_object || signature->callee == no_node || ast_->head(signature->callee) != Head::identifier)
+    return deferred(node, std::move(hints));
+  const NodeId hidden = ast_->identifier(
+      std::string(ast_->name_of(signature->callee)) + "#block#" + std::to_string(state_of(runtime_).gensyms++),
+      span(node));
+  const auto renamed = [&](const auto& self, NodeId n) -> NodeId {
+    if (n == signature->callee) return hidden;
+    const syntax::Node original = ast_->node(n);
+    std::vector<NodeId> parts(ast_->children(n).begin(), ast_->children(n).end());
+    parts[0] = self(self, parts[0]);
+    return ast_->make(original.head, original.span, parts, original.flag);
+  };
+  const syntax::Node definition = ast_->node(node);
+  std::vector<NodeId> parts(ast_->children(node).begin(), ast_->children(node).end());
+  parts[0] = renamed(renamed, parts[0]);
+  Form* made = deferred(ast_->make(definition.head, definition.span, parts, definition.flag), std::move(hints));
+  return assign_name(span(node), identifier(signature->callee), made);
+}
+
 Form* Desugar::function_definition(NodeId node, DefinitionHints hints) {
   if (function_depth_ == 0 && scope_depth_ == 0) {
     // `function (x) … end` is a value even at top level.
@@ -280,9 +342,9 @@ Form* Desugar::function_definition(NodeId node, DefinitionHints hints) {
       inner = ast_->child(inner, 0);
     if (ast_->head(inner) != Head::tuple) return deferred(node, std::move(hints));
   }
+  if (hints.is_generated) return generated_in_block(node, std::move(hints));
   auto signature = parse_signature(ast_, node, diagnostics_);
   if (signature == nullptr) return nothing(span(node));
-  if (hints.is_generated) return error(node, "a `@generated` function must be defined at top level");
   if (signature->callee == no_node && !signature->is_object) return closure_of(std::move(signature));
   Form* made = arena_.form(FormKind::local_function, span(node));
   if (signature->callee != no_node) made->name = identifier(signature->callee);

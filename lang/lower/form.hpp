@@ -50,7 +50,8 @@ enum class FormKind : std::uint8_t {
   break_,           // target
   continue_,        // target
   return_,          // (value)
-  scope,            // (body): variables assigned first in here are local to it. flag: ScopeFlags
+  scope,            // (body): variables assigned first in here are local to it. flag: ScopeFlags; with a `name`: the
+                    // function's own variable of this name is not seen, what is around the function is
   local,            // declares `name`; children: [type]
   outer_local,      // `name` must be a local variable of the function around (for outer …)
   global_name,      // declares that `name` means the global

@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <utility>
 
-#include "lang/ir/ir.hpp"
+#include "lang/ir/passes.hpp"
 #include "lang/lower/desugar.hpp"
 #include "lang/lower/emit.hpp"
 #include "lang/lower/expr.hpp"
+#include "lang/lower/lowered_code.hpp"
 #include "lang/lower/scope.hpp"
+#include "lang/lower/state.hpp"
+#include "lang/runtime/call_text.hpp"
 #include "lang/syntax/print.hpp"
 
 namespace slope::lower {
@@ -48,16 +51,6 @@ NodeId quoted_parts(Ast& ast, NodeId node) {
   return changed ? ast.make(original.head, original.span, children, original.flag) : node;
 }
 
-std::size_t bytes_of(const ir::Function& code) {
-  std::size_t bytes = sizeof(code) + code.constants.size() * sizeof(Value);
-  for (const ir::Inst& inst : code.insts) bytes += sizeof(inst) + inst.operands.size() * sizeof(ir::Operand);
-  for (const ir::Block& block : code.blocks) {
-    bytes += sizeof(block) + (block.insts.size() + block.parameters.size()) * sizeof(std::uint32_t);
-    for (const ir::Edge& edge : block.edges) bytes += sizeof(edge) + edge.arguments.size() * sizeof(ir::Operand);
-  }
-  return bytes;
-}
-
 // One run for one specialisation.
 class Generation {
  public:
@@ -75,10 +68,13 @@ class Generation {
       const std::string second = text(result.values[1]);
       if (ctx_.failed()) return false;
       if (first != second)
-        return ctx_.raise_error("the generator of " + std::string(method_.name->name) +
+        return ctx_.raise_error("the generator of " + call_text(target_) +
                                 " returned different code when it ran again:\n" + first + "\n" + second);
     }
-    return lower(result.values[0], source);
+    const bool ok =
+        is_lowered_code(runtime_, result.values[0]) ? take(result.values[0], source) : lower(result.values[0], source);
+    if (ok) source.bytes = ir::byte_count(*source.code);
+    return ok;
   }
 
  private:
@@ -106,13 +102,38 @@ class Generation {
   }
 
   std::string text(Value v) {
+    if (is_lowered_code(runtime_, v)) {
+      std::string problem;
+      const auto code = from_lowered_code(runtime_, v, &method_, problem);
+      return code ? ir::print_compact(*code) : problem;
+    }
     Ast ast;
     std::string error;
     const NodeId node = from_value(runtime_, ctx_, ast, method_.span, v, nullptr, error);
     return error.empty() ? syntax::to_sexpr(ast, node) : error;
   }
 
+  bool take(Value body, Source& source) {
+    std::string problem;
+    source.code = from_lowered_code(runtime_, body, &method_, problem);
+    return source.code ||
+           ctx_.raise_error("the generator of " + call_text(target_) + " returned malformed lowered code: " + problem);
+  }
+
   bool lower(Value body, Source& source) {
+    const CollectionPause pause(runtime_.heap);
+    LoweringState& state = state_of(runtime_);
+    const bool outer = std::exchange(state.of_source, true);
+    const bool macro_ran = std::exchange(state.macro_ran, false);
+    const std::size_t spliced = state.spliced.values.size();
+    const bool ok = lower_body(body, source);
+    if (!state.macro_ran) state.spliced.values.resize(spliced);
+    state.of_source = outer;
+    state.macro_ran = state.macro_ran || macro_ran;
+    return ok;
+  }
+
+  bool lower_body(Value body, Source& source) {
     const auto& written = *static_cast<const MethodSource*>(method_.body->scope.get());
     const SignatureSyntax& signature = *written.signature;
     // A tree of its own for each source: what the generator returned may be changed later, this is a copy of it.
@@ -133,10 +154,9 @@ class Generation {
     std::shared_ptr<SignatureSyntax> made = parse_signature(ast, ast->root, diagnostics);
     if (made == nullptr) return raise_diagnostics(runtime_, ctx_, diagnostics);
     made->span = method_.span;
-    auto unit = lower_body(runtime_, ctx_, method_, ast, made, written, diagnostics);
+    auto unit = lower::lower_body(runtime_, ctx_, method_, ast, made, written, diagnostics);
     if (unit == nullptr) return raise_diagnostics(runtime_, ctx_, diagnostics);
     source.code = std::move(unit);
-    source.bytes = bytes_of(*source.code);
     return true;
   }
 

@@ -30,58 +30,12 @@ std::unique_ptr<ir::Function> finish(Runtime& runtime, Context& ctx, FormArena& 
   return function;
 }
 
-// The library's definitions run without IR in between: there are many of them, at each start. True: that was one; the
-// error is in ctx when it failed.
-bool run_definition_at_once(Runtime& runtime, Context& ctx, Module* module, const std::shared_ptr<Ast>& ast,
-                            NodeId statement) {
-  DefinitionHints hints;
-  // "text" @inline f(x) = …
-  while (ast->head(statement) == Head::macrocall) {
-    const auto parts = ast->children(statement);
-    const auto name = parts.empty() ? std::string_view{} : identifier_text(*ast, parts[0]);
-    if (parts.size() == 2 && name == "@inline") {
-      hints.inline_hint = 1;
-    } else if (parts.size() == 2 && name == "@noinline") {
-      hints.inline_hint = -1;
-    } else if (parts.size() == 3 && name == "@doc" && ast->head(parts[1]) == Head::string) {
-      hints.documentation = std::string(ast->text_of(parts[1]));
-    } else {
-      return false;
-    }
-    statement = parts.back();
-  }
-  switch (ast->head(statement)) {
-    case Head::assign:
-      if (!is_short_definition(*ast, statement)) return false;
-      break;
-    case Head::function: {
-      // `function (x) … end` is a value.
-      NodeId inner = ast->child_count(statement) > 0 ? ast->child(statement, 0) : no_node;
-      while ((ast->head(inner) == Head::where || ast->head(inner) == Head::type_assert) && ast->child_count(inner) > 0)
-        inner = ast->child(inner, 0);
-      if (ast->head(inner) == Head::tuple) return false;
-      break;
-    }
-    case Head::struct_:
-    case Head::abstract_:
-    case Head::primitive_:
-    case Head::export_:
-      break;
-    default:
-      return false;
-  }
-  Definition definition{ast, statement, module, std::move(hints), nullptr};
-  Value ignored;
-  run_definition(runtime, ctx, definition, ignored);
-  return true;
-}
-
 }  // namespace
 
 std::unique_ptr<ir::Function> lower_statement(Runtime& runtime, Context& ctx, Module* module, std::shared_ptr<Ast> ast,
                                               NodeId statement, std::vector<Diagnostic>& diagnostics) {
   const std::size_t errors = diagnostics.size();
-  if (is_library(runtime, module) && run_definition_at_once(runtime, ctx, module, ast, statement)) return nullptr;
+  if (is_library(runtime, module) && run_library_definition(runtime, ctx, module, ast, statement)) return nullptr;
   FormArena arena;
   Lambda* lambda = Desugar(runtime, ctx, module, ast, arena, diagnostics).top_level(statement);
   return finish(runtime, ctx, arena, *lambda, nullptr, diagnostics, errors);

@@ -32,6 +32,17 @@ std::unique_ptr<ir::Function> lower_statement(Runtime& runtime, Context& ctx, Mo
                                               std::shared_ptr<syntax::Ast> ast, syntax::NodeId statement,
                                               std::vector<Diagnostic>& diagnostics);
 
+// While one exists, definitions of library functions may wait until somebody asks for them (library.cpp).
+class LibraryLoading {
+ public:
+  explicit LibraryLoading(Runtime& runtime);
+  ~LibraryLoading();
+  LibraryLoading(const LibraryLoading&) = delete;
+
+ private:
+  Runtime& runtime_;
+};
+
 // Lowers a method's body to method.ir. False: error raised in ctx (a syntax error found only now).
 bool lower_method(Runtime& runtime, Context& ctx, Method& method);
 

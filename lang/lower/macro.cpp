@@ -1,6 +1,7 @@
 // Macro calls: the table of macros that are built in, and those that annotate, locate or select.
 #include <array>
 #include <cctype>
+#include <filesystem>
 #include <utility>
 
 #include "lang/lower/definition.hpp"
@@ -63,6 +64,7 @@ std::span<const Desugar::BuiltinMacro> Desugar::macro_table() {
       {"@eval", &Desugar::macro_eval, 1, 2},
       {"@macroexpand", &Desugar::macro_expand, 1, 1},
       {"@raw_str", &Desugar::macro_raw_string, 1, 1},
+      {"@b_str", &Desugar::macro_raw_string, 1, 1},
       {"@__MODULE__", &Desugar::macro_module, 0, 0},
       {"@__FILE__", &Desugar::macro_location, 0, 0},
       {"@__LINE__", &Desugar::macro_location, 0, 0},
@@ -93,7 +95,6 @@ std::string_view absent_macro(std::string_view name) {
       {"@threads", "threads"},
       {"@distributed", "processes"},
       {"@r_str", "regular expressions"},
-      {"@b_str", "byte array literals"},
       {"@v_str", "version numbers"},
       {"@s_str", "substitution strings"},
       {"@big_str", "numbers of arbitrary precision"},
@@ -197,12 +198,30 @@ Form* Desugar::macro_boundscheck(NodeId node, std::span<const NodeId> arguments)
   return macro_flag(node, arguments, ir::inst_boundscheck);
 }
 
+// A function definition under macros that say how it is to be made, in any order: @inline, @noinline, @generated, a
+// documentation. Null: something else stands there.
+Form* Desugar::hinted_definition(NodeId node, DefinitionHints hints) {
+  if (ast_->head(node) == Head::macrocall && ast_->child_count(node) >= 2) {
+    const auto text = identifier_text(*ast_, ast_->child(node, 0));
+    const NodeId last = children(node).back();
+    if (text == "@inline") hints.inline_hint = 1;
+    if (text == "@noinline") hints.inline_hint = -1;
+    if (text == "@generated") {
+      hints.is_generated = true;
+      if (ast_->child_count(node) == 3) {
+        if (!is_identifier(ast_->child(node, 1), "cached")) return nullptr;
+        hints.is_cached = true;
+      }
+    }
+    const bool is_hint = text == "@inline" || text == "@noinline" || text == "@generated";
+    return is_hint ? hinted_definition(last, std::move(hints)) : nullptr;
+  }
+  if (ast_->head(node) != Head::function && !is_short_definition(*ast_, node)) return nullptr;
+  return function_definition(node, std::move(hints));
+}
+
 Form* Desugar::macro_inline(NodeId node, std::span<const NodeId> arguments) {
-  const Head head = ast_->head(arguments[0]);
-  DefinitionHints hints;
-  hints.inline_hint = is_identifier(ast_->child(node, 0), "@noinline") ? -1 : 1;
-  if (head == Head::function || is_short_definition(*ast_, arguments[0]))
-    return function_definition(arguments[0], hints);
+  if (Form* made = hinted_definition(node, {})) return made;
   return expression(arguments[0]);  // of a call or a closure: no meaning of its own
 }
 
@@ -210,18 +229,14 @@ Form* Desugar::macro_noinline(NodeId node, std::span<const NodeId> arguments) { 
 
 // @generated function f(x) … end, @generated cached function f(x) … end
 Form* Desugar::macro_generated(NodeId node, std::span<const NodeId> arguments) {
-  DefinitionHints hints;
-  hints.is_generated = true;
-  hints.is_cached = arguments.size() == 2;
-  if (hints.is_cached && !is_identifier(arguments[0], "cached"))
+  if (arguments.size() == 2 && !is_identifier(arguments[0], "cached"))
     return error(arguments[0], "expected `@generated function …` or `@generated cached function …`");
   const NodeId definition = arguments.empty() ? no_node : arguments.back();
   if (definition == no_node)
     return error(node, "`@generated` alone is the condition of an `if` in a function's body",
                  "write `if @generated … else … end` there, or `@generated function …`");
-  if (ast_->head(definition) != Head::function && !is_short_definition(*ast_, definition))
-    return error(definition, "expected a function definition after `@generated`");
-  return function_definition(definition, hints);
+  if (Form* made = hinted_definition(node, {})) return made;
+  return error(definition, "expected a function definition after `@generated`");
 }
 
 Form* Desugar::macro_plain(NodeId node, std::span<const NodeId> arguments) {
@@ -231,17 +246,10 @@ Form* Desugar::macro_plain(NodeId node, std::span<const NodeId> arguments) {
 // "text" definition
 Form* Desugar::macro_doc(NodeId node, std::span<const NodeId> arguments) {
   if (arguments.size() == 1) return base_call(span(node), "documentation_of", {expression(arguments[0])});
-  NodeId target = arguments[1];
+  const NodeId target = arguments[1];
   DefinitionHints hints;
   if (ast_->head(arguments[0]) == Head::string) hints.documentation = std::string(ast_->text_of(arguments[0]));
-  if (ast_->head(target) == Head::macrocall && ast_->child_count(target) == 2) {
-    const auto text = identifier_text(*ast_, ast_->child(target, 0));
-    if (text == "@inline") hints.inline_hint = 1;
-    if (text == "@noinline") hints.inline_hint = -1;
-    if (hints.inline_hint != 0) target = ast_->child(target, 1);
-  }
-  if (ast_->head(target) == Head::function || is_short_definition(*ast_, target))
-    return function_definition(target, hints);
+  if (Form* made = hinted_definition(target, std::move(hints))) return made;
   return expression(target);
 }
 
@@ -256,15 +264,18 @@ Form* Desugar::macro_location(NodeId node, std::span<const NodeId>) {
   if (text == "@__LINE__") return integer(span(node), runtime_.sources.line_of(span(node)));
   std::string file = runtime_.sources.file(span(node).file).name();
   if (text == "@__DIR__") {
-    const auto slash = file.rfind('/');
-    file = slash == std::string::npos ? "." : file.substr(0, slash);
+    std::error_code no_directory;
+    const auto path = std::filesystem::absolute(file, no_directory);
+    file = no_directory ? "." : path.lexically_normal().parent_path().string();
   }
   return string(span(node), file);
 }
 
 Form* Desugar::macro_raw_string(NodeId node, std::span<const NodeId> arguments) {
   if (ast_->head(arguments[0]) != Head::string) return error(node, "expected a string");
-  return literal(arguments[0]);
+  Form* text = literal(arguments[0]);
+  if (is_identifier(ast_->child(node, 0), "@raw_str")) return text;
+  return base_call(span(node), "codeunits", {base_call(span(node), "unescape_string", {text})});  // b"…"
 }
 
 Form* Desugar::macro_isdefined(NodeId node, std::span<const NodeId> arguments) {

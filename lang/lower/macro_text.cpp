@@ -64,8 +64,8 @@ Form* Desugar::macro_elapsed(NodeId node, std::span<const NodeId> arguments) {
 
 Form* Desugar::macro_allocated(NodeId node, std::span<const NodeId> arguments) {
   const Span at = span(node);
-  Form* start = temporary(base_call(at, "time_start", {}));
-  return block(at, {start, expression(arguments[0]), base_call(at, "time_allocated", {use(start)})});
+  Form* start = temporary(base_call(at, "allocated_bytes", {}));
+  return block(at, {start, expression(arguments[0]), base_call(at, "allocated_since", {use(start)})});
 }
 
 // @btime f($x): the least time of several runs.

@@ -5,6 +5,7 @@
 #include "lang/lower/definition.hpp"
 #include "lang/lower/desugar.hpp"
 #include "lang/lower/expr.hpp"
+#include "lang/lower/state.hpp"
 
 namespace slope::lower {
 
@@ -29,9 +30,13 @@ Form* Desugar::user_macro(NodeId node, Value macro, Module* definer) {
     arguments.values.push_back(argument);
   }
   Value expansion;
+  LoweringState& state = state_of(runtime_);
+  state.macro_ran = true;
+  const bool of_source = std::exchange(state.of_source, false);
   const World outer = std::exchange(ctx_.world, runtime_.world());
   const bool ok = runtime_.call(ctx_, macro, arguments.values.data(), arguments.values.size(), expansion);
   ctx_.world = outer;
+  state.of_source = of_source;
   if (!ok) return failed();
   arguments.values.push_back(expansion);
   Hygiene hygiene;

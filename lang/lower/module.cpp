@@ -177,7 +177,6 @@ class Imports {
     Module* at = nullptr;
     const Symbol* last = nullptr;
     if (!walk(path, at, last)) return false;
-    const bool relative = at != nullptr;
     if (last != nullptr && !enter(path, at, last)) return false;
     if (at == nullptr) return fail(path, "malformed import");
     if (at != module_) {
@@ -185,7 +184,7 @@ class Imports {
       for (const Module* used : module_->usings) known |= used == at;
       if (!known) module_->usings.push_back(at);
     }
-    if (!relative && last != nullptr) return bind_module(path, at, last);
+    if (last != nullptr && at != module_) return bind_module(path, at, last);
     return true;
   }
 

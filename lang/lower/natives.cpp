@@ -2,12 +2,15 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <unordered_map>
 #include <utility>
 
 #include "lang/ir/execute.hpp"
 #include "lang/lower/definition.hpp"
 #include "lang/lower/expr.hpp"
+#include "lang/lower/lowered_code.hpp"
 #include "lang/lower/state.hpp"
+#include "lang/syntax/operators.hpp"
 #include "lang/syntax/parse.hpp"
 #include "lang/syntax/print.hpp"
 
@@ -28,7 +31,8 @@ const Symbol* symbol_of(Runtime& runtime, const syntax::Ast& ast, syntax::NodeId
 }
 
 Value keep(Runtime& runtime, Value v) {
-  state_of(runtime).constants.values.push_back(v);
+  LoweringState& state = state_of(runtime);
+  if (!state.of_source) state.constants.values.push_back(v);
   return v;
 }
 
@@ -38,7 +42,7 @@ Value string_constant(Runtime& runtime, std::string_view text) {
   if (found != strings.end()) return found->second;
   const Value made = runtime.from_string(text);
   if (!made.defined()) return runtime.nothing();
-  strings.emplace(std::string(text), keep(runtime, made));
+  if (!state_of(runtime).of_source) strings.emplace(std::string(text), keep(runtime, made));
   return made;
 }
 
@@ -66,6 +70,18 @@ bool define(Context& ctx, const Value* args, std::size_t count, Value& result) {
   // Definitions stand at top level only, and the rest of their statement sees them.
   ctx.world = runtime.world();
   return true;
+}
+
+// Core.define_library(): makes every definition of the library that was postponed (library.cpp); an error tells of
+// those that don't work. For tests.
+bool define_library(Context& ctx, const Value*, std::size_t, Value& result) {
+  Runtime& runtime = *ctx.runtime;
+  std::string problems;
+  auto err = std::exchange(runtime.sink.err, [&](std::string_view text) { problems += text; });
+  runtime.define_all_postponed();
+  runtime.sink.err = std::move(err);
+  result = runtime.nothing();
+  return problems.empty() || ctx.raise_error(problems);
 }
 
 // After `include` and `eval` at top level.
@@ -225,6 +241,31 @@ bool gensym(Context& ctx, const Value* args, std::size_t count, Value& result) {
   return true;
 }
 
+// Values in an expression as `repr` shows them; operators of known modules are plain operators.
+bool texts_of_values(Runtime& runtime, Context& ctx, syntax::Ast& ast,
+                     std::unordered_map<syntax::NodeId, std::string>& texts) {
+  const auto& builtin = runtime.types.builtin();
+  const Binding* repr = runtime.resolve(runtime.base, runtime.symbol("repr"));
+  for (syntax::NodeId id = 1; id < ast.node_count(); ++id) {
+    if (ast.head(id) != syntax::Head::value) continue;
+    const auto& values = state_of(runtime).spliced.values;
+    const Value value = values[ast.node(id).value];
+    Value part;
+    if (value.type == builtin.global_ref) {
+      if (!runtime.get_field(ctx, value, runtime.from_int(2), part)) return false;
+      if (syntax::find_operator(part.symbol->name)) {
+        ast.made(id).head = syntax::Head::identifier;
+        ast.made(id).name = ast.intern(part.symbol->name);
+        continue;
+      }
+    }
+    if (repr == nullptr || !repr->value.defined()) continue;
+    if (!runtime.call(ctx, repr->value, &value, 1, part)) return false;
+    if (part.type == builtin.string) texts[id] = static_cast<StringObject*>(part.object)->view();
+  }
+  return true;
+}
+
 // An expression as source text, for printing.
 bool expression_text(Context& ctx, const Value* args, std::size_t count, Value& result) {
   if (count != 1) return ctx.argument_error("expression_text takes one expression");
@@ -233,7 +274,10 @@ bool expression_text(Context& ctx, const Value* args, std::size_t count, Value& 
   std::string error;
   const syntax::NodeId node = from_value(runtime, ctx, ast, {}, args[0], nullptr, error);
   if (ctx.failed()) return false;
-  result = runtime.from_string(error.empty() ? syntax::to_source(ast, node) : "<" + error + ">");
+  std::unordered_map<syntax::NodeId, std::string> texts;
+  if (!texts_of_values(runtime, ctx, ast, texts)) return false;
+  const auto value_text = [&](syntax::NodeId id) { return texts[id]; };
+  result = runtime.from_string(error.empty() ? syntax::to_source(ast, node, value_text) : "<" + error + ">");
   return result.defined() || ctx.out_of_memory();
 }
 
@@ -264,10 +308,12 @@ constexpr NativeInfo natives[] = {
     {"invoke_in_world", invoke_in_world, effect_all, nullptr},
     {"invalidation_texts", invalidation_texts, effect_all, nullptr},
     {"newest_world", newest_world, effect_writes, nullptr},
+    {"define_library", define_library, effect_all, nullptr},
     {"define_constant", define_constant_native, effect_all, nullptr},
     {"declare_global", declare_global, effect_all, nullptr},
     {"include_file", include_file, effect_all, nullptr},
     {"eval_expression", eval_expression, effect_all, nullptr},
+    {"eval", eval_expression, effect_all, nullptr},
     {"rethrow_caught", rethrow_caught, effect_throws | effect_reads, never},
     {"esc", esc, effect_throws | effect_allocates, nullptr},
     {"gensym", gensym, effect_writes | effect_allocates, nullptr},
@@ -280,7 +326,9 @@ constexpr NativeInfo natives[] = {
 
 void define_lowering_natives(Runtime& runtime) {
   state_of(runtime);
+  runtime.define_postponed = [&runtime](Context& ctx, Postponed what) { return define_postponed(runtime, ctx, what); };
   for (const NativeInfo& native : natives) runtime.define_native(runtime.core, &native);
+  define_lowered_code_natives(runtime);
   for (const char* name : {"rethrow", "esc", "gensym"}) runtime.core->exported_names.insert(runtime.symbol(name));
 }
 

@@ -31,13 +31,43 @@ Binding* global_binding(Runtime& runtime, Module* module, const Symbol* name) {
 
 namespace {
 
+// Names of one scope and what they stand for, the last of a name first; looked up by hashing once there are many.
+template <class T>
+class Names {
+ public:
+  void add(const Symbol* name, T value) {
+    entries_.emplace_back(name, value);
+    if (entries_.size() > few) {
+      if (index_.empty())
+        for (const auto& [known, its] : entries_) index_[known] = its;
+      else
+        index_[name] = value;
+    }
+  }
+  T find(const Symbol* name) const {  // T{} when there is none
+    if (!index_.empty()) {
+      const auto found = index_.find(name);
+      return found == index_.end() ? T{} : found->second;
+    }
+    for (std::size_t i = entries_.size(); i-- > 0;)
+      if (entries_[i].first == name) return entries_[i].second;
+    return T{};
+  }
+
+ private:
+  static constexpr std::size_t few = 16;
+  std::vector<std::pair<const Symbol*, T>> entries_;
+  std::unordered_map<const Symbol*, T> index_;
+};
+
 struct Scope {
   Scope* parent = nullptr;
   Lambda* lambda = nullptr;
   bool hard = false;
-  bool top = false;  // the root of a top-level statement: assigned names are globals
-  std::vector<Variable*> variables;
-  std::vector<const Symbol*> globals;
+  bool top = false;                // the root of a top-level statement: assigned names are globals
+  const Symbol* unseen = nullptr;  // the default of an argument does not see the variable of this name
+  Names<Variable*> variables;
+  Names<bool> globals;
   std::vector<std::pair<const Symbol*, ClosureGroup*>> groups;
 };
 
@@ -114,11 +144,14 @@ class Resolver {
   Variable* find_local(const Symbol* name, const Scope* scope, bool& is_global) {
     is_global = false;
     for (; scope != nullptr; scope = scope->parent) {
-      for (std::size_t i = scope->variables.size(); i-- > 0;)
-        if (scope->variables[i]->name == name) return scope->variables[i];
-      if (contains(scope->globals, name)) {
+      if (Variable* variable = scope->variables.find(name)) return variable;
+      if (scope->globals.find(name)) {
         is_global = true;
         return nullptr;
+      }
+      if (scope->unseen == name) {
+        const Lambda* function = scope->lambda;
+        while (scope->parent != nullptr && scope->parent->lambda == function) scope = scope->parent;
       }
     }
     return nullptr;
@@ -134,27 +167,25 @@ class Resolver {
     collect(body, found);
     const Span at = body == nullptr ? Span{} : body->span;
     const auto declare = [&](const Symbol* name) {
-      for (const Variable* variable : scope.variables)
-        if (variable->name == name) return;
+      if (scope.variables.find(name) != nullptr) return;
       Variable* made = arena_.variable(name, scope.lambda, at);
       made->declared_in = loop_;
-      scope.variables.push_back(made);
+      scope.variables.add(name, made);
       scope.lambda->variables.push_back(made);
       made->in_block = scope_form != nullptr;
       if (scope_form != nullptr) scope_form->variables.push_back(made);
     };
     for (const Symbol* name : found.globals) {
-      for (const Variable* variable : scope.variables)
-        if (variable->name == name && variable->is_argument)
-          report_at(at, "variable \"" + name->name + "\" is both an argument and declared `global`");
+      if (const Variable* variable = scope.variables.find(name); variable != nullptr && variable->is_argument)
+        report_at(at, "variable \"" + name->name + "\" is both an argument and declared `global`");
       if (contains(found.locals, name))
         report_at(at, "variable \"" + name->name + "\" is declared both `local` and `global`");
-      scope.globals.push_back(name);
+      scope.globals.add(name, true);
     }
     for (const Symbol* name : found.locals) {
-      for (const Variable* variable : scope.variables)
-        if (variable->name == name && variable->is_argument && scope_form == nullptr && !scope.top)
-          report_at(at, "local variable name \"" + name->name + "\" conflicts with an argument");
+      const Variable* known = scope.variables.find(name);
+      if (known != nullptr && known->is_argument && scope_form == nullptr && !scope.top)
+        report_at(at, "local variable name \"" + name->name + "\" conflicts with an argument");
       declare(name);
     }
     for (const Symbol* name : found.assigned) {
@@ -165,7 +196,7 @@ class Resolver {
       const Scope* outer = &scope;
       for (; outer != nullptr && !outer->top; outer = outer->parent) soft &= !outer->hard;
       if (soft && outer != nullptr && (global_exists(scope.lambda->module, name) || contains(top_assigned_, name))) {
-        scope.globals.push_back(name);
+        scope.globals.add(name, true);
         continue;
       }
       declare(name);
@@ -310,6 +341,7 @@ class Resolver {
         inner.parent = &scope;
         inner.lambda = scope.lambda;
         inner.hard = (f->flag & scope_hard) != 0;
+        inner.unseen = f->name;
         enter(f->children[0], inner, f);
         walk(f->children[0], inner);
         return;
@@ -499,12 +531,12 @@ class Resolver {
     const bool saved_live = std::exchange(live_, true);
     for (Variable* variable : lambda.static_parameters) {
       variable->definite = true;
-      scope.variables.push_back(variable);
+      scope.variables.add(variable->name, variable);
     }
     for (Variable* variable : lambda.parameters) {
       variable->definite = true;
       variable->assigned.push_back({++time_, nullptr});
-      scope.variables.push_back(variable);
+      scope.variables.add(variable->name, variable);
       lambda.variables.push_back(variable);
     }
     if (outer != nullptr) parameter_types(lambda, scope);

@@ -66,7 +66,17 @@ struct LoweringState {
   Rooted constants;                                // literals that instructions hold
   std::unordered_map<std::string, Value> strings;  // interned string literals, in `constants`
   Rooted spliced;                                  // what Head::value nodes index
+  // The source of a generator is being lowered: its constants live and die with its code, which the collector sees from
+  // then on. Code that macros define meanwhile stays.
+  bool of_source = false;
+  bool macro_ran = false;  // since that was set
   std::deque<Definition> definitions;
+  struct LibraryPart {
+    std::shared_ptr<syntax::Ast> ast;
+    Module* module;
+  };
+  std::vector<LibraryPart> library_parts;  // where postponed definitions stand: Postponed::source
+  bool loading_library = false;
   std::unordered_set<const Symbol*> foreign_uses;    // names that Main resolved to another module's binding
   std::shared_ptr<SignatureSyntax> spare_signature;  // nobody uses it: for the next definition
   // What the names of a tree meant the last time: by their numbers, to be checked against the spelling.

@@ -160,6 +160,11 @@ class Folder {
         const Type* b = type_of(inst.operands[1]);
         if (certainly_disjoint(runtime_.types, a, b)) return boolean(false);
         if (a == b && storage_of(a) == Storage::singleton) return boolean(true);
+        if (inst.operands[0].is_constant() && inst.operands[1].is_constant()) {
+          // Identity: what the objects hold does not matter, so it may change.
+          Value left = function_.constant_value(inst.operands[0]), right = function_.constant_value(inst.operands[1]);
+          return left.defined() && right.defined() ? boolean(egal(left, right)) : Operand();
+        }
         if (inst.operands[0] == inst.operands[1] && inst.operands[0].is_inst()) return boolean(true);
         const ir::Inst* left = definition(inst.operands[0]);
         const ir::Inst* right = definition(inst.operands[1]);

@@ -41,12 +41,12 @@ class Inliner {
         Specialization& target = *call.aux_as<Specialization>();
         const ir::Function* body = nullptr;
         if (&target == options_.self) {
-          if (depth_of(call, target.method) < options_.self_recursion_depth && self &&
+          if (depth_of(call, written(target, function_)) < options_.self_recursion_depth && self &&
               live_insts(*self) <= static_cast<std::size_t>(options_.self_recursion_budget))
             body = self.get();
         } else {
           body = options_.callee ? options_.callee(target) : nullptr;
-          if (body && depth_of(call, target.method) > 0) body = nullptr;  // recursion through others
+          if (body && depth_of(call, written(target, *body)) > 0) body = nullptr;  // recursion through others
         }
         if (!body || !worth_it(target, *body, size)) continue;
         size += live_insts(*body);
@@ -60,6 +60,11 @@ class Inliner {
   }
 
  private:
+  // The method whose text the body is: a generated method's may be another's.
+  static const Method* written(const Specialization& target, const ir::Function& body) {
+    return body.scopes.empty() || !body.scopes[0].method ? target.method : body.scopes[0].method;
+  }
+
   // What makes the message of an error stays a call: it runs once at most, and is large.
   bool only_raises(BlockId b) const {
     std::uint32_t last = function_.blocks[b].terminator;
@@ -82,13 +87,14 @@ class Inliner {
   }
 
   bool worth_it(const Specialization& target, const ir::Function& body, std::size_t size) const {
-    if (target.method->inline_hint < 0 || !body.slots.empty()) return false;
+    const int hint = written(target, body)->inline_hint;
+    if (hint < 0 || !body.slots.empty()) return false;
     for (const ir::Block& block : body.blocks)
       if (block.handler != ir::no_block) return false;
     std::size_t cost = live_insts(body);
     if (cost <= 12) return true;
     if (size > static_cast<std::size_t>(options_.inline_total)) return false;
-    return target.method->inline_hint > 0 ? cost <= 2000 : cost <= static_cast<std::size_t>(options_.inline_budget);
+    return hint > 0 ? cost <= 2000 : cost <= static_cast<std::size_t>(options_.inline_budget);
   }
 
   void inline_at(BlockId b, std::size_t position, const ir::Function& body, const Specialization& target) {
@@ -96,10 +102,18 @@ class Inliner {
     std::uint32_t id = function_.blocks[b].insts[position];
     const ir::Inst call = function_.insts[id];
 
-    // Split: what follows the call goes to a new block whose parameter is the result.
+    // Split: what follows the call goes to a new block whose parameter is the result. The call's own instruction
+    // becomes that parameter: nothing that uses it needs to change.
     BlockId rest = builder.new_block();
-    Operand result = builder.add_parameter(rest, call.type);
     {
+      ir::Inst result;
+      result.op = Op::parameter;
+      result.type = call.type;
+      result.span = call.span;
+      result.scope = call.scope;
+      result.block = rest;
+      function_.insts[id] = std::move(result);
+      function_.blocks[rest].parameters.push_back(id);
       ir::Block& from = function_.blocks[b];
       ir::Block& to = function_.blocks[rest];
       to.insts.assign(from.insts.begin() + static_cast<std::ptrdiff_t>(position) + 1, from.insts.end());
@@ -206,10 +220,6 @@ class Inliner {
       function_.blocks[block_of[k]].terminator = copy;
       function_.blocks[block_of[k]].edges = std::move(edges);
     }
-    std::vector<Operand> replacement(function_.insts.size());
-    replacement[id] = result;
-    ir::replace_all_uses(function_, replacement);
-    function_.insts[id].block = ir::no_block;
   }
 
   static std::vector<bool> blocks_that_return(const ir::Function& body) {

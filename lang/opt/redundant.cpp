@@ -134,7 +134,9 @@ bool hoist_invariants(Runtime& runtime, ir::Function& function) {
       std::vector<std::uint32_t> kept;
       for (std::uint32_t id : function.blocks[b].insts) {
         ir::Inst& inst = function.insts[id];
-        bool invariant = reads_only_fixed(function, inst, runtime, resizes) && !ir::may_throw(inst);
+        // A byte of a string is read without a check: the one that guards it stays in the loop.
+        bool invariant =
+            reads_only_fixed(function, inst, runtime, resizes) && !ir::may_throw(inst) && inst.op != Op::string_byte;
         for (Operand o : inst.operands)
           if (o.is_inst() && inside[function.inst(o).block]) invariant = false;
         if (!invariant) {

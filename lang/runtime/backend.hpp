@@ -2,6 +2,7 @@
 // `embed` puts the parts together (composition root).
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "lang/runtime/context.hpp"
@@ -21,6 +22,15 @@ class Interpreter {
   virtual void forget(Specialization& target) = 0;  // its code was replaced
 };
 
+// What compiled code offers to a host that knows its types: a word for each leaf of the callee and the arguments
+// (codegen/layout.hpp), in order; a bit pattern in the low bits, a pointer for what lies on the heap. The leaves of the
+// result are written in the same way. No Value is made. False: an error is pending in the context.
+using DirectEntry = bool (*)(Context*, const std::uint64_t* arguments, std::uint64_t* result);
+struct DirectCode {
+  DirectEntry entry = nullptr;
+  std::shared_ptr<void> owner;  // keeps the machine code alive
+};
+
 // Makes native code. Implemented by codegen/ in its own shared object.
 class CodeGenerator {
  public:
@@ -28,6 +38,8 @@ class CodeGenerator {
   // Compiles typed code (and whatever it must link to that has typed code but no entry) and publishes entry/boxed.
   // False with `why` when it can't; the specialisation then stays interpreted.
   virtual bool compile(Context& ctx, CodeInstance& code, std::string& why) = 0;
+  // The same, and an entry for hosts. Without one, `why` says so.
+  virtual DirectCode direct(Context& ctx, CodeInstance& code, std::string& why) = 0;
   enum class Dump { llvm, native };
   virtual std::string dump(Context& ctx, CodeInstance& code, Dump what) = 0;
 };

@@ -64,6 +64,8 @@ struct Context {
   bool refuse_in_generator(std::string_view what);
 };
 
-bool may_generate(Context& ctx, const NativeInfo& native);  // false, with an error, for one with effects
+// Of a generator that runs; false, with an error: the native has effects, or changes what was there before.
+bool may_generate(Context& ctx, const NativeInfo& native, const Value* args, std::size_t count);
+bool may_change(Context& ctx, Value object);
 
 }  // namespace slope

@@ -115,13 +115,21 @@ bool Runtime::Impl::callee_is_leaf(const Type* callee_type) const {
   return !d->name->is_abstract;
 }
 
-MethodTable* Runtime::method_table(const Type* callee_type) { return impl_->table_of(impl_->callee_name(callee_type)); }
+MethodTable* Runtime::method_table(const Type* callee_type) {
+  MethodTable* table = impl_->table_of(impl_->callee_name(callee_type));
+  impl_->ask_for_all(*table);
+  return table;
+}
 
-void Runtime::Impl::tables_for(const Type* callee_type, std::vector<MethodTable*>& chain) const {
+void Runtime::Impl::tables_for(const Type* callee_type, const DataType* call_types, std::vector<MethodTable*>& chain) {
   const BuiltinTypes& b = runtime.types.builtin();
   auto add = [&](const TypeName* name) {
-    if (name->methods && !name->methods->methods.empty() &&
-        std::find(chain.begin(), chain.end(), name->methods) == chain.end())
+    if (!name->methods) return;
+    if (call_types)
+      ask_for_call(*name->methods, call_types);
+    else
+      ask_for_all(*name->methods);
+    if (!name->methods->methods.empty() && std::find(chain.begin(), chain.end(), name->methods) == chain.end())
       chain.push_back(name->methods);
   };
   const Type* t = callee_type;
@@ -148,7 +156,7 @@ void Runtime::Impl::compute_lookup(const DataType* call_types, World world, Look
   const BuiltinTypes& b = runtime.types.builtin();
   TypeTable& types = runtime.types;
   std::vector<MethodTable*> chain;
-  tables_for(call_types->params[0], chain);
+  tables_for(call_types->params[0], call_types, chain);
   struct Candidate {
     Method* method;
     std::vector<const Type*> static_params;
@@ -297,7 +305,8 @@ std::vector<Lookup> Runtime::lookup_all(const Type* call_types, World world, int
   // Only callees whose tables can be listed: an abstract callee may have methods anywhere below it.
   if (!impl_->callee_is_leaf(callee)) return unknown();
   std::vector<MethodTable*> chain;
-  impl_->tables_for(callee, chain);
+  impl_->table_of(impl_->callee_name(callee));  // from now on it was asked, though it may have no methods yet
+  impl_->tables_for(callee, tuple, chain);
 
   struct Candidate {
     Lookup lookup;

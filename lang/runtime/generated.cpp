@@ -11,6 +11,7 @@
 #include <chrono>
 #include <utility>
 
+#include "lang/runtime/heap_impl.hpp"
 #include "lang/runtime/runtime_impl.hpp"
 
 namespace slope {
@@ -36,6 +37,8 @@ std::string chain_text(std::span<const Specialization* const> running, const Spe
 
 std::string call_text(const Specialization& target) {
   std::string text = target.method->name ? std::string(target.method->name->name) : "anonymous function";
+  // Of a hidden function (`f#generated`) the name of whom it stands for.
+  if (const std::size_t cut = text.find('#'); cut != std::string::npos && cut > 0) text.resize(cut);
   text += '(';
   for (std::size_t i = 1; i < target.types->params.size(); ++i) {
     if (i > 1) text += ", ";
@@ -45,8 +48,17 @@ std::string call_text(const Specialization& target) {
 }
 
 bool Context::refuse_in_generator(std::string_view what) {
-  return raise_error("the generator of " + call_text(*generating->target) + " may not " + std::string(what) +
-                     ": generated code must depend on the argument types alone");
+  const Specialization& target = *generating->target;
+  return raise_error("the generator of " + call_text(target) + ", " + runtime->sources.describe(target.method->span) +
+                     ", may not " + std::string(what) + ": generated code must depend on the argument types alone");
+}
+
+bool may_change(Context& ctx, Value v) {
+  const Object* object = v.object;
+  if (as_data(v.type)->object_kind == DataType::ObjectKind::array)
+    if (const Object* owner = static_cast<const ArrayObject*>(object)->owner) object = owner;
+  if (ctx.generating->made->objects.count(object) != 0) return true;
+  return ctx.refuse_in_generator("change a " + to_string(v.type) + " that was there before it ran");
 }
 
 Source Runtime::source(Context& ctx, Specialization& target, SourceUse use, World world) {
@@ -75,7 +87,8 @@ Source Runtime::source(Context& ctx, Specialization& target, SourceUse use, Worl
   ++counts.misses;
   for (const Type* t : target.types->params) {
     const DataType* data = as_data(t);
-    if (is_concrete(t) || (data && data->is_type_of_type && !t->has_free_vars)) continue;
+    // Type{T} it is that dispatch knows of types, not their kind.
+    if ((is_concrete(t) && !t->is_kind) || (data && data->is_type_of_type && !t->has_free_vars)) continue;
     ctx.raise_error("the generator of " + call_text(target) + " needs concrete argument types");
     return made;
   }
@@ -92,7 +105,9 @@ Source Runtime::source(Context& ctx, Specialization& target, SourceUse use, Worl
 
   made.min_world = method.min_world;
   made.max_world = method.max_world;
-  GeneratorRun run{&target, world, &made, ctx.generating};
+  AllocationRecord record;
+  GeneratorRun run{&target, world, &made, &record, ctx.generating};
+  AllocationRecord* const outer_record = heap.record_allocations(&record);
   running.push_back(&target);
   ctx.generating = &run;
   const World outer_world = std::exchange(ctx.world, method.min_world);
@@ -101,6 +116,7 @@ Source Runtime::source(Context& ctx, Specialization& target, SourceUse use, Worl
   const bool ok = generate_source && generate_source(ctx, target, made);
   counts.nanoseconds += static_cast<std::uint64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start).count());
+  heap.record_allocations(outer_record);
   ctx.world = outer_world;
   ctx.generating = const_cast<GeneratorRun*>(run.outer);
   running.pop_back();

@@ -90,6 +90,7 @@ Object* Heap::allocate_cell_of_class(const DataType* type, std::uint8_t size_cla
   ++statistics_.allocations;
   Object* object = reinterpret_cast<Object*>(cell);
   object->type = type;
+  if (record_) record_->objects.insert(object);
   std::memset(object->payload(), 0, zeroed_bytes - sizeof(Object));
   return object;
 }
@@ -121,6 +122,7 @@ Object* Heap::allocate_large(const DataType* type, std::size_t bytes, std::size_
   std::memset(raw, 0, zeroed_bytes);
   auto* object = static_cast<Object*>(raw);
   object->type = type;
+  if (record_) record_->objects.insert(object);
   std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(raw);
   impl_->add_region(begin, Region{begin + bytes, object, raw, true, false});
   count_bytes(bytes);

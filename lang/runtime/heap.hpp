@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "lang/runtime/object.hpp"
@@ -28,6 +29,9 @@ struct HeapStatistics {
   std::uint64_t collections = 0;
   std::uint64_t collection_nanoseconds = 0;
 };
+
+// The objects allocated while it is set: the only memory that a generator of code may change.
+struct AllocationRecord;
 
 class Tracer {  // given to root tracers
  public:
@@ -63,6 +67,7 @@ class Heap {
   void set_stress(bool every_allocation) { stress_ = every_allocation; }  // SLOPE_GC_STRESS=1
   void set_stack_base(const void* base) { stack_base_ = base; }           // highest native stack address to scan
   const void* stack_base() const { return stack_base_; }
+  AllocationRecord* record_allocations(AllocationRecord* record) { return std::exchange(record_, record); }
   const HeapStatistics& statistics() const { return statistics_; }
 
   using RootTracer = std::function<void(Tracer&)>;
@@ -91,6 +96,7 @@ class Heap {
   std::size_t allocated_since_collection_ = 0;
   std::size_t limit_ = std::size_t{1} << 40;
   bool stress_ = false;
+  AllocationRecord* record_ = nullptr;
   int paused_ = 0;
   const void* stack_base_ = nullptr;
   HeapStatistics statistics_;

@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -10,6 +11,10 @@
 #include "lang/runtime/heap_blocks.hpp"
 
 namespace slope {
+
+struct AllocationRecord {
+  std::unordered_set<const Object*> objects;
+};
 
 // Where a payload holds references, by type; DataType::trace_map is an index into Heap::Impl::maps.
 struct TraceMap {

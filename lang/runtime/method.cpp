@@ -164,7 +164,9 @@ void Runtime::Impl::end_answers(const Method& method, bool leaf) {
 Method* Runtime::add_method(std::unique_ptr<Method> added) {
   Method* method = added.get();
   const Type* callee = impl_->callee_of(method->signature);
-  MethodTable* table = method_table(callee);
+  MethodTable* table = impl_->table_of(impl_->callee_name(callee));
+  const bool waited = impl_->next_postponed_world != 0;  // it begins where its definition was noted
+  if (!waited) impl_->open_for_definition(*table, method->signature);
   if (method->static_params.empty())
     for (const Type* t = method->signature; as_union_all(t); t = as_union_all(t)->body)
       method->static_params.push_back(as_union_all(t)->var);
@@ -173,7 +175,7 @@ Method* Runtime::add_method(std::unique_ptr<Method> added) {
     method->is_vararg = !tuple->params.empty() && as_vararg(tuple->params.back()) != nullptr;
     method->arg_count = static_cast<std::uint32_t>(tuple->params.size() - (method->is_vararg ? 1 : 0));
   }
-  method->min_world = world_ + 1;
+  method->min_world = waited ? impl_->next_postponed_world++ : world_ + 1;
   method->max_world = newest_world;
   std::vector<std::uint64_t>& shapes = table->cache->shapes;
   const std::uint64_t shape = shape_of(method->signature);
@@ -182,18 +184,22 @@ Method* Runtime::add_method(std::unique_ptr<Method> added) {
     const auto& old = table->methods[i];
     if (old->max_world != newest_world || !signatures_may_equal(old->signature, method->signature)) continue;
     if (!type_equal(types, old->signature, method->signature)) continue;
-    old->max_world = world_;
+    old->max_world = method->min_world - 1;
     impl_->cause = {method, nullptr, nullptr, nullptr, true, false};
     for (const auto& specialization : old->specializations) {
       for (const auto& code : specialization->code) end_code(code.get());
       for (const auto& source : specialization->sources) end_code(source.get());
     }
   }
-  impl_->cause = {method, nullptr, nullptr, nullptr, false, false};
-  impl_->end_answers(*method, impl_->callee_is_leaf(callee));
-  ++world_;
-  table->methods.push_back(std::move(added));
-  shapes.push_back(shape);
+  if (!waited) {  // else nobody has asked yet
+    impl_->cause = {method, nullptr, nullptr, nullptr, false, false};
+    impl_->end_answers(*method, impl_->callee_is_leaf(callee));
+    ++world_;
+  }
+  auto at = table->methods.end();
+  while (at != table->methods.begin() && at[-1]->min_world > method->min_world) --at;
+  shapes.insert(shapes.begin() + (at - table->methods.begin()), shape);
+  table->methods.insert(at, std::move(added));
   return method;
 }
 

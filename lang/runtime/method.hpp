@@ -67,6 +67,7 @@ inline constexpr std::size_t source_use_count = 5;
 // it is made again whenever inference needs it, and only the interpreter keeps what it runs.
 struct Generator {
   Value function;
+  Value stands_for;  // with keyword arguments a hidden function is the generated one: the function that calls it
   bool cached = false;
   struct Counts {
     std::uint64_t calls = 0;        // the generator ran
@@ -150,6 +151,7 @@ struct GeneratorRun {
   const Specialization* target = nullptr;
   World world = 0;  // of who wants the source; the generator itself runs in the world of its definition
   Source* source = nullptr;
+  const struct AllocationRecord* made = nullptr;  // what it may change
   const GeneratorRun* outer = nullptr;
 };
 

@@ -24,6 +24,12 @@ struct OutputSink {
   std::function<void(std::string_view)> err;
 };
 
+// A definition that is made when its function is first asked for; the numbers are those of who defines (lang/lower).
+struct Postponed {
+  std::uint32_t source = 0;
+  std::uint32_t definition = 0;
+};
+
 class Runtime {
  public:
   Runtime();
@@ -77,6 +83,11 @@ class Runtime {
   Value generic_function(Module* module, const Symbol* name);
   // Adds (or replaces an equal signature), advances the world, ends what depended on the old answer.
   Method* add_method(std::unique_ptr<Method> method);
+  // Notes a definition of so many methods for this callee, to be made when somebody asks for the callee's methods
+  // (postponed.cpp). False: it must be made at once.
+  bool postpone(const Type* callee, std::uint32_t methods, bool has_keywords, Postponed what);
+  std::function<bool(Context&, Postponed)> define_postponed;  // set by lang/lower; false: error raised in ctx
+  void define_all_postponed();
   void define_native(Module* module,
                      const NativeInfo* info);  // callable as module.name; dispatches on nothing, any arguments
   Lookup lookup(const DataType* call_types, World world);  // call_types: Tuple{typeof(f), args…}, concrete

@@ -14,9 +14,13 @@ bool stack_is_low(const Context& ctx) {
 }  // namespace
 
 // What reads or changes anything but its arguments is not for generators.
-bool may_generate(Context& ctx, const NativeInfo& native) {
-  if (native.effects != effect_all || native.generator_may_call) return true;
-  return ctx.refuse_in_generator("call " + std::string(native.name));
+bool may_generate(Context& ctx, const NativeInfo& native, const Value* args, std::size_t count) {
+  if (native.generator_may_call) return true;
+  if (native.effects == effect_all) return ctx.refuse_in_generator("call " + std::string(native.name));
+  if (!(native.effects & effect_writes)) return true;
+  for (std::size_t i = 0; i < count; ++i)
+    if (as_data(args[i].type)->is_mutable && !may_change(ctx, args[i])) return false;
+  return true;
 }
 
 bool Runtime::Impl::call_builtin(Context& ctx, Value callee, const Value* args, std::size_t count, Value& result) {
@@ -25,7 +29,7 @@ bool Runtime::Impl::call_builtin(Context& ctx, Value callee, const Value* args, 
     return runtime.execute_op(ctx, static_cast<unsigned>(callee.bits >> 1), args, count, 0, result);
   }
   auto* info = static_cast<const NativeInfo*>(callee.pointer);
-  if (ctx.generating && !may_generate(ctx, *info)) return false;
+  if (ctx.generating && !may_generate(ctx, *info, args, count)) return false;
   return info->function(ctx, args, count, result);
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lang/runtime/call_cache.hpp"
+#include "lang/runtime/call_text.hpp"
 #include "lang/runtime/runtime.hpp"
 #include "lang/runtime/tape.hpp"
 
@@ -24,6 +25,10 @@ struct MethodTable::Cache {
   // By method of the table, in its order: what its signature looks like, so that most pairs that differ are told apart
   // without looking at the methods (method.cpp).
   std::vector<std::uint64_t> shapes;
+  // Definitions that are made when the table is first asked (postponed.cpp): a list in Impl::waiting.
+  std::uint32_t first_waiting = ~0u;
+  std::uint32_t last_waiting = ~0u;
+  bool asked = false;
 };
 
 struct Runtime::Impl {
@@ -51,6 +56,26 @@ struct Runtime::Impl {
     }
   };
   std::unordered_map<SpecializationKey, Specialization*, SpecializationHash> specializations;
+
+  // Definitions that nobody has asked for: postponed.cpp.
+  struct Waiting {
+    Postponed what;
+    World first_world;  // of its methods
+    std::uint32_t methods;
+    std::uint32_t next;  // of the same table
+  };
+  static constexpr std::uint32_t none_waiting = ~0u;
+  std::vector<Waiting> waiting;
+  World next_postponed_world = 0;            // not 0: a postponed definition is being made
+  std::vector<MethodTable*> keyword_owners;  // tables whose definitions have keyword methods, waiting or not
+  MethodTable* keyword_call = nullptr;       // Base.kwcall's, once known
+  void open(MethodTable& table);             // makes what waits in it
+  void ask(MethodTable& table);              // opens it for good
+  void ask_for_call(MethodTable& table, const DataType* call_types);  // and what a call of these types can reach
+  void ask_for_all(MethodTable& table);                               // and whatever adds methods to it
+  void ask_keyword_owners();
+  void open_for_definition(MethodTable& table, const Type* signature);
+  bool is_keyword_call(const MethodTable& table);
 
   // Who depends on what. Lookup edges are filed under the nominal type of the callee; null: callee unknown.
   struct Dependent {
@@ -82,7 +107,8 @@ struct Runtime::Impl {
   TypeName* callee_name(const Type* callee_type) const;
   // Is the callee type of a signature one nominal type's alone (typeof(f), Type{Foo{T}}, a concrete callable)?
   bool callee_is_leaf(const Type* callee_type) const;
-  void tables_for(const Type* callee_type, std::vector<MethodTable*>& chain) const;
+  // The tables that a call may reach, opened; null call types: any call of the callee.
+  void tables_for(const Type* callee_type, const DataType* call_types, std::vector<MethodTable*>& chain);
   void compute_lookup(const DataType* call_types, World world, Lookup& result);
   CachedLookup& cached_lookup(const DataType* call_types, World world);
   const Type* callee_of(const Type* signature) const;  // first parameter under the union_alls
@@ -92,8 +118,6 @@ struct Runtime::Impl {
   bool call_builtin(Context& ctx, Value callee, const Value* args, std::size_t count, Value& result);
   std::string method_error_text(Context& ctx, Value function, Value args);
 };
-
-std::string call_text(const Specialization& target);  // "f(::Int64)"
 
 // Can a call with these argument types reach the signature at all? Cheap: arity and nominal types only.
 bool may_apply(const BuiltinTypes& builtin, const DataType* call_types, const Type* signature);

@@ -15,7 +15,7 @@ int field_position(Context& ctx, Value object, const DataType* type, Value name_
   const BuiltinTypes& b = ctx.runtime->types.builtin();
   if (name_or_index.type == b.symbol) {
     int index = type->field_index(name_or_index.symbol);
-    if (index < 0) ctx.raise_error("type " + to_string(type) + " has no field " + name_or_index.symbol->name);
+    if (index < 0) ctx.raise_error("type " + type->name->name->name + " has no field " + name_or_index.symbol->name);
     return index;
   }
   if (name_or_index.type == b.int64) {

@@ -338,7 +338,7 @@ std::string Runtime::Impl::method_error_text(Context& ctx, Value function, Value
   const DataType* call_types = types.tuple(elements);
   const DataType* seen = types.tuple(std::span(elements).subspan(1));
   std::vector<MethodTable*> chain;
-  tables_for(elements[0], chain);
+  tables_for(elements[0], nullptr, chain);
   Lookup found;
   compute_lookup(call_types, runtime.world(), found);
   std::string call = callee_text(runtime, function) + ordinal_arguments(runtime, seen);

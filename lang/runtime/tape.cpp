@@ -25,6 +25,8 @@ TapePool::TapePool(Context& context) : context_(context) {
   root_key_ = context.heap->add_root_tracer([this](Tracer& tracer) {
     tracer.value(context_.error);
     for (Value v : context_.caught) tracer.value(v);
+    for (const auto& [types, states] : rule_states_)
+      for (Value v : states.free) tracer.value(v);
     for (const std::unique_ptr<Tape>& tape : tapes_) {
       if (tape->serial == 0) continue;
       for (std::size_t i = 0; i < tape->storage.size(); ++i) {
@@ -104,6 +106,12 @@ void TapePool::close(Tape* tape) {
   if (tape->serial == 0) return;
   tape->serial = 0;
   free_[tape->layout].push_back(tape);
+}
+
+std::vector<Value>& TapePool::rule_states(const Type* call_types, std::int64_t rule) {
+  RuleStates& states = rule_states_[call_types];
+  if (states.rule != rule) states = {rule, {}};
+  return states.free;
 }
 
 void TapePool::release_since(std::uint64_t mark) {

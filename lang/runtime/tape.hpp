@@ -3,7 +3,7 @@
 // A Tape belongs to the pool of its Context. `open` takes one from the free list of its layout, `close` gives it back
 // with its memory; memory is never returned to the system between calls (page faults dominate otherwise). After an
 // error `release_since` closes what the abandoned activation left open. The collector scans rows in use conservatively.
-// The pool also traces its context's pending and caught exceptions.
+// The pool also traces its context's pending and caught exceptions, and keeps the free states of derivative rules.
 // Compiled code reads Tape::columns and Tape::capacity directly.
 #pragma once
 
@@ -21,6 +21,15 @@ struct Context;
 struct TapeLayout {                  // immortal, owned by the derivative's code
   std::vector<const Type*> columns;  // stored as array elements of that type (stored_size)
 };
+
+// Inst::aux of tape_store and tape_load: the column, and the layout of the tape they work on in the upper bits (none
+// when hand-written), so that a derivative of the derivative knows what lies there.
+inline constexpr std::uintptr_t tape_column_limit = 1u << 16;
+inline std::uintptr_t tape_aux(const TapeLayout* layout, std::uintptr_t column) {
+  return reinterpret_cast<std::uintptr_t>(layout) << 16 | column;
+}
+inline std::uintptr_t tape_column_of(std::uintptr_t aux) { return aux & (tape_column_limit - 1); }
+inline const TapeLayout* tape_layout_of(std::uintptr_t aux) { return reinterpret_cast<const TapeLayout*>(aux >> 16); }
 
 struct Tape {
   std::int64_t capacity = 0;  // rows
@@ -40,6 +49,9 @@ struct TapePool {
   void close(Tape* tape);
   std::uint64_t mark() const { return next_serial_; }
   void release_since(std::uint64_t mark);
+  // The free states of the rule for calls of these types (lang/diff/reverse_rules.cpp). `rule` tells one definition of
+  // the rule from the next: their states mean different things.
+  std::vector<Value>& rule_states(const Type* call_types, std::int64_t rule);
   std::uint64_t bytes() const { return bytes_; }
   void set_limit(std::uint64_t bytes) { limit_ = bytes; }
 
@@ -47,6 +59,11 @@ struct TapePool {
   Context& context_;
   std::vector<std::unique_ptr<Tape>> tapes_;
   std::unordered_map<const TapeLayout*, std::vector<Tape*>> free_;
+  struct RuleStates {
+    std::int64_t rule = 0;
+    std::vector<Value> free;
+  };
+  std::unordered_map<const Type*, RuleStates> rule_states_;
   std::uint64_t next_serial_ = 1;
   std::uint64_t bytes_ = 0;
   std::uint64_t limit_ = ~std::uint64_t{0};

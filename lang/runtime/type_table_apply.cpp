@@ -124,8 +124,12 @@ const Type* TypeTable::apply_wrapper(const Type* wrapper, std::span<const Type* 
   }
   if (params.empty()) return wrapper;
   const Type* t = wrapper;
-  for (const Type* p : params) {
+  std::size_t wanted = 0;
+  for (auto* u = as_union_all(wrapper); u != nullptr; u = as_union_all(u->body)) ++wanted;
+  for (std::size_t i = 0; i < params.size(); ++i) {
+    const Type* p = params[i];
     auto* u = as_union_all(t);
+    if (!u && i < wanted) continue;  // an earlier parameter left no use for this one: NTuple{0, Int}
     if (!u) {
       if (as_data(wrapper) || as_union_all(wrapper)) return fail("too many parameters for type " + in_type(wrapper));
       return fail("Type{...} expression: expected UnionAll, got " + got(wrapper));

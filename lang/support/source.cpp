@@ -19,28 +19,38 @@ constexpr std::size_t excerpt_reach = 100;
 
 }  // namespace
 
-SourceFile::SourceFile(std::string name, std::string text) : name_(std::move(name)), text_(std::move(text)) {
-  line_starts_.push_back(0);
-  for (std::size_t i = text_.find('\n'); i != std::string::npos; i = text_.find('\n', i + 1)) {
-    line_starts_.push_back(static_cast<std::uint32_t>(i + 1));
-  }
+SourceFile::SourceFile(std::string name, std::string text)
+    : name_(std::move(name)), own_(std::move(text)), text_(own_) {}
+
+SourceFile::SourceFile(std::string name, const char* text, std::size_t size)
+    : name_(std::move(name)), text_(text, size) {}
+
+const std::vector<std::uint32_t>& SourceFile::line_starts() const {
+  std::call_once(lines_known_, [this] {
+    line_starts_.push_back(0);
+    for (std::size_t i = text_.find('\n'); i != std::string::npos; i = text_.find('\n', i + 1))
+      line_starts_.push_back(static_cast<std::uint32_t>(i + 1));
+  });
+  return line_starts_;
 }
 
 LineColumn SourceFile::line_column(std::uint32_t offset) const {
+  const std::vector<std::uint32_t>& starts = line_starts();
   offset = std::min<std::uint32_t>(offset, static_cast<std::uint32_t>(text_.size()));
-  const auto after = std::upper_bound(line_starts_.begin(), line_starts_.end(), offset);
+  const auto after = std::upper_bound(starts.begin(), starts.end(), offset);
   const std::uint32_t start = *(after - 1);
   LineColumn where;
-  where.line = static_cast<std::uint32_t>(after - line_starts_.begin());
-  where.column = count_code_points(std::string_view(text_).substr(start, offset - start)) + 1;
+  where.line = static_cast<std::uint32_t>(after - starts.begin());
+  where.column = count_code_points(text_.substr(start, offset - start)) + 1;
   return where;
 }
 
 std::string_view SourceFile::line(std::uint32_t line_number) const {
-  if (line_number == 0 || line_number > line_starts_.size()) return {};
-  const std::size_t start = line_starts_[line_number - 1];
-  const std::size_t end = line_number < line_starts_.size() ? line_starts_[line_number] - 1 : text_.size();
-  std::string_view found = std::string_view(text_).substr(start, end - start);
+  const std::vector<std::uint32_t>& starts = line_starts();
+  if (line_number == 0 || line_number > starts.size()) return {};
+  const std::size_t start = starts[line_number - 1];
+  const std::size_t end = line_number < starts.size() ? starts[line_number] - 1 : text_.size();
+  std::string_view found = text_.substr(start, end - start);
   if (!found.empty() && found.back() == '\r') found.remove_suffix(1);
   return found;
 }
@@ -49,6 +59,11 @@ SourceMap::SourceMap() { files_.emplace_back("<none>", ""); }
 
 FileId SourceMap::add(std::string name, std::string text) {
   files_.emplace_back(std::move(name), std::move(text));
+  return static_cast<FileId>(files_.size() - 1);
+}
+
+FileId SourceMap::add_shared(std::string name, std::string_view text) {
+  files_.emplace_back(std::move(name), text.data(), text.size());
   return static_cast<FileId>(files_.size() - 1);
 }
 

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,21 +30,28 @@ struct LineColumn {
 class SourceFile {
  public:
   SourceFile(std::string name, std::string text);
+  SourceFile(std::string name, const char* text, std::size_t size);  // a text that outlives this
+  SourceFile(const SourceFile&) = delete;
   const std::string& name() const { return name_; }
   std::string_view text() const { return text_; }
   LineColumn line_column(std::uint32_t offset) const;
   std::string_view line(std::uint32_t line_number) const;  // without its newline; empty past the end
 
  private:
+  const std::vector<std::uint32_t>& line_starts() const;  // found when first wanted: few texts are ever shown
+
   std::string name_;
-  std::string text_;
-  std::vector<std::uint32_t> line_starts_;
+  std::string own_;
+  std::string_view text_;
+  mutable std::once_flag lines_known_;
+  mutable std::vector<std::uint32_t> line_starts_;
 };
 
 class SourceMap {
  public:
   SourceMap();  // file 0 is the empty file "<none>"
   FileId add(std::string name, std::string text);
+  FileId add_shared(std::string name, std::string_view text);  // not copied: `text` outlives this
   const SourceFile& file(FileId id) const { return files_[id]; }
   std::size_t size() const { return files_.size(); }
 

@@ -94,6 +94,12 @@ std::string_view head_name(Head head) {
       return "vcat";
     case Head::row:
       return "row";
+    case Head::ncat:
+      return "ncat";
+    case Head::nrow:
+      return "nrow";
+    case Head::typed_ncat:
+      return "typed_ncat";
     case Head::typed_hcat:
       return "typed_hcat";
     case Head::typed_vcat:

@@ -69,6 +69,9 @@ enum class Head : std::uint8_t {
   hcat,   // [a b]
   vcat,   // [a; b], rows are `row` or single elements
   row,
+  ncat,            // [a;; b]: (dimension, parts…), parts are `nrow`, `row` or elements
+  nrow,            // inside ncat: (dimension, parts…)
+  typed_ncat,      // T[a;; b]: (T, dimension, parts…)
   typed_vect_ref,  // reserved: T[a, b] parses as ref
   typed_hcat,      // T[a b]
   typed_vcat,      // T[a; b]

@@ -2,6 +2,10 @@
 //
 // In square brackets white space separates the elements of a row and a line break or `;` the rows, until a comma shows
 // that it is a plain list; from then on line breaks are space.
+#include <algorithm>
+#include <span>
+#include <vector>
+
 #include "lang/syntax/expression.hpp"
 
 namespace slope::syntax::grammar {
@@ -48,7 +52,7 @@ NodeId parse_after_semicolon(State& state, Iterator& it, Iterator paren, std::si
 
 // The elements in square brackets, as children on the operand stack from `mark`.
 struct Bracketed {
-  Head head = Head::vect;  // vect, hcat, vcat or comprehension
+  Head head = Head::vect;  // vect, hcat, vcat, ncat or comprehension
   std::size_t mark = 0;
 };
 
@@ -71,42 +75,152 @@ void parse_list_rest(State& state, Iterator& it, Iterator open) {
   close_bracket(state, it, open, "`,` or `]`");
 }
 
-// After the first element, where neither comma, `for` nor `]` follows.
-Head parse_rows(State& state, Iterator& it, Iterator open, std::size_t mark) {
-  std::size_t row_mark = mark;
-  Iterator row_begin = it - 1;
-  bool several_rows = false;
-  const auto end_row = [&] {
-    if (state.operands.size() - row_mark > 1) {
-      const NodeId row = state.reduce(Head::row, row_begin, it, row_mark);
-      state.push(row);
+// What stands between two elements of a bracket: 0 a space, 1 a line break or `;`, n semicolons.
+using Separator = std::uint8_t;
+
+struct Element {
+  NodeId node = no_node;
+  Iterator begin;
+  Separator after = 0;
+};
+
+// The elements as nested rows. Spaces join first, then `;`; `;;` joins columns and is not mixed with spaces; `;;;` and
+// more join further dimensions.
+class RowBuilder {
+ public:
+  RowBuilder(State& state, Iterator close, bool has_spaces) : state_(state), close_(close), has_spaces_(has_spaces) {}
+
+  // Pushes the parts that separators of `rank` divide `elements` into.
+  void push_parts(std::span<const Element> elements, int rank) {
+    std::size_t begin = 0;
+    for (std::size_t i = 0; i < elements.size(); ++i) {
+      if (i + 1 < elements.size() && rank_of(elements[i].after) != rank) continue;
+      push_part(elements.subspan(begin, i + 1 - begin), rank - 1);
+      begin = i + 1;
     }
-  };
-  while (true) {
-    if (it->kind == TokenKind::right_bracket && !it->newline_before()) break;
+  }
+
+  // From loose to tight: … 4 `;;;;`, 3 `;;;`, then 2 `;` and 1 space, or 2 `;;` and 1 `;`.
+  int rank_of(Separator separator) const {
+    if (separator > 2) return separator;
+    if (separator == 0) return 1;
+    return has_spaces_ ? 2 : separator;
+  }
+  Separator dimension_of(int rank) const {
+    if (rank > 2) return static_cast<Separator>(rank);
+    return static_cast<Separator>(has_spaces_ ? 3 - rank : rank);
+  }
+  NodeId dimension_leaf(Separator dimension) {
+    const NodeId leaf = state_.ast.leaf(Head::integer, state_.span(close_, close_ + 1));
+    state_.ast.made(leaf).integer = dimension;
+    return leaf;
+  }
+
+ private:
+  void push_part(std::span<const Element> elements, int rank) {
+    if (elements.size() == 1) return state_.push(elements[0].node);
+    while (std::none_of(elements.begin(), elements.end() - 1,
+                        [&](const Element& element) { return rank_of(element.after) == rank; })) {
+      --rank;
+    }
+    const std::size_t mark = state_.operands.size();
+    const bool is_row = has_spaces_ && rank == 1;
+    if (!is_row) state_.push(dimension_leaf(dimension_of(rank)));
+    push_parts(elements, rank);
+    state_.push(state_.reduce(is_row ? Head::row : Head::nrow, elements.front().begin, close_, mark));
+  }
+
+  State& state_;
+  Iterator close_;
+  bool has_spaces_;
+};
+
+// The elements of [a;; b], which have their separators, onto the stack.
+Head build_dimensions(State& state, std::span<const Element> elements, Iterator close) {
+  bool has_spaces = false;
+  for (const Element& element : elements.first(elements.size() - 1)) has_spaces |= element.after == 0;
+  RowBuilder builder(state, close, has_spaces);
+  Separator widest = 0;
+  for (const Element& element : elements) widest = std::max(widest, element.after);
+  const int rank = builder.rank_of(widest);
+  state.push(builder.dimension_leaf(builder.dimension_of(rank)));
+  // a separator behind the last element only says how many dimensions there are
+  builder.push_parts(elements, rank);
+  return Head::ncat;
+}
+
+// One to many semicolons, or a line break, after an element.
+Separator parse_separator(State& state, Iterator& it) {
+  std::size_t count = 0;
+  const Iterator first = it;
+  while (it->kind == TokenKind::semicolon && (count == 0 || state.adjacent(it))) {
+    ++it;
+    ++count;
+  }
+  if (count > 60) state.refuse(first, "an array literal has at most 60 dimensions");
+  if (count > 0) return static_cast<Separator>(std::min<std::size_t>(count, 60));
+  return it->newline_before() ? 1 : 0;
+}
+
+// After the first element, where neither comma, `for` nor `]` follows.
+Head parse_rows(State& state, Iterator& it, Iterator open) {
+  std::vector<Element> elements{{state.pop(), open + 1, 0}};
+  bool several_rows = false;
+  bool several_dimensions = false;
+  bool has_spaces = false;
+  while (it->kind != TokenKind::right_bracket || it->newline_before()) {
     if (it->kind == TokenKind::comma) {
       state.refuse(it, "a comma may not stand in a matrix", "separate elements with spaces and rows with `;`");
     }
-    if (it->kind == TokenKind::semicolon && (it + 1)->kind == TokenKind::semicolon) {
-      state.refuse(it, "`;;` (arrays of more than two dimensions) is not part of Slope", "use `reshape` or `cat`");
+    const Iterator separator_begin = it;
+    Separator separator = parse_separator(state, it);
+    if (separator == 2 && has_spaces && it->newline_before() && it->kind != TokenKind::right_bracket) {
+      separator = 0;  // a row that goes on in the next line
+    } else if (separator == 2 && has_spaces) {
+      state.refuse(separator_begin, "spaces and `;;` both separate columns",
+                   "separate the columns of an array by one of them");
     }
-    if (it->kind == TokenKind::semicolon || it->newline_before()) {
-      end_row();
-      several_rows = true;
-      if (it->kind == TokenKind::semicolon) ++it;
-      if (it->kind == TokenKind::right_bracket) break;
-      row_mark = state.operands.size();
-      row_begin = it;
-    } else if (state.adjacent(it)) {
-      state.fail_to_close(it, open, "a space, `;` or `]`", "bracket");
+    elements.back().after = separator;
+    several_rows |= separator > 0;
+    several_dimensions |= separator > 1;
+    if (it->kind == TokenKind::right_bracket) break;
+    if (separator == 0) {
+      if (state.adjacent(it)) state.fail_to_close(it, open, "a space, `;` or `]`", "bracket");
+      if (std::any_of(elements.begin(), elements.end(), [](const Element& e) { return e.after == 2; })) {
+        state.refuse(it, "spaces and `;;` both separate columns", "separate the columns of an array by one of them");
+      }
+      has_spaces = true;
     }
+    const Iterator begin = it;
     const NodeId element = parse_expression(state, it);
     if (element == no_node) state.fail_to_close(it, open, "an element or `]`", "bracket");
-    state.push(element);
+    elements.push_back({element, begin, 0});
   }
-  if (several_rows && row_mark < state.operands.size()) end_row();
+  const Iterator close = it;
   close_bracket(state, it, open, "`]`");
+  if (several_dimensions) return build_dimensions(state, elements, close);
+  for (std::size_t i = 0; i < elements.size();) {
+    const std::size_t row_mark = state.operands.size();
+    const Iterator row_begin = elements[i].begin;
+    do {
+      state.push(elements[i].node);
+    } while (elements[i++].after == 0 && i < elements.size());
+    if (!several_rows || state.operands.size() - row_mark == 1) continue;
+    const NodeId row =
+        state.reduce(Head::row, row_begin, i < elements.size() ? elements[i].begin - 1 : close, row_mark);
+    state.push(row);
+  }
   return several_rows ? Head::vcat : Head::hcat;
+}
+
+// [;;] has no elements, but dimensions.
+Head parse_empty_dimensions(State& state, Iterator& it, Iterator open) {
+  const Iterator first = it;
+  const Separator dimensions = parse_separator(state, it);
+  close_bracket(state, it, open, "`]`");
+  RowBuilder builder(state, first, false);
+  state.push(builder.dimension_leaf(dimensions));
+  return Head::ncat;
 }
 
 // From `[` to `]`.
@@ -124,6 +238,10 @@ Bracketed parse_brackets(State& state, Iterator& it, bool index) {
     ++it;
     return result;
   }
+  if (it->kind == TokenKind::semicolon) {
+    result.head = parse_empty_dimensions(state, it, open);
+    return result;
+  }
   const Iterator first = it;
   state.push(require(state, it, parse_expression(state, it), "an element or `]`"));
   if (it->kind == TokenKind::kw_for) {
@@ -137,7 +255,7 @@ Bracketed parse_brackets(State& state, Iterator& it, bool index) {
   } else if (it->kind == TokenKind::comma) {
     parse_list_rest(state, it, open);
   } else {
-    result.head = parse_rows(state, it, open, result.mark);
+    result.head = parse_rows(state, it, open);
   }
   return result;
 }
@@ -202,6 +320,7 @@ NodeId parse_indexed(State& state, Iterator& it, Iterator from, NodeId base) {
   Head head = Head::ref;
   if (found.head == Head::hcat) head = Head::typed_hcat;
   if (found.head == Head::vcat) head = Head::typed_vcat;
+  if (found.head == Head::ncat) head = Head::typed_ncat;
   if (found.head == Head::comprehension) head = Head::typed_comprehension;
   if (head == Head::ref) {
     for (std::size_t i = mark + 1; i < state.operands.size(); ++i) {

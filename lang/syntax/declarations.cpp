@@ -50,7 +50,7 @@ NodeId parse_path_name(State& state, Iterator& it) {
   }
   if (it->is_operator()) {
     const Iterator op = it++;
-    return state.name_leaf(operator_info(static_cast<OperatorId>(op->payload)).spelling, op);
+    return state.operator_leaf(op);
   }
   if (it->kind == K::dollar) return parse_prefix(state, it);
   return no_node;

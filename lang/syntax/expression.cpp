@@ -28,7 +28,9 @@ bool is_unary_and_binary(Iterator at) {
   return (info.unary && info.binary) || at->payload == op_ampersand;
 }
 
-bool is_plain(Iterator at, OperatorId id) { return at->kind == TokenKind::op && !at->dotted() && at->payload == id; }
+bool is_plain(Iterator at, OperatorId id) {
+  return at->kind == TokenKind::op && !at->dotted() && !at->suffixed() && at->payload == id;
+}
 
 // In a space-sensitive place, `a -b` and `a :b`: the operator belongs to what follows.
 bool begins_next_element(const State& state, Iterator at) {
@@ -139,6 +141,48 @@ NodeId parse_comparison(State& state, Iterator& it, Iterator from, NodeId left) 
   }
   return state.reduce(Head::comparison, from, it, mark);
 }
+
+// a && b && c is a && (b && c), as Julia reads it; but a chain of hundreds, which means the same however it is grouped,
+// is grouped by halves: its tree is not deep.
+class LogicalChain {
+ public:
+  LogicalChain(State& state, Iterator from, NodeId left) : state_(state), operands_{left}, begins_{from} {}
+
+  NodeId parse(Iterator& it) {
+    const Iterator op = it;
+    head_ = op->kind == TokenKind::and_and ? Head::and_and : Head::or_or;
+    while (it->kind == op->kind && !it->dotted() && is_infix(state_, it, op->precedence)) {
+      const Iterator next = it++;
+      ends_.push_back(next);
+      begins_.push_back(it);
+      operands_.push_back(right_operand(state_, it, next, above(op->precedence)));
+    }
+    ends_.push_back(it);
+    return group(0, operands_.size());
+  }
+
+ private:
+  static constexpr std::size_t long_chain = 256;
+
+  NodeId group(std::size_t first, std::size_t last) {
+    if (last - first <= long_chain) {
+      NodeId made = operands_[last - 1];
+      for (std::size_t i = last - 1; i-- > first;)
+        made = state_.make(head_, begins_[i], ends_[last - 1], {operands_[i], made});
+      return made;
+    }
+    const std::size_t middle = first + (last - first) / 2;
+    const NodeId left = group(first, middle);
+    const NodeId right = group(middle, last);
+    return state_.make(head_, begins_[first], ends_[last - 1], {left, right});
+  }
+
+  State& state_;
+  Head head_ = Head::and_and;
+  std::vector<NodeId> operands_;
+  std::vector<Iterator> begins_;
+  std::vector<Iterator> ends_;
+};
 
 NodeId parse_range(State& state, Iterator& it, Iterator from, NodeId first) {
   const Iterator colon = it++;
@@ -385,6 +429,8 @@ NodeId continue_infix(State& state, Iterator& it, Iterator from, NodeId left, Pr
       left = parse_comparison(state, it, from, left);
     } else if (is_plain(op, op_plus) || is_plain(op, op_times)) {
       left = parse_chain(state, it, from, left);
+    } else if ((op->kind == TokenKind::and_and || op->kind == TokenKind::or_or) && !op->dotted()) {
+      left = LogicalChain(state, from, left).parse(it);
     } else {
       ++it;
       const Precedence right_least = is_right_associative(info.precedence) ? info.precedence : above(info.precedence);

@@ -85,12 +85,6 @@ TokenKind operator_kind(OperatorId id) {
   }
 }
 
-// Subscripts, superscripts and primes: `a +₁ b` would be an operator of its own.
-bool is_operator_suffix(char32_t c) {
-  return c == 0xb2 || c == 0xb3 || c == 0xb9 || (c >= 0x2032 && c <= 0x2037) || c == 0x2057 ||
-         (c >= 0x2070 && c <= 0x209c) || (c >= 0x1d2c && c <= 0x1d6a) || c == 0x2c7c;
-}
-
 // Identifiers that look alike are one name: NFC, and the code points that keyboards confuse.
 std::string normalised(std::string_view spelling) {
   utf8proc_uint8_t* mapped = nullptr;
@@ -344,13 +338,16 @@ void Lexer::push_operator(std::uint32_t begin, OperatorId id, bool dotted) {
     kind = TokenKind::op_assign;
     precedence = Precedence::assignment;
   }
+  bool suffixed = false;
   std::size_t length = 1;
-  if (static_cast<unsigned char>(at(pos_)) >= 128 && is_operator_suffix(decode(pos_, length))) {
-    error(begin, static_cast<std::uint32_t>(pos_ + length), "operators with suffixes are not part of Slope",
-          "write a space after the operator, or call a function");
+  while (kind == TokenKind::op && takes_suffix(id) && static_cast<unsigned char>(at(pos_)) >= 128 &&
+         is_operator_suffix(decode(pos_, length))) {
+    pos_ += length;
+    suffixed = true;
   }
   Token& token = push(kind, begin, id);
   token.precedence = precedence;
+  if (suffixed) token.flags |= flag_suffixed;
   if (dotted) token.flags |= flag_dotted;
 }
 

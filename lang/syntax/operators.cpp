@@ -154,16 +154,41 @@ std::optional<OperatorId> find_operator(std::string_view spelling) {
   if (spelling.empty()) return std::nullopt;
   if (spelling == operator_info(op_in).spelling) return op_in;
   if (spelling == operator_info(op_isa).spelling) return op_isa;
+  const auto decode = [](std::string_view text, utf8proc_int32_t& code_point) {
+    const auto length = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
+                                         static_cast<utf8proc_ssize_t>(text.size()), &code_point);
+    return length <= 0 || code_point < 0 ? std::size_t{0} : static_cast<std::size_t>(length);
+  };
+  std::optional<OperatorId> found;
+  std::size_t length = 0;
+  utf8proc_int32_t code_point = -1;
   if (static_cast<unsigned char>(spelling[0]) < 128) {
     const OperatorMatch match = match_ascii_operator(spelling);
-    if (match.length == 0 || match.length != spelling.size()) return std::nullopt;
-    return match.id;
+    length = match.length;
+    if (length > 0) found = match.id;
+  } else {
+    length = decode(spelling, code_point);
+    if (length > 0) found = find_unicode_operator(static_cast<char32_t>(code_point));
   }
-  utf8proc_int32_t code_point = -1;
-  const auto length = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(spelling.data()),
-                                       static_cast<utf8proc_ssize_t>(spelling.size()), &code_point);
-  if (code_point < 0 || static_cast<std::size_t>(length) != spelling.size()) return std::nullopt;
-  return find_unicode_operator(static_cast<char32_t>(code_point));
+  if (!found || length == spelling.size()) return found;
+  if (!takes_suffix(*found)) return std::nullopt;
+  while (length < spelling.size()) {
+    const std::size_t more = decode(spelling.substr(length), code_point);
+    if (more == 0 || !is_operator_suffix(static_cast<char32_t>(code_point))) return std::nullopt;
+    length += more;
+  }
+  return found;
+}
+
+bool is_operator_suffix(char32_t c) {
+  return c == 0xb2 || c == 0xb3 || c == 0xb9 || (c >= 0x2032 && c <= 0x2037) || c == 0x2057 ||
+         (c >= 0x2070 && c <= 0x209c) || (c >= 0x1d2c && c <= 0x1d6a) || c == 0x2c7c;
+}
+
+// Not the words, nor `!`, `:` and `..`.
+bool takes_suffix(OperatorId id) {
+  return id != op_not && id != op_colon && id != op_in && id != op_isa &&
+         operator_info(id).precedence != Precedence::none && operator_info(id).spelling != "..";
 }
 
 bool is_right_associative(Precedence precedence) {

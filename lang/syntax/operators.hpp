@@ -71,6 +71,10 @@ struct OperatorMatch {
 };
 OperatorMatch match_ascii_operator(std::string_view text);  // the longest one at the start of `text`
 
+// Subscripts, superscripts and primes: `+₁` is an operator of its own that binds as `+` does.
+bool is_operator_suffix(char32_t code_point);
+bool takes_suffix(OperatorId id);
+
 bool is_right_associative(Precedence precedence);
 
 }  // namespace slope::syntax

@@ -25,7 +25,7 @@ int level(Precedence precedence) { return static_cast<int>(precedence); }
 
 class SourcePrinter {
  public:
-  explicit SourcePrinter(const Ast& ast) : ast_(ast) {}
+  SourcePrinter(const Ast& ast, const ValueText& value_text) : ast_(ast), value_text_(value_text) {}
   std::string take() { return std::move(out_); }
 
   void write(NodeId id, std::size_t indent, int around = loose) {
@@ -121,6 +121,13 @@ class SourcePrinter {
         write(child(id, 0), indent, postfix_level);
         return between("[", node.head == Head::typed_vcat && children(id).size() == 2 ? ";]" : "]",
                        [&] { list(children(id).subspan(1), node.head == Head::typed_vcat ? "; " : " ", indent); });
+      case Head::ncat:
+        return between("[", "]", [&] { write_dimension(children(id), indent); });
+      case Head::nrow:
+        return write_dimension(children(id), indent);
+      case Head::typed_ncat:
+        write(child(id, 0), indent, postfix_level);
+        return between("[", "]", [&] { write_dimension(children(id).subspan(1), indent); });
       case Head::comprehension:
         return between("[", "]", [&] { write_generator(child(id, 0), indent); });
       case Head::typed_comprehension:
@@ -140,6 +147,12 @@ class SourcePrinter {
         return write_quote(id, indent);
       case Head::macrocall:
         return write_macrocall(id, indent, around);
+      case Head::value:
+        if (value_text_) {
+          out_ += value_text_(id);
+          return;
+        }
+        return write_literal(out_, ast_, id);
       default:
         if (is_leaf(node.head)) {
           return enclosed(around >= unary_level && is_number(id) && is_signed(id),
@@ -177,6 +190,14 @@ class SourcePrinter {
 
   void infix(NodeId id, std::string_view separator, Precedence precedence, std::size_t indent, int around) {
     enclosed(level(precedence) <= around, [&] { list(children(id), separator, indent, level(precedence)); });
+  }
+
+  // (dimension, parts…) of an array literal.
+  void write_dimension(std::span<const NodeId> parts, std::size_t indent) {
+    if (parts.empty() || head(parts[0]) != Head::integer) return list(parts, " ", indent);
+    const std::string sign(static_cast<std::size_t>(std::clamp<std::int64_t>(ast_.node(parts[0]).integer, 1, 60)), ';');
+    list(parts.subspan(1), sign + " ", indent);
+    if (parts.size() <= 2) out_ += sign;
   }
 
   void newline(std::size_t indent) { out_ += "\n" + std::string(indent, ' '); }
@@ -225,7 +246,7 @@ class SourcePrinter {
       if (op != nullptr) return write_operator_function(id, indent, dotted);
       return write_application(id, indent, "");
     }
-    const std::string sign = (dotted ? "." : "") + std::string(op->spelling);
+    const std::string sign = (dotted ? "." : "") + std::string(ast_.name_of(parts[0]));
     const bool juxtaposed = sign == "*" && arguments.size() == 2 && is_number(arguments[0]) &&
                             head(arguments[1]) == Head::identifier &&
                             !reads_as_number(arguments[0], ast_.name_of(arguments[1]));
@@ -340,7 +361,7 @@ class SourcePrinter {
   void write_where_variables(NodeId id, std::size_t indent) {
     out_ += " where ";
     const std::span<const NodeId> variables = children(id).subspan(1);
-    const bool single = variables.size() == 1 && head(variables[0]) == Head::identifier;
+    const bool single = variables.size() == 1;
     between(single ? "" : "{", single ? "" : "}", [&] { list(variables, ", ", indent); });
   }
 
@@ -671,6 +692,7 @@ class SourcePrinter {
   }
 
   const Ast& ast_;
+  const ValueText& value_text_;
   std::string out_;
   bool in_index_ = false;
   std::string pending_loops_;  // of the generator written last
@@ -678,8 +700,10 @@ class SourcePrinter {
 
 }  // namespace
 
-std::string to_source(const Ast& ast, NodeId node) {
-  SourcePrinter printer(ast);
+std::string to_source(const Ast& ast, NodeId node) { return to_source(ast, node, ValueText{}); }
+
+std::string to_source(const Ast& ast, NodeId node, const ValueText& value_text) {
+  SourcePrinter printer(ast, value_text);
   printer.write(node, 0);
   return printer.take();
 }

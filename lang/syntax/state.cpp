@@ -62,12 +62,16 @@ NodeId State::quoted_name(NameId name, Iterator at) {
 }
 
 NodeId State::operator_leaf(Iterator at) {
+  if (at->suffixed()) {
+    const std::string spelled = operator_text(at);
+    return name_leaf(std::string_view(spelled).substr(at->dotted() ? 1 : 0), at);
+  }
   if (at->is_operator()) return name_leaf(operator_info(static_cast<OperatorId>(at->payload)).spelling, at);
   return name_leaf(text.substr(at->begin, at->end - at->begin), at);
 }
 
 std::string State::operator_text(Iterator at) const {
-  if (!at->is_operator()) return std::string(text.substr(at->begin, at->end - at->begin));
+  if (!at->is_operator() || at->suffixed()) return std::string(text.substr(at->begin, at->end - at->begin));
   std::string spelled = at->dotted() ? "." : "";
   spelled += operator_info(static_cast<OperatorId>(at->payload)).spelling;
   if (at->kind == TokenKind::op_assign) spelled += '=';

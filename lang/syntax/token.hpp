@@ -90,6 +90,7 @@ enum TokenFlag : std::uint8_t {
   flag_too_large = 16,    // 9223372036854775808: only right after a minus
   flag_ends_in_dot = 32,  // `5.`
   flag_triple = 64,       // string_begin of """
+  flag_suffixed = 128,    // an operator with subscripts, superscripts or primes: its text is its name
 };
 
 struct Token {
@@ -103,6 +104,7 @@ struct Token {
   bool space_before() const { return (flags & flag_space) != 0; }
   bool newline_before() const { return (flags & flag_newline) != 0; }
   bool dotted() const { return (flags & flag_dotted) != 0; }
+  bool suffixed() const { return (flags & flag_suffixed) != 0; }
   bool is_operator() const { return kind >= TokenKind::op && kind <= TokenKind::or_or; }
   bool is_keyword() const { return kind >= TokenKind::kw_baremodule; }
 };

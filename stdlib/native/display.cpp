@@ -44,12 +44,20 @@ bool is_identifier(std::string_view s) {
   });
 }
 
+// Also dotted, and with `=` the update form: .+ and +=.
 bool is_operator(std::string_view s) {
-  static constexpr std::array operators = {"+",   "-",  "*",  "/",  "\\", "^",  "%",   "&",   "|",  "~",  "!",
-                                           "<",   ">",  "<=", ">=", "==", "!=", "===", "!==", "//", "<<", ">>",
-                                           ">>>", "|>", "=>", "<:", ">:", "÷",  "∘",   "∈",   "∉",  "⊆",  "⊻",
-                                           "≤",   "≥",  "≠",  "≈",  "√",  "⋅",  "×",   "∪",   "∩"};
-  return std::find(operators.begin(), operators.end(), s) != operators.end();
+  static constexpr std::array<std::string_view, 15> updating = {"+", "-",  "*",  "/",  "\\",  "^", "%", "&",
+                                                                "|", "//", "<<", ">>", ">>>", "÷", "⊻"};
+  static constexpr std::array<std::string_view, 25> others = {
+      "~",  "!",  "<",  ">",  "<=", ">=",  "==", "!=", "===", "!==", "|>", "<|", "=>",
+      "<:", ">:", "->", "&&", "||", "...", "..", "$",  ".",   "++",  "=",  "-->"};
+  const auto among = [](const auto& table, std::string_view name) {
+    return std::find(table.begin(), table.end(), name) != table.end();
+  };
+  if (among(others, s)) return true;
+  if (s.size() > 1 && s[0] == '.') s.remove_prefix(1);
+  if (among(updating, s) || among(others, s)) return true;
+  return s.size() > 1 && s.back() == '=' && among(updating, s.substr(0, s.size() - 1));
 }
 
 std::string quoted(std::string_view s) {

@@ -36,15 +36,20 @@ bool standard_write(Context& ctx, const Value* args, std::size_t count, Value& r
   if (!call.integer(0, stream) || !call.string(1, s)) return false;
   if (stream != 1 && stream != 2) return ctx.argument_error("this stream is not writable");
   const auto& sink = stream == 1 ? call.runtime.sink.out : call.runtime.sink.err;
-  if (sink) sink(s);
+  if (sink && !s.empty()) sink(s);
   return call.give_nothing();
+}
+
+// An empty text asks the sink to write out what it holds (slope/options.hpp).
+void flush_standard_output(Runtime& runtime) {
+  if (runtime.sink.out) runtime.sink.out({});
 }
 
 bool standard_flush(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "flush", args, count, result);
   std::int64_t stream = 0;
   if (!call.integer(0, stream)) return false;
-  std::fflush(stream == 2 ? stderr : stdout);
+  if (stream == 1) flush_standard_output(call.runtime);
   return call.give_nothing();
 }
 
@@ -52,7 +57,7 @@ bool standard_flush(Context& ctx, const Value* args, std::size_t count, Value& r
 bool standard_read_line(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "readline", args, count, result);
   if (!call.arity(0)) return false;
-  std::fflush(stdout);
+  flush_standard_output(call.runtime);
   std::string line;
   for (int c; (c = std::getc(stdin)) != EOF;) {
     line += static_cast<char>(c);
@@ -64,6 +69,7 @@ bool standard_read_line(Context& ctx, const Value* args, std::size_t count, Valu
 bool standard_eof(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "eof", args, count, result);
   if (!call.arity(0)) return false;
+  flush_standard_output(call.runtime);
   int c = std::getc(stdin);
   if (c != EOF) std::ungetc(c, stdin);
   return call.give_bool(c == EOF);
@@ -172,15 +178,16 @@ bool script_arguments(Context& ctx, const Value* args, std::size_t count, Value&
   return true;
 }
 
-// (bytes allocated ever, collections, nanoseconds collecting)
-bool heap_counts(Context& ctx, const Value* args, std::size_t count, Value& result) {
-  Call call(ctx, "heap_counts", args, count, result);
+// heap_count(k): bytes allocated ever 1, allocations 2, collections 3, nanoseconds collecting 4. A number each, so that
+// asking allocates nothing.
+bool heap_count(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "heap_count", args, count, result);
+  std::int64_t which = 0;
+  if (!call.integer(0, which)) return false;
   const HeapStatistics& s = call.runtime.heap.statistics();
-  Value numbers[] = {call.runtime.from_int(static_cast<std::int64_t>(s.allocated_bytes)),
-                     call.runtime.from_int(static_cast<std::int64_t>(s.allocations)),
-                     call.runtime.from_int(static_cast<std::int64_t>(s.collections)),
-                     call.runtime.from_int(static_cast<std::int64_t>(s.collection_nanoseconds))};
-  return call.runtime.new_tuple(ctx, numbers, 4, result);
+  const std::uint64_t counts[] = {s.allocated_bytes, s.allocations, s.collections, s.collection_nanoseconds};
+  if (which < 1 || which > 4) return ctx.argument_error("the heap has no count " + std::to_string(which));
+  return call.give_int(static_cast<std::int64_t>(counts[which - 1]));
 }
 
 bool heap_collect(Context& ctx, const Value* args, std::size_t count, Value& result) {
@@ -206,7 +213,7 @@ const NativeInfo natives[] = {
     {"clock_sleep", clock_sleep, effect_all, returns_nothing},
     {"random_seed", random_seed, effect_all, returns_int},
     {"script_arguments", script_arguments, effect_all, nullptr},
-    {"heap_counts", heap_counts, effect_all, nullptr},
+    {"heap_count", heap_count, effect_all, returns_int},
     {"heap_collect", heap_collect, effect_all, returns_nothing},
 };
 

@@ -103,37 +103,59 @@ std::vector<const Method*> methods_of(Call& call) {
   return found;
 }
 
-bool method_texts(Context& ctx, const Value* args, std::size_t count, Value& result) {
-  Call call(ctx, "methods", args, count, result);
+// What describes a method, in the order of the fields of Base.Method.
+bool add_parts(Call& call, const Method& method, std::vector<Value>& parts) {
+  Runtime& runtime = call.runtime;
+  const Value text = runtime.from_string(signature_text(runtime, method));
+  if (!text.defined()) return call.ctx.out_of_memory();
+  const bool placed = method.span.file != 0;
+  const Symbol* unnamed = runtime.symbol("");
+  Module* module = method.module != nullptr ? method.module : runtime.core;
+  parts.push_back(text);
+  parts.push_back(runtime.from_symbol(method.name != nullptr ? method.name : unnamed));
+  parts.push_back(Value(call.builtin.module, static_cast<const void*>(module)));
+  parts.push_back(
+      runtime.from_symbol(placed ? runtime.symbol(runtime.sources.file(method.span.file).name()) : unnamed));
+  parts.push_back(runtime.from_int(placed ? runtime.sources.line_of(method.span) : 0));
+  parts.push_back(runtime.from_type(method.signature));
+  parts.push_back(runtime.from_int(static_cast<std::int64_t>(method.arg_count) + (method.is_vararg ? 1 : 0)));
+  parts.push_back(runtime.from_bool(method.is_vararg));
+  return true;
+}
+
+// method_parts(f): of all methods of f, one after another. method_parts(f, types): of the one that a call would choose.
+bool method_parts(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, count > 1 ? "which" : "methods", args, count, result);
   if (count < 1) return call.arity(1);
-  std::vector<const Method*> found = methods_of(call);
-  const std::int64_t dims[] = {static_cast<std::int64_t>(found.size())};
-  const DataType* type = call.runtime.types.array_of(call.builtin.string, 1);
+  std::vector<const Method*> found;
+  if (count == 1) {
+    found = methods_of(call);
+  } else {
+    const DataType* types = nullptr;
+    if (!call_types_of(call, types)) return false;
+    for (const Lookup& each : call.runtime.lookup_all(types, ctx.world, 1000)) {
+      if (!each.method || !is_subtype(call.runtime.types, types, each.method->signature)) continue;
+      found.push_back(each.method);
+      break;
+    }
+    if (found.empty()) return ctx.raise_error("no unique matching method found for the specified argument types");
+  }
+  const Type* any = call.builtin.any;
+  const DataType* type = call.runtime.types.array_of(any, 1);
+  std::vector<Value> parts;
+  for (const Method* method : found)
+    if (!add_parts(call, *method, parts)) return false;
+  const std::int64_t dims[] = {static_cast<std::int64_t>(parts.size())};
   ArrayObject* made = call.runtime.heap.allocate_array(type, dims);
   if (!made) return ctx.out_of_memory();
-  result = Value(type, static_cast<const void*>(made));
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    Value text = call.runtime.from_string(signature_text(call.runtime, *found[i]));
-    if (!text.defined()) return ctx.out_of_memory();
-    store_value(made->data + i * made->element_size, call.builtin.string, text);
-  }
-  return true;
+  for (std::size_t i = 0; i < parts.size(); ++i) store_value(made->data + i * made->element_size, any, parts[i]);
+  return call.give(Value(type, static_cast<const void*>(made)));
 }
 
 bool method_count(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "methods", args, count, result);
   if (!call.arity(1)) return false;
   return call.give_int(static_cast<std::int64_t>(methods_of(call).size()));
-}
-
-bool method_text(Context& ctx, const Value* args, std::size_t count, Value& result) {
-  Call call(ctx, "which", args, count, result);
-  const DataType* types = nullptr;
-  if (!call_types_of(call, types)) return false;
-  for (const Lookup& found : call.runtime.lookup_all(types, ctx.world, 1000))
-    if (found.method && is_subtype(call.runtime.types, types, found.method->signature))
-      return call.give(signature_text(call.runtime, *found.method));
-  return ctx.raise_error("no unique matching method found for the specified argument types");
 }
 
 // invoke_method(f, types, args…): the method that a call with arguments of these types would choose, called with args.
@@ -179,14 +201,34 @@ bool module_of(Context& ctx, const Value* args, std::size_t count, Value& result
   return call.give(Value(call.builtin.module, static_cast<const void*>(module)));
 }
 
+// Those of f, and of the hidden functions that stand behind its methods with keyword arguments.
+std::vector<const Method*> generated_methods_of(Call& call) {
+  std::vector<const Method*> methods = methods_of(call);
+  for (std::size_t i = 0, own = methods.size(); i < own; ++i) {
+    const Method& method = *methods[i];
+    for (const auto& [name, binding] : method.module->bindings) {
+      const bool is_hidden = name->name.find("#generated#") != std::string::npos;
+      MethodTable* table =
+          is_hidden && binding->value.defined() ? call.runtime.method_table(binding->value.type) : nullptr;
+      if (!table) continue;
+      for (const auto& hidden : table->methods)
+        if (hidden->generator && hidden->max_world == newest_world && hidden->generator->stands_for.defined() &&
+            egal(hidden->generator->stands_for, call[0]) &&
+            std::find(methods.begin(), methods.end(), hidden.get()) == methods.end())
+          methods.push_back(hidden.get());
+    }
+  }
+  std::erase_if(methods, [](const Method* method) { return !method->generator; });
+  return methods;
+}
+
 // generator_counts(f) → Vector{Int64}: calls, hits, misses, nanoseconds for each SourceUse in turn, then invalidated
 // and bytes; sums over the methods of f.
 bool generator_counts(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "generator_stats", args, count, result);
   if (!call.arity(1)) return false;
   std::vector<std::int64_t> sums(source_use_count * 4 + 2, 0);
-  for (const Method* method : methods_of(call)) {
-    if (!method->generator) continue;
+  for (const Method* method : generated_methods_of(call)) {
     const Generator& generator = *method->generator;
     std::size_t at = 0;
     for (const Generator::Counts& counts : generator.counts)
@@ -200,6 +242,29 @@ bool generator_counts(Context& ctx, const Value* args, std::size_t count, Value&
   ArrayObject* made = call.runtime.heap.allocate_array(type, dims);
   if (!made) return ctx.out_of_memory();
   std::copy(sums.begin(), sums.end(), reinterpret_cast<std::int64_t*>(made->data));
+  return call.give(Value(type, static_cast<const void*>(made)));
+}
+
+// module_names(m, all): sorted; without `all` only what it exports, and its own name.
+bool module_names(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "names", args, count, result);
+  if (!call.arity(2)) return false;
+  if (args[0].type != call.builtin.module) return ctx.type_error("names", call.builtin.module, args[0]);
+  const Module* module = args[0].module;
+  std::vector<const Symbol*> names(module->exported_names.begin(), module->exported_names.end());
+  if (module->name) names.push_back(module->name);
+  if (args[1].bits != 0) {
+    for (const auto& [name, binding] : module->bindings)
+      if (binding->module == module && binding->value.defined()) names.push_back(name);
+  }
+  std::sort(names.begin(), names.end(), [](const Symbol* a, const Symbol* b) { return a->name < b->name; });
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  const std::int64_t dims[] = {static_cast<std::int64_t>(names.size())};
+  const DataType* type = call.runtime.types.array_of(call.builtin.symbol, 1);
+  ArrayObject* made = call.runtime.heap.allocate_array(type, dims);
+  if (!made) return ctx.out_of_memory();
+  for (std::size_t i = 0; i < names.size(); ++i)
+    store_value(made->data + i * made->element_size, call.builtin.symbol, call.runtime.from_symbol(names[i]));
   return call.give(Value(type, static_cast<const void*>(made)));
 }
 
@@ -234,10 +299,10 @@ bool similar_name(Context& ctx, const Value* args, std::size_t count, Value& res
 const NativeInfo natives[] = {
     {"similar_name", similar_name, effect_all, returns_string},
     {"has_method", has_method, effect_all, returns_bool, false, true},
-    {"method_texts", method_texts, effect_all, nullptr},
+    {"method_parts", method_parts, effect_all, nullptr},
     {"method_count", method_count, effect_all, returns_int},
-    {"method_text", method_text, effect_all, returns_string},
     {"invoke_method", invoke_method, effect_all, nullptr},
+    {"module_names", module_names, effect_all, nullptr},
     {"name_of", name_of, effect_throws, returns_symbol},
     {"module_of", module_of, effect_throws, nullptr},
     {"generator_counts", generator_counts, effect_all, nullptr},

@@ -141,13 +141,28 @@ std::string_view without_spaces(std::string_view s) {
   return s;
 }
 
+// Digits of bases above 36: 0-9, A-Z, a-z.
+bool read_case_sensitive(std::string_view s, int base, std::uint64_t& magnitude) {
+  magnitude = 0;
+  for (char c : s) {
+    int digit = 62;
+    if (c >= '0' && c <= '9') digit = c - '0';
+    if (c >= 'A' && c <= 'Z') digit = c - 'A' + 10;
+    if (c >= 'a' && c <= 'z') digit = c - 'a' + 36;
+    if (digit >= base || __builtin_mul_overflow(magnitude, static_cast<std::uint64_t>(base), &magnitude) ||
+        __builtin_add_overflow(magnitude, static_cast<std::uint64_t>(digit), &magnitude))
+      return false;
+  }
+  return true;
+}
+
 // The magnitude and sign of an integer; base 0 allows 0x, 0b and 0o. False when it is none or does not fit 64 bits.
 bool read_integer(std::string_view s, int base, bool& negative, std::uint64_t& magnitude) {
   s = without_spaces(s);
   negative = false;
   if (!s.empty() && (s[0] == '-' || s[0] == '+')) {
     negative = s[0] == '-';
-    s.remove_prefix(1);
+    s = without_spaces(s.substr(1));
   }
   if (base == 0) {
     base = 10;
@@ -156,7 +171,8 @@ bool read_integer(std::string_view s, int base, bool& negative, std::uint64_t& m
       s.remove_prefix(2);
     }
   }
-  if (s.empty() || base < 2 || base > 36) return false;
+  if (s.empty() || base < 2 || base > 62) return false;
+  if (base > 36) return read_case_sensitive(s, base, magnitude);
   auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), magnitude, base);
   return error == std::errc() && end == s.data() + s.size();
 }
@@ -195,23 +211,16 @@ bool parse_float64(Context& ctx, const Value* args, std::size_t count, Value& re
     negative = s[0] == '-';
     s.remove_prefix(1);
   }
-  // from_chars takes neither a second sign nor Julia's `1f0`, `1E5` it does.
   double x = 0;
-  std::string with_e;
-  if (std::size_t f = s.find_first_of("fF");
-      f != std::string_view::npos && f > 0 && std::isdigit(static_cast<unsigned char>(s[0]))) {
-    with_e = std::string(s);
-    with_e[f] = 'e';
-    s = with_e;
-  }
-  if (s.empty() || s[0] == '-' || s[0] == '+') return call.give_nothing();
   bool hexadecimal = s.size() > 2 && s[0] == '0' && (s[1] == 'x' || s[1] == 'X');
+  // from_chars would take a second sign.
+  if (s.empty() || s[0] == '-' || s[0] == '+') return call.give_nothing();
   if (hexadecimal) s.remove_prefix(2);
   auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), x,
                                       hexadecimal ? std::chars_format::hex : std::chars_format::general);
   if (end != s.data() + s.size() || error == std::errc::invalid_argument) return call.give_nothing();
-  // Out of range: from_chars leaves x alone; the C function gives infinity or zero.
-  if (error == std::errc::result_out_of_range) x = std::strtod(std::string(s).c_str(), nullptr);
+  // Out of range in either direction is no number, as in Julia.
+  if (error == std::errc::result_out_of_range) return call.give_nothing();
   return call.give_float(negative ? -x : x);
 }
 

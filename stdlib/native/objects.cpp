@@ -72,6 +72,20 @@ bool copy_object(Context& ctx, const Value* args, std::size_t count, Value& resu
   return call.give(Value(d, static_cast<const void*>(made)));
 }
 
+// An object of a mutable type none of whose fields is assigned.
+bool new_undefined(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "new_undefined", args, count, result);
+  const Type* t = nullptr;
+  if (!call.type(0, t)) return false;
+  auto* d = as_data(t);
+  if (!d || !d->is_concrete || !d->is_mutable || d->object_kind != DataType::ObjectKind::fields)
+    return ctx.argument_error("a concrete mutable type is needed, found " + to_string(t));
+  Object* made = call.runtime.heap.allocate(d, d->size);
+  if (!made) return ctx.out_of_memory();
+  std::memset(made->payload(), 0, d->size);
+  return call.give(Value(d, static_cast<const void*>(made)));
+}
+
 // rebuild_object(T, fields…): `new` from outside; trailing `undef` leaves fields unassigned.
 bool rebuild_object(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "rebuild_object", args, count, result);
@@ -80,6 +94,25 @@ bool rebuild_object(Context& ctx, const Value* args, std::size_t count, Value& r
   auto* d = as_data(t);
   if (!d || !d->is_concrete) return ctx.argument_error("a concrete type is needed");
   return call.runtime.new_object(ctx, d, args + 1, std::min(count - 1, d->fields.size()), result);
+}
+
+// The contents of a cell: a captured variable that is assigned after its capture.
+bool box_contents(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "box_contents", args, count, result);
+  if (!call.arity(1)) return false;
+  if (args[0].type != call.builtin.cell) return ctx.type_error("box_contents", call.builtin.cell, args[0]);
+  const Value held = static_cast<CellObject*>(args[0].object)->value;
+  return held.defined() ? call.give(held)
+                        : ctx.raise(Value(call.builtin.undef_ref_error, call.builtin.undef_ref_error->instance.bits));
+}
+
+bool new_box(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "new_box", args, count, result);
+  if (!call.arity(1)) return false;
+  CellObject* made = call.runtime.heap.allocate_cell();
+  if (!made) return ctx.out_of_memory();
+  made->value = args[0];
+  return call.give(Value(call.builtin.cell, made));
 }
 
 bool object_hash(Context& ctx, const Value* args, std::size_t count, Value& result) {
@@ -123,7 +156,10 @@ const NativeInfo natives[] = {
      [](TypeTable& t, ArgumentTypes) -> const Type* { return t.builtin().tuple_any; }},
     {"copy_object", copy_object, effect_makes | effect_reads,
      [](TypeTable& t, ArgumentTypes args) { return args.size() == 1 ? args[0] : t.builtin().any; }},
+    {"new_undefined", new_undefined, effect_makes, nullptr},
     {"rebuild_object", rebuild_object, effect_makes, nullptr},
+    {"box_contents", box_contents, effect_throws | effect_reads, nullptr},
+    {"new_box", new_box, effect_makes, [](TypeTable& t, ArgumentTypes) -> const Type* { return t.builtin().cell; }},
     {"object_hash", object_hash, effect_throws | effect_reads, returns_int},
     {"array_assigned", array_assigned, effect_throws | effect_reads, returns_bool},
     {"array_forget", array_forget, effect_throws | effect_writes, returns_nothing},

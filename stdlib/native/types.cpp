@@ -140,7 +140,16 @@ bool supertype(Context& ctx, const Value* args, std::size_t count, Value& result
   return call.give_type(super);
 }
 
-// type_property(T, k): abstract 1, concrete 2, mutable 3, plain bits 4, singleton 5, struct 6, primitive 7
+// The type without its parameters: Array of Array{Int64, 1}.
+bool type_wrapper(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "type_wrapper", args, count, result);
+  const Type* t = nullptr;
+  if (!call.type(0, t)) return false;
+  const DataType* d = nominal(t);
+  return d ? call.give_type(d->name->wrapper) : ctx.argument_error("a Union has no name: " + to_string(t));
+}
+
+// type_property(T, k): abstract 1, concrete 2, mutable 3, plain bits 4, singleton 5, struct 6, primitive 7, closure 8
 bool type_property(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "type_property", args, count, result);
   std::int64_t which = 0;
@@ -162,8 +171,10 @@ bool type_property(Context& ctx, const Value* args, std::size_t count, Value& re
       return call.give_bool(d->is_concrete && d->storage == Storage::singleton);
     case 6:
       return call.give_bool(!d->is_abstract && !d->name->is_primitive);
-    default:
+    case 7:
       return call.give_bool(d->name->is_primitive);
+    default:
+      return call.give_bool(d->name->is_closure);
   }
 }
 
@@ -235,6 +246,7 @@ const NativeInfo natives[] = {
     {"fieldcount", fieldcount, effect_throws, returns_int},
     {"fieldtype", fieldtype, effect_throws, nullptr},
     {"supertype", supertype, effect_throws, nullptr},
+    {"type_wrapper", type_wrapper, effect_throws, nullptr},
     {"type_property", type_property, effect_throws, returns_bool},
     {"type_join", type_join_native, effect_throws, joined},
     {"type_intersect", type_intersect, effect_throws, nullptr},

@@ -140,7 +140,12 @@ TEST_CASE("Slope functions are C++ functions") {
   CHECK(engine.function<std::string(std::string_view)>("greet").value()("you").value() == "hello you");
   CHECK(engine.function<std::vector<double>(int)>("numbers").value()(3).value() == std::vector<double>{1, 2, 3});
 
-  engine.run("f(x, n) = x + n").value();  // a handle follows redefinition
+  CHECK(f.is_current());
+  engine.run("f(x, n) = x + n").value();  // a handle stays what it was until it is refreshed
+  CHECK_FALSE(f.is_current());
+  CHECK(f(1.5, 4).value() == 6.0);
+  f.refresh().value();
+  CHECK(f.is_current());
   CHECK(f(1.5, 4).value() == 5.5);
 
   CHECK_FALSE(engine.function<double(double)>("missing_function").ok());
@@ -220,7 +225,7 @@ TEST_CASE("Gradients that cannot be are refused") {
   Engine engine;
   engine
       .run(
-          "f(w) = sum(w)\nlog_of(w) = log(w[1])\nstore = [0.0]\nfunction leak(w)\n    store[1] = w[1]\n    "
+          "f(w) = sum(w)\nlog_of(w) = log(w[1])\nconst store = [0.0]\nfunction leak(w)\n    store[1] = w[1]\n    "
           "store[1]\nend",
           "g.slope")
       .value();
@@ -247,7 +252,7 @@ TEST_CASE("Gradients that cannot be are refused") {
   CHECK(log_of.value_and_gradient(x, g).value() == std::numeric_limits<double>::infinity());
 }
 
-TEST_CASE("A gradient follows the definitions it depends on") {
+TEST_CASE("A gradient follows the definitions it depends on, when it is refreshed") {
   Engine engine;
   engine.run("part(x) = x^2\nwhole(w) = part(w[1]) + w[2]").value();
   auto whole = engine.function<double(std::span<const double>)>("whole").value();
@@ -255,7 +260,18 @@ TEST_CASE("A gradient follows the definitions it depends on") {
   std::vector<double> g(2);
   whole.value_and_gradient(w, g).value();
   CHECK(g == std::vector<double>{6, 1});
+  engine.run("unrelated(x) = x").value();
+  CHECK(whole.is_current());
   engine.run("part(x) = x^3").value();
+  CHECK_FALSE(whole.is_current());
   whole.value_and_gradient(w, g).value();
+  CHECK(g == std::vector<double>{6, 1});
+  whole.refresh().value();
+  whole.value_and_gradient(w, g).value();
+  CHECK(g == std::vector<double>{27, 1});
+
+  auto cold = engine.function<double(std::span<const double>)>("whole").value();
+  engine.run("part(x) = 5x").value();
+  cold.value_and_gradient(w, g).value();  // its derivative is made only now, of the definitions it was made with
   CHECK(g == std::vector<double>{27, 1});
 }

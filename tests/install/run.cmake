@@ -4,6 +4,8 @@ set(work ${BUILD}/install-test)
 file(REMOVE_RECURSE ${work})
 file(WRITE ${COUNTS} "0 1\n") # until everything below has passed
 
+set(EXAMPLES ${CMAKE_CURRENT_LIST_DIR}/../../examples/embed)
+
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE out ERROR_VARIABLE out)
   if(NOT status EQUAL 0)
@@ -19,11 +21,22 @@ run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR} -B ${work}/host -G Ninja -DCMA
 run(${CMAKE_COMMAND} --build ${work}/host)
 run(${work}/host/host)
 
-# The example of a host is a project like theirs.
-run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/../../examples/embed_host -B ${work}/calibrate -G Ninja
-  -DCMAKE_PREFIX_PATH=${work}/prefix -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS=${FLAGS}")
-run(${CMAKE_COMMAND} --build ${work}/calibrate)
+# The examples of hosts are projects like theirs.
+foreach(example hello calibrate c)
+  run(${CMAKE_COMMAND} -S ${EXAMPLES}/${example} -B ${work}/${example} -G Ninja
+    -DCMAKE_PREFIX_PATH=${work}/prefix -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS=${FLAGS}" "-DCMAKE_C_FLAGS=${FLAGS}")
+  run(${CMAKE_COMMAND} --build ${work}/${example})
+endforeach()
+run(${work}/hello/hello)
+if(NOT output STREQUAL "bump(0.5, 2) = 0.939413, slope -0.234853 along x, 0.058713 along the width\n")
+  message(FATAL_ERROR "examples/embed/hello printed: ${output}")
+endif()
 run(${work}/calibrate/calibrate)
+run(${work}/c/spring)
+if(NOT FLAGS MATCHES "sanitize") # the sanitizers must come first in a process, and python does not bring them
+  file(GLOB shared ${work}/prefix/lib*/libslope.so ${work}/prefix/lib/*/libslope.so)
+  run(/usr/bin/python3 ${EXAMPLES}/python/logistic.py ${shared})
+endif()
 
 run(${work}/prefix/bin/slope --tier=${TIER} -E "1 + 1")
 if(NOT output STREQUAL "2\n")

@@ -117,3 +117,21 @@ TEST_CASE("-i without a terminal reads inputs, shows values and goes on after er
   CHECK(run.err.find("UndefVarError") != std::string::npos);
   CHECK(run.status == 0);
 }
+
+TEST_CASE("What a script has flushed, or printed before it reads, is written before standard input ends") {
+  // The shell keeps the script's input open until it has seen the output.
+  const std::string conversation = R"(
+    folder=$(mktemp -d) && mkfifo $folder/in
+    "$0" -e "$1" <$folder/in >$folder/out &
+    exec 3>$folder/in
+    for turn in $(seq 400); do grep -q first $folder/out && break; sleep 0.05; done
+    cat $folder/out; echo go >&3; exec 3>&-
+    wait; echo then; cat $folder/out; rm -r $folder)";
+  for (const char* script :
+       {"println(\"first\"); flush(stdout); println(readline())", "println(\"first\"); println(readline())",
+        "println(\"first\"); for line in eachline() println(line) end"}) {
+    auto run =
+        slope::test::run_process({"/bin/sh", "-c", conversation, SLOPE_COMMAND, script}, "", std::chrono::seconds(60));
+    CHECK(run.out == "first\nthen\nfirst\ngo\n");
+  }
+}

@@ -132,8 +132,7 @@ TEST_CASE("names that look alike are one name") {
 
 TEST_CASE("what is outside the language is refused by name") {
   CHECK(messages("`ls`").find("command literals are not part of Slope") != std::string::npos);
-  CHECK(messages("[1;;2]") == "text:1:3: `;;` (arrays of more than two dimensions) is not part of Slope\n");
-  CHECK(messages("a +\u2081 b").find("operators with suffixes are not part of Slope") != std::string::npos);
+  CHECK(messages("[1 2;; 3]") == "text:1:5: spaces and `;;` both separate columns\n");
   CHECK(messages("a ** b") == "text:1:3: invalid operator `**`\n");
   CHECK(messages("a -- b") == "text:1:3: invalid operator `--`\n");
   CHECK(messages("1.+x").find("may be read in two ways") != std::string::npos);

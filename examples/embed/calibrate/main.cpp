@@ -4,7 +4,14 @@
 
 #include <cmath>
 #include <cstdio>
+#include <nlopt.hpp>
 #include <vector>
+
+using Loss = slope::Function<double(std::span<const double>, std::span<const double>)>;
+struct Problem {
+  Loss loss;
+  std::span<const double> times;
+};
 
 int main() {
   // What was measured: amplitude 2, damping 0.3, frequency 1.5, and a disturbance.
@@ -21,18 +28,21 @@ int main() {
     std::fprintf(stderr, "%s\n", loaded.error().message.c_str());
     return 1;
   }
-  auto loss = engine.function<double(std::span<const double>, std::span<const double>)>("loss").value();
+  Loss loss = engine.function<double(std::span<const double>, std::span<const double>)>("loss").value();
 
-  // Gradient descent with momentum is enough for three parameters.
-  std::vector<double> p = {1.5, 0.1, 1.4}, g(3), velocity(3);
+  // NLopt asks for the value and, where it wants one, the gradient.
+  const nlopt::vfunc objective = [](const std::vector<double>& p, std::vector<double>& gradient, void* data) {
+    auto& [function, given] = *static_cast<Problem*>(data);
+    if (gradient.empty()) return function(p, given).value();
+    return function.value_and_gradient(p, given, gradient, nullptr).value();
+  };
+  Problem problem{loss, times};
+  nlopt::opt optimiser(nlopt::LD_LBFGS, 3);
+  optimiser.set_min_objective(objective, &problem);
+  optimiser.set_xtol_rel(1e-10);
+  std::vector<double> p = {1.5, 0.1, 1.4};
   double value = 0;
-  for (int step = 0; step < 2000; ++step) {
-    value = loss.value_and_gradient(p, times, g, nullptr).value();
-    for (std::size_t k = 0; k < p.size(); ++k) {
-      velocity[k] = 0.9 * velocity[k] - 0.02 * g[k];
-      p[k] += velocity[k];
-    }
-  }
+  optimiser.optimize(p, value);
   std::printf("loss %.3g: amplitude %.3f, damping %.3f, frequency %.3f\n", value, p[0], p[1], p[2]);
   const bool right = std::abs(p[0] - 2.0) < 0.02 && std::abs(p[1] - 0.3) < 0.02 && std::abs(p[2] - 1.5) < 0.02;
   return right ? 0 : 1;

@@ -1,0 +1,16 @@
+// Input of the native programs, without a file: what bench/programs/*.slope makes in the same way.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+// `count` numbers between -1 and 1: fractional parts of multiples of the golden ratio.
+inline std::vector<double> numbers(int count, int seed) {
+  std::vector<double> made(static_cast<std::size_t>(count));
+  for (int i = 0; i < count; ++i) {
+    const double t = 0.6180339887498949 * (i + 1) + 0.1 * seed;
+    made[static_cast<std::size_t>(i)] = 2 * (t - std::floor(t)) - 1;
+  }
+  return made;
+}

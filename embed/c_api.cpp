@@ -1,0 +1,490 @@
+// The C interface (slope/slope.h): the C++ one behind opaque handles. Nothing is thrown across it.
+#include "slope/slope.h"
+
+#include <cstring>
+#include <new>
+
+#include "embed/engine_state.hpp"
+
+namespace detail = slope::api::detail;
+using detail::Datum;
+using detail::Kind;
+using slope::api::Engine;
+using slope::api::Error;
+using slope::api::ErrorKind;
+using slope::api::Result;
+using slope::api::Value;
+
+struct slope_engine {
+  Engine engine;
+};
+struct slope_value {
+  Value value;
+  Value holder;  // of what slope_value_to gave
+  std::string type, shown;
+};
+struct slope_function {
+  std::shared_ptr<detail::FunctionState> state;
+  std::vector<Kind> parameters;
+  Kind result = Kind::nothing;
+  Value holder;  // of the last result
+};
+struct slope_error {
+  Error error;
+};
+
+namespace {
+
+static_assert(static_cast<int>(ErrorKind::engine) == SLOPE_ERROR_ENGINE);
+static_assert(static_cast<int>(Kind::nothing) == SLOPE_NOTHING && static_cast<int>(Kind::boolean) == SLOPE_BOOLEAN &&
+              static_cast<int>(Kind::integer) == SLOPE_INTEGER && static_cast<int>(Kind::number) == SLOPE_NUMBER &&
+              static_cast<int>(Kind::text) == SLOPE_TEXT && static_cast<int>(Kind::numbers) == SLOPE_NUMBERS &&
+              static_cast<int>(Kind::any) == SLOPE_VALUE);
+
+void give(slope_error** to, Error error) {
+  if (to) *to = new slope_error{std::move(error)};
+}
+
+// Runs it; what it throws, or the error of its result, goes to `error`.
+template <class F>
+auto guarded(slope_error** error, F&& f) noexcept -> decltype(f()) {
+  try {
+    return f();
+  } catch (const std::exception& e) {
+    try {
+      give(error, detail::engine_error(e.what()));
+    } catch (...) {
+    }
+  } catch (...) {
+  }
+  return {};
+}
+
+slope_value* handle(Result<Value> result, slope_error** error) {
+  if (result.ok()) return new slope_value{std::move(result).value(), {}, {}, {}};
+  give(error, result.error());
+  return nullptr;
+}
+
+int refuse(slope_error** error, std::string message) {
+  give(error, detail::engine_error(std::move(message), ErrorKind::conversion));
+  return 0;
+}
+
+const char* word(Kind kind) {
+  static constexpr const char* words[] = {"nothing", "boolean", "integer", "number", "text", "numbers", "value"};
+  return words[static_cast<int>(kind)];
+}
+
+bool kind_named(std::string_view name, Kind& kind) {
+  for (Kind k : {Kind::nothing, Kind::boolean, Kind::integer, Kind::number, Kind::text, Kind::numbers, Kind::any}) {
+    kind = k;
+    if (name == word(k)) return true;
+  }
+  return false;
+}
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return text;
+}
+
+// "number(numbers, integer)"
+bool parse_signature(std::string_view text, Kind& result, std::vector<Kind>& parameters, std::string& why) {
+  auto fail = [&](std::string_view found) {
+    why =
+        "expected a signature such as `number(numbers, integer)`, of the words nothing, boolean, integer, number, "
+        "text, "
+        "numbers and value; found `" +
+        std::string(found) + "`";
+    return false;
+  };
+  const std::size_t open = text.find('(');
+  if (open == std::string_view::npos || trimmed(text).back() != ')') return fail(text);
+  if (!kind_named(trimmed(text.substr(0, open)), result)) return fail(trimmed(text.substr(0, open)));
+  std::string_view rest = trimmed(text);
+  rest = rest.substr(rest.find('(') + 1);
+  rest.remove_suffix(1);
+  if (trimmed(rest).empty()) return true;
+  while (true) {
+    const std::size_t comma = rest.find(',');
+    const std::string_view name = trimmed(rest.substr(0, comma));
+    Kind kind;
+    if (!kind_named(name, kind) || kind == Kind::nothing) return fail(name);
+    parameters.push_back(kind);
+    if (comma == std::string_view::npos) return true;
+    rest.remove_prefix(comma + 1);
+  }
+}
+
+bool to_datum(const slope_argument& argument, Datum& datum, std::string& why) {
+  datum = Datum();
+  if (argument.kind < SLOPE_NOTHING || argument.kind > SLOPE_VALUE) {
+    why = "an argument of unknown kind " + std::to_string(static_cast<int>(argument.kind));
+    return false;
+  }
+  datum.kind = static_cast<Kind>(argument.kind);
+  switch (argument.kind) {
+    case SLOPE_NOTHING:
+      break;
+    case SLOPE_BOOLEAN:
+      datum.integer = argument.as.integer != 0;
+      break;
+    case SLOPE_INTEGER:
+      datum.integer = argument.as.integer;
+      break;
+    case SLOPE_NUMBER:
+      datum.number = argument.as.number;
+      break;
+    case SLOPE_TEXT:
+      datum.data = argument.as.text;
+      datum.size = argument.size;
+      break;
+    case SLOPE_NUMBERS:
+      datum.data = argument.as.numbers;
+      datum.size = argument.size;
+      break;
+    case SLOPE_VALUE:
+      if (!argument.as.value) {
+        why = "a value argument is NULL";
+        return false;
+      }
+      datum.data = &argument.as.value->value;
+      break;
+  }
+  return true;
+}
+
+bool to_data(const slope_argument* arguments, std::size_t count, std::vector<Datum>& data, std::string& why) {
+  data.resize(count + 1);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (to_datum(arguments[i], data[i], why)) continue;
+    why = "argument " + std::to_string(i + 1) + ": " + why;
+    return false;
+  }
+  return true;
+}
+
+// What the signature says, of what the caller gave: integers do for numbers.
+bool check_arguments(const slope_function& function, const slope_argument* arguments, std::size_t count, Datum* data,
+                     std::string& why) {
+  if (count != function.parameters.size()) {
+    why = "expected " + std::to_string(function.parameters.size()) + " arguments, found " + std::to_string(count);
+    return false;
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!to_datum(arguments[i], data[i], why)) return false;
+    const Kind wanted = function.parameters[i];
+    if (data[i].kind == Kind::integer && wanted == Kind::number) {
+      const auto number = static_cast<double>(data[i].integer);
+      data[i].kind = Kind::number;
+      data[i].number = number;
+    }
+    if (data[i].kind != wanted) {
+      why = "argument " + std::to_string(i + 1) + ": expected " + word(wanted) + ", found " + word(data[i].kind);
+      return false;
+    }
+  }
+  return true;
+}
+
+void from_datum(const Datum& datum, slope_argument& result) {
+  result.kind = static_cast<slope_kind>(datum.kind);
+  result.size = 0;
+  switch (datum.kind) {
+    case Kind::number:
+      result.as.number = datum.number;
+      break;
+    case Kind::text:
+      result.as.text = static_cast<const char*>(datum.data);
+      result.size = datum.size;
+      break;
+    case Kind::numbers:
+      result.as.numbers = static_cast<const double*>(datum.data);
+      result.size = datum.size;
+      break;
+    case Kind::any:
+    case Kind::composite:
+      result.kind = SLOPE_VALUE;
+      result.as.value = new slope_value{*static_cast<const Value*>(datum.data), {}, {}, {}};
+      break;
+    default:
+      result.as.integer = datum.integer;
+  }
+}
+
+// A host function that is a C function pointer.
+class CFunction final : public detail::HostFunction {
+ public:
+  CFunction(slope_host_function function, void* data, void (*free_data)(void*), Kind result,
+            std::vector<Kind> parameters)
+      : function_(function), data_(data), free_data_(free_data), result_(result), parameters_(std::move(parameters)) {}
+  ~CFunction() override {
+    if (free_data_) free_data_(data_);
+  }
+  CFunction(const CFunction&) = delete;
+  std::span<const Kind> parameters() const override { return parameters_; }
+  Kind result() const override { return result_; }
+
+  void call(const Datum* arguments, detail::HostResult& result) override {
+    std::vector<slope_argument> given(parameters_.size() + 1);
+    std::vector<slope_value> values(parameters_.size());
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+      if (parameters_[i] == Kind::any) {
+        values[i].value = *static_cast<const Value*>(arguments[i].data);
+        given[i].kind = SLOPE_VALUE;
+        given[i].as.value = &values[i];
+      } else {
+        from_datum(arguments[i], given[i]);
+      }
+    }
+    slope_argument answer{};
+    answer.kind = static_cast<slope_kind>(result_);
+    const char* message = nullptr;
+    if (!function_(data_, given.data(), parameters_.size(), &answer, &message)) {
+      result.error = message && *message ? message : "a host function failed";
+      return;
+    }
+    std::string why;
+    Datum datum;
+    if (!to_datum(answer, datum, why)) {
+      result.error = "the result of a host function: " + why;
+    } else if (datum.kind != result_ && result_ != Kind::nothing) {
+      result.error =
+          std::string("the result of a host function: expected ") + word(result_) + ", found " + word(datum.kind);
+    } else if (datum.kind == Kind::text) {
+      keep_result(result, datum.text());
+    } else if (datum.kind == Kind::numbers) {
+      keep_result(result, datum.numbers());
+    } else if (datum.kind == Kind::any) {
+      keep_result(result, answer.as.value->value);
+      delete answer.as.value;
+    } else {
+      result.datum = datum;
+    }
+  }
+
+ private:
+  slope_host_function function_;
+  void* data_;
+  void (*free_data_)(void*);
+  Kind result_;
+  std::vector<Kind> parameters_;
+};
+
+}  // namespace
+
+extern "C" {
+
+const char* slope_version(void) { return slope::api::version().data(); }
+
+slope_engine* slope_engine_new(const slope_options* options, slope_error** error) {
+  return guarded(error, [&]() -> slope_engine* {
+    slope_options given{};
+    if (options) {
+      if (options->size == 0 || options->size > 4096) {
+        refuse(error, "slope_options::size is not sizeof(slope_options)");
+        return nullptr;
+      }
+      std::memcpy(&given, options, std::min(options->size, sizeof given));
+    }
+    slope::api::Options made;
+    if (given.interpret) made.tier = slope::api::Tier::interpret;
+    made.heap_limit = given.heap_limit;
+    auto sink = [&](auto function) -> std::function<void(std::string_view)> {
+      if (!function) return {};
+      return [function, data = given.output_data](std::string_view text) { function(data, text.data(), text.size()); };
+    };
+    made.output = sink(given.output);
+    made.error_output = sink(given.error_output);
+    auto engine = std::make_unique<slope_engine>(slope_engine{Engine(std::move(made))});
+    // A library that does not load is told now.
+    if (Result<Value> ready = engine->engine.run("nothing"); !ready.ok()) {
+      give(error, ready.error());
+      return nullptr;
+    }
+    return engine.release();
+  });
+}
+
+void slope_engine_free(slope_engine* engine) { delete engine; }
+void slope_interrupt(slope_engine* engine) {
+  if (engine) engine->engine.interrupt();
+}
+
+slope_value* slope_run(slope_engine* engine, const char* text, const char* name, slope_error** error) {
+  return guarded(error, [&] { return handle(engine->engine.run(text, name ? name : "<text>"), error); });
+}
+slope_value* slope_run_file(slope_engine* engine, const char* path, slope_error** error) {
+  return guarded(error, [&] { return handle(engine->engine.run_file(path), error); });
+}
+
+int slope_set(slope_engine* engine, const char* name, const slope_argument* value, slope_error** error) {
+  return guarded(error, [&]() -> int {
+    Datum datum;
+    std::string why;
+    if (!to_datum(*value, datum, why)) return refuse(error, why);
+    Result<void> done = detail::Access::set(engine->engine, name, datum);
+    if (done.ok()) return 1;
+    give(error, done.error());
+    return 0;
+  });
+}
+slope_value* slope_get(slope_engine* engine, const char* name, slope_error** error) {
+  return guarded(error, [&] { return handle(engine->engine.get<Value>(name), error); });
+}
+
+void slope_value_free(slope_value* value) { delete value; }
+const char* slope_value_type(slope_value* value) {
+  return guarded(nullptr, [&] { return (value->type = value->value.type_name()).c_str(); });
+}
+const char* slope_value_repr(slope_value* value) {
+  return guarded(nullptr, [&] { return (value->shown = value->value.repr()).c_str(); });
+}
+int slope_value_to(slope_value* value, slope_argument* result, slope_error** error) {
+  return guarded(error, [&]() -> int {
+    if (result->kind < SLOPE_NOTHING || result->kind > SLOPE_VALUE)
+      return refuse(error, "an unknown kind is asked for");
+    Datum datum;
+    Error why;
+    value->holder = Value();
+    if (!detail::convert_value(value->value, static_cast<Kind>(result->kind), datum, value->holder, why)) {
+      give(error, std::move(why));
+      return 0;
+    }
+    from_datum(datum, *result);
+    return 1;
+  });
+}
+slope_value* slope_value_field(slope_value* value, const char* name, slope_error** error) {
+  return guarded(error, [&] { return handle(value->value.field(name), error); });
+}
+int slope_value_size(slope_value* value, size_t* size, slope_error** error) {
+  return guarded(error, [&]() -> int {
+    Result<std::size_t> found = value->value.size();
+    if (found.ok()) {
+      *size = found.value();
+      return 1;
+    }
+    give(error, found.error());
+    return 0;
+  });
+}
+slope_value* slope_value_at(slope_value* value, size_t index, slope_error** error) {
+  return guarded(error, [&] { return handle(value->value.at(index), error); });
+}
+slope_value* slope_value_call(slope_value* callee, const slope_argument* arguments, size_t count, slope_error** error) {
+  return guarded(error, [&]() -> slope_value* {
+    std::vector<Datum> data;
+    std::string why;
+    if (to_data(arguments, count, data, why))
+      return handle(detail::Access::call(callee->value, data.data(), count), error);
+    refuse(error, why);
+    return nullptr;
+  });
+}
+
+slope_function* slope_function_find(slope_engine* engine, const char* name, const char* signature,
+                                    slope_error** error) {
+  return guarded(error, [&]() -> slope_function* {
+    auto made = std::make_unique<slope_function>();
+    std::string why;
+    if (!parse_signature(signature, made->result, made->parameters, why)) {
+      refuse(error, why);
+      return nullptr;
+    }
+    Result<std::shared_ptr<detail::FunctionState>> found =
+        detail::Access::find(engine->engine, name, made->parameters, made->result);
+    if (!found.ok()) {
+      give(error, found.error());
+      return nullptr;
+    }
+    made->state = std::move(found).value();
+    return made.release();
+  });
+}
+void slope_function_free(slope_function* function) { delete function; }
+int slope_function_is_current(slope_function* function) {
+  return guarded(nullptr, [&]() -> int { return function->state->is_current(); });
+}
+int slope_function_refresh(slope_function* function, slope_error** error) {
+  return guarded(error, [&]() -> int {
+    if (function->state->refresh()) return 1;
+    give(error, function->state->take_error());
+    return 0;
+  });
+}
+
+int slope_call(slope_function* function, const slope_argument* arguments, size_t count, slope_argument* result,
+               slope_error** error) {
+  return guarded(error, [&]() -> int {
+    Datum data[detail::most_arguments + 1];
+    std::string why;
+    if (!check_arguments(*function, arguments, count, data, why)) return refuse(error, why);
+    Datum datum;
+    if (!function->state->call(data, datum, &function->holder)) {
+      give(error, function->state->take_error());
+      return 0;
+    }
+    if (result) from_datum(datum, *result);
+    return 1;
+  });
+}
+
+int slope_value_and_gradient(slope_function* function, const slope_argument* arguments, size_t count, double* value,
+                             const slope_array* gradients, slope_error** error) {
+  return guarded(error, [&]() -> int {
+    Datum data[detail::most_arguments + 1];
+    std::string why;
+    if (!check_arguments(*function, arguments, count, data, why)) return refuse(error, why);
+    if (function->result != Kind::number)
+      return refuse(error, "only a function whose result is a number has a gradient");
+    std::vector<detail::GradientTarget> targets;
+    targets.reserve(count + 1);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (!gradients || !gradients[i].data) {
+        targets.emplace_back(nullptr);
+      } else {
+        targets.emplace_back(std::span<double>(gradients[i].data, gradients[i].size));
+      }
+    }
+    targets.emplace_back(nullptr);
+    double found = 0;
+    if (!function->state->gradient(data, targets.data(), found)) {
+      give(error, function->state->take_error());
+      return 0;
+    }
+    if (value) *value = found;
+    return 1;
+  });
+}
+
+int slope_define(slope_engine* engine, const char* name, const char* signature, slope_host_function function,
+                 void* data, void (*free_data)(void*), slope_error** error) {
+  return guarded(error, [&]() -> int {
+    Kind result = Kind::nothing;
+    std::vector<Kind> parameters;
+    std::string why;
+    if (!parse_signature(signature, result, parameters, why)) return refuse(error, why);
+    Result<void> done = detail::Access::define(
+        engine->engine, name, std::make_unique<CFunction>(function, data, free_data, result, std::move(parameters)));
+    if (done.ok()) return 1;
+    give(error, done.error());
+    return 0;
+  });
+}
+
+slope_error_kind slope_error_kind_of(const slope_error* error) {
+  return static_cast<slope_error_kind>(error->error.kind);
+}
+const char* slope_error_message(const slope_error* error) { return error->error.message.c_str(); }
+const char* slope_error_summary(const slope_error* error) { return error->error.summary.c_str(); }
+const char* slope_error_type(const slope_error* error) { return error->error.type.c_str(); }
+const char* slope_error_file(const slope_error* error) { return error->error.position.file.c_str(); }
+unsigned slope_error_line(const slope_error* error) { return error->error.position.line; }
+unsigned slope_error_column(const slope_error* error) { return error->error.position.column; }
+int slope_error_exit_code(const slope_error* error) { return error->error.exit_code; }
+void slope_error_free(slope_error* error) { delete error; }
+
+}  // extern "C"

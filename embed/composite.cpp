@@ -1,0 +1,153 @@
+// C++ values with parts: containers, tuples, structures.
+#include "embed/engine_state.hpp"
+#include "slope/containers.hpp"
+#include "slope/structure.hpp"
+
+namespace slope::api::detail {
+
+namespace {
+
+// The parts lie on a stack that the collector sees.
+class EngineBuilder final : public Builder {
+ public:
+  explicit EngineBuilder(EngineState& engine) : engine_(engine), parts_(engine.runtime.heap) {}
+
+  bool push(const Datum& datum) override {
+    if (datum.kind == Kind::composite) return datum.build(*this, datum.data);
+    RawValue v;
+    if (!engine_.to_raw(datum, v)) return false;
+    parts_.values.push_back(v);
+    return true;
+  }
+  bool tuple(std::size_t count) override { return combine(engine_.library("tuple"), count); }
+  bool vector(std::size_t count, Kind kind) override;
+  bool dictionary(std::size_t count) override;
+  bool call(std::string_view name, std::size_t count) override {
+    RawValue callee = engine_.global(name);
+    if (!callee.defined())
+      return engine_.ctx.raise_error("there is no `" + std::string(name) + "` in Main to make a value of");
+    return combine(callee, count);
+  }
+  RawValue result() const { return parts_.values.back(); }
+
+ private:
+  RawValue* last(std::size_t count) { return parts_.values.data() + (parts_.values.size() - count); }
+  bool combine(RawValue callee, std::size_t count) {
+    RawValue made;
+    return engine_.runtime.call(engine_.ctx, callee, last(count), count, made) && replace(count, made);
+  }
+  bool replace(std::size_t count, RawValue made) {
+    parts_.values.resize(parts_.values.size() - count);
+    parts_.values.push_back(made);
+    return true;
+  }
+  ArrayObject* allocate(const Type* element, std::size_t count, RawValue& v) {
+    const DataType* type = engine_.runtime.types.array_of(element, 1);
+    const std::int64_t dims[] = {static_cast<std::int64_t>(count)};
+    ArrayObject* array = engine_.runtime.heap.allocate_array(type, dims);
+    if (array) {
+      v = RawValue(type, static_cast<const void*>(array));
+    } else {
+      engine_.ctx.out_of_memory();
+    }
+    return array;
+  }
+
+  EngineState& engine_;
+  Rooted parts_;
+};
+
+bool EngineBuilder::vector(std::size_t count, Kind kind) {
+  const Type* known = kind == Kind::numbers ? nullptr : engine_.type_for(kind);
+  const Type* element = known && kind != Kind::nothing ? known : engine_.types.any;
+  RawValue v;
+  ArrayObject* array = allocate(element, count, v);
+  if (!array) return false;
+  const RawValue* parts = last(count);
+  for (std::size_t i = 0; i < count; ++i) store_value(array->data + i * array->element_size, element, parts[i]);
+  replace(count, v);
+  if (element != engine_.types.any || count == 0) return true;
+  RawValue arguments[] = {engine_.library("identity"), v}, narrowed;
+  return engine_.call_library("map", arguments, 2, narrowed) && replace(1, narrowed);
+}
+
+bool EngineBuilder::dictionary(std::size_t count) {
+  RawValue pairs;
+  ArrayObject* array = allocate(engine_.types.any, count, pairs);
+  if (!array) return false;
+  parts_.values.push_back(pairs);
+  const RawValue pair = engine_.library("Pair");
+  for (std::size_t i = 0; i < count; ++i) {
+    RawValue arguments[] = {last(2 * count + 1)[2 * i], last(2 * count + 1)[2 * i + 1]}, made;
+    if (!engine_.runtime.call(engine_.ctx, pair, arguments, 2, made)) return false;
+    store_value(array->data + i * array->element_size, engine_.types.any, made);
+  }
+  RawValue made;
+  return engine_.call_library("Dict", &pairs, 1, made) && replace(2 * count + 1, made);
+}
+
+}  // namespace
+
+bool build_composite(EngineState& engine, const Datum& datum, RawValue& v) {
+  EngineBuilder builder(engine);
+  if (!builder.push(datum)) return false;
+  v = builder.result();
+  return true;
+}
+
+Kind kind_of(const api::Value& value) {
+  const HandleTable* table = Access::table(value);
+  if (!table) return Kind::composite;  // nothing: an optional, or std::monostate
+  RawValue v = Access::raw(value);
+  if (!v.defined()) return Kind::any;
+  EngineState& engine = *table->engine();
+  auto is = [&](const Type* type) {
+    return is_subtype(engine.runtime.types, engine.runtime.types.dispatch_type(v), type);
+  };
+  if (v.type == engine.types.boolean) return Kind::boolean;
+  if (is(engine.types.integer)) return Kind::integer;
+  if (is(engine.types.real)) return Kind::number;
+  if (v.type == engine.types.string || v.type == engine.types.symbol) return Kind::text;
+  if (v.type == engine.float_vector) return Kind::numbers;
+  return Kind::composite;
+}
+
+Error not_convertible(const api::Value& value, const std::string& wanted) {
+  std::string found = value.is_nothing() ? "nothing" : "a " + value.type_name();
+  return engine_error("expected " + wanted + ", found " + found, ErrorKind::conversion);
+}
+
+Error inside(Error error, const std::string& where) {
+  error.message = where + ": " + error.message;
+  error.summary = where + ": " + error.summary;
+  return error;
+}
+
+const char* declared_type(Kind kind) {
+  switch (kind) {
+    case Kind::boolean:
+      return "Bool";
+    case Kind::integer:
+      return "Int64";
+    case Kind::number:
+      return "Float64";
+    case Kind::text:
+      return "String";
+    case Kind::numbers:
+      return "Vector{Float64}";
+    case Kind::nothing:
+    case Kind::any:
+    case Kind::composite:
+      break;
+  }
+  return "Any";
+}
+
+std::string structure_text(const char* name, const std::pair<const char*, Kind>* fields, std::size_t count) {
+  std::string text = std::string("struct ") + name + "\n";
+  for (std::size_t i = 0; i < count; ++i)
+    text += std::string("    ") + fields[i].first + "::" + declared_type(fields[i].second) + "\n";
+  return text + "end\n";
+}
+
+}  // namespace slope::api::detail

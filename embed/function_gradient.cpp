@@ -1,0 +1,234 @@
+// Gradients of typed function handles.
+//
+// When the method's parameters are the arguments one to one, the host's arrays are lent as arguments and, cleared, as
+// their shadows, so the derivative accumulates in the host's own memory; numbers' derivatives come back as words. The
+// rest (varargs, callables that hold memory) goes the way of the language's own value_and_gradient, and the result is
+// copied.
+#include <algorithm>
+#include <bit>
+
+#include "embed/slope_function.hpp"
+#include "lang/diff/diff.hpp"
+
+namespace slope::api::detail {
+
+bool SlopeFunction::check_targets(const Datum* arguments, const GradientTarget* targets) {
+  auto refuse = [&](std::size_t i, const std::string& why) {
+    return SlopeFunction::refuse("gradient of `" + name_ + "`, argument " + std::to_string(i + 1) + ": " + why,
+                                 ErrorKind::conversion);
+  };
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    const GradientTarget& target = targets[i];
+    if (!target.wanted) continue;
+    if (parameters_[i] == Kind::number) {
+      if (target.size != 1) return refuse(i, "a number has a derivative of one number");
+    } else if (parameters_[i] == Kind::numbers) {
+      std::size_t size = arguments[i].size;
+      if (target.size != size)
+        return refuse(i, "the argument has " + std::to_string(size) + " elements, the memory for its gradient " +
+                             std::to_string(target.size));
+      for (std::size_t k = 0; k < parameters_.size(); ++k) {
+        if (arguments[k].kind != Kind::numbers || size == 0) continue;
+        auto* data = static_cast<const double*>(arguments[k].data);
+        if (std::less<>()(data, target.data + size) && std::less<>()(target.data, data + arguments[k].size))
+          return refuse(i, "the memory for the gradient overlaps an argument");
+      }
+      for (std::size_t k = 0; k < i; ++k) {
+        if (!targets[k].wanted || size == 0) continue;
+        if (std::less<>()(targets[k].data, target.data + size) &&
+            std::less<>()(target.data, targets[k].data + targets[k].size))
+          return refuse(i, "the memory for the gradient overlaps that of another");
+      }
+    } else {
+      return refuse(i, "there is no derivative with respect to this type; pass nullptr");
+    }
+  }
+  return true;
+}
+
+bool SlopeFunction::find_gradient(const GradientTarget* targets) {
+  bool same = found_.gradient != nullptr;
+  active_.resize(parameters_.size() + 1, 0);
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    char wanted = targets[i].wanted;
+    same = same && active_[i + 1] == wanted;
+    active_[i + 1] = wanted;
+  }
+  if (same) return true;
+  found_.gradient = engine_.pipeline->gradient_code(engine_.ctx, *found_.target, active_);
+  if (!found_.gradient) return fail();
+  find_gradient_direct();
+  return true;
+}
+
+bool SlopeFunction::gradient(const Datum* arguments, const GradientTarget* targets, double& value) {
+  if (!alive()) return false;
+  Entry entry(engine_, found_.world);
+  if (!check_targets(arguments, targets)) return false;
+  bool one_to_one =
+      found_.target && !found_.target->method->is_vararg && as_data(callee().type)->storage == Storage::singleton;
+  if (one_to_one && !find_gradient(targets)) return false;
+  if (one_to_one && found_.gradient_direct.entry && (!lent_ || !lent_->in_use))
+    return gradient_direct(arguments, targets, value);
+  RawArguments raw;
+  Loans loans;
+  if (!give(arguments, raw, loans)) return fail();
+  return one_to_one ? gradient_compiled(arguments, raw, targets, value) : gradient_by_value(raw, targets, value);
+}
+
+// The derivative's entry for words: it takes (the arguments, a shadow for each active array, the seed) and gives (the
+// value, the derivatives of the numbers).
+void SlopeFunction::find_gradient_direct() {
+  found_.gradient_direct = DirectCode();
+  if (!found_.direct.entry) return;
+  for (std::size_t i = 0; i < parameters_.size(); ++i)
+    if (parameters_[i] == Kind::numbers && found_.gradient->active[i + 1] && !active_[i + 1]) return;
+  std::string why;
+  CodeInstance* code = engine_.pipeline->compile(engine_.ctx, *found_.gradient->target, why);
+  if (!code || !code->typed) return;
+  const DataType* pair = as_data(code->typed->return_type);
+  if (!pair || pair->fields.size() != 2 || pair->fields[0].type != engine_.types.float64) return;
+  const DataType* cotangents = as_data(pair->fields[1].type);
+  if (!cotangents || cotangents->fields.size() != parameters_.size() + 1) return;
+  found_.gradient_numbers.clear();
+  for (std::size_t i = 0; i <= parameters_.size(); ++i) {
+    const DataType* type = as_data(cotangents->fields[i].type);
+    if (type == engine_.types.float64 && i > 0) {
+      found_.gradient_numbers.push_back(i - 1);
+    } else if (!type || type->storage != Storage::singleton) {
+      return;
+    }
+  }
+  found_.gradient_direct = engine_.pipeline->direct(engine_.ctx, *code, why);
+}
+
+bool SlopeFunction::gradient_direct(const Datum* arguments, const GradientTarget* targets, double& value) {
+  Words words;
+  std::size_t count = give_words(arguments, words);
+  const Lending lending(lent_.get());
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    if (parameters_[i] == Kind::number) {
+      if (targets[i].wanted) *targets[i].data = 0.0;  // stays when nothing depends on it
+      continue;
+    }
+    if (!targets[i].wanted || parameters_[i] != Kind::numbers) continue;
+    std::fill_n(targets[i].data, targets[i].size, 0.0);
+    if (found_.gradient->active[i + 1])
+      words[count++] = lent_->lend(parameters_.size() + i, targets[i].data, targets[i].size);
+  }
+  words[count++] = std::bit_cast<std::uint64_t>(1.0);
+  std::array<std::uint64_t, most_arguments + 1> returned;
+  Context& ctx = engine_.ctx;
+  std::uint64_t mark = ctx.tapes ? ctx.tapes->mark() : 0;
+  if (!found_.gradient_direct.entry(&ctx, words.data(), returned.data())) {
+    if (ctx.tapes) ctx.tapes->release_since(mark);
+    return fail();
+  }
+  value = std::bit_cast<double>(returned[0]);
+  for (std::size_t k = 0; k < found_.gradient_numbers.size(); ++k) {
+    const GradientTarget& target = targets[found_.gradient_numbers[k]];
+    if (target.wanted) *target.data = std::bit_cast<double>(returned[k + 1]);
+  }
+  return true;
+}
+
+bool SlopeFunction::gradient_compiled(const Datum* arguments, const RawArguments& raw, const GradientTarget* targets,
+                                      double& value) {
+  // (callee, arguments…, a shadow for each active array, the seed)
+  std::array<RawValue, 2 * most_arguments + 2> given;
+  Loans shadows;
+  std::size_t count = 0;
+  given[count++] = callee();
+  for (std::size_t i = 0; i < parameters_.size(); ++i) given[count++] = raw[i];
+  std::vector<std::unique_ptr<double[]>> scratch;  // of arrays that the function writes, not asked for
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    if (!found_.gradient->active[i + 1] || parameters_[i] != Kind::numbers) continue;
+    double* memory = targets[i].data;
+    if (!targets[i].wanted) {
+      scratch.push_back(std::make_unique<double[]>(arguments[i].size));
+      memory = scratch.back().get();
+    }
+    std::fill_n(memory, arguments[i].size, 0.0);
+    shadows[i].emplace(engine_);
+    if (!shadows[i]->lend(memory, arguments[i].size, given[count])) return fail();
+    ++count;
+  }
+  given[count++] = engine_.runtime.from_float(1.0);
+
+  Context& ctx = engine_.ctx;
+  std::uint64_t mark = ctx.tapes ? ctx.tapes->mark() : 0;
+  RawValue returned;
+  if (!engine_.runtime.call_specialized(ctx, *found_.gradient->target, found_.gradient->callee, given.data(), count,
+                                        returned)) {
+    if (ctx.tapes) ctx.tapes->release_since(mark);
+    return fail();
+  }
+  const DataType* pair = as_data(returned.type);
+  Heap& heap = engine_.runtime.heap;
+  RawValue primal = load_field(heap, returned.object, pair->fields[0]);
+  if (primal.type != engine_.types.float64) {
+    return refuse("the result of `" + name_ + "`: expected a Float64, found " + engine_.describe(primal),
+                  ErrorKind::conversion);
+  }
+  value = primal.float64;
+  const Field& cotangents = pair->fields[1];
+  const DataType* cotangent_types = as_data(cotangents.type);
+  const char* at = returned.object->payload() + cotangents.offset;
+  Object* boxed = nullptr;
+  if (cotangents.storage == Storage::reference) {
+    boxed = load_field(heap, returned.object, cotangents).object;
+    at = boxed->payload();
+  }
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    if (parameters_[i] != Kind::number || !targets[i].wanted) continue;
+    const Field& field = cotangent_types->fields[i + 1];
+    RawValue cotangent = load_stored(heap, at + field.offset, field.type);
+    *targets[i].data = cotangent.type == engine_.types.float64 ? cotangent.float64 : 0.0;
+  }
+  return true;
+}
+
+bool SlopeFunction::copy_gradient(RawValue from, const GradientTarget& to) {
+  if (from.type == engine_.types.nothing) {
+    std::fill_n(to.data, to.size, 0.0);
+    return true;
+  }
+  Datum datum;
+  api::Value holder;
+  if (!engine_.from_raw(from, to.size == 1 && from.type == engine_.types.float64 ? Kind::number : Kind::numbers, datum,
+                        holder, error_))
+    return false;
+  if (datum.kind == Kind::number) {
+    *to.data = datum.number;
+  } else {
+    std::copy_n(datum.numbers().data(), std::min(to.size, datum.size), to.data);
+  }
+  return true;
+}
+
+bool SlopeFunction::gradient_by_value(const RawArguments& raw, const GradientTarget* targets, double& value) {
+  Runtime& runtime = engine_.runtime;
+  Context& ctx = engine_.ctx;
+  std::array<RawValue, most_arguments + 1> all;
+  all[0] = callee();
+  std::copy_n(raw.begin(), parameters_.size(), all.begin() + 1);
+  RawValue pair;
+  if (!engine_.call_library("value_and_gradient", all.data(), parameters_.size() + 1, pair)) return fail();
+  RawValue primal, gradients;
+  if (!runtime.get_field(ctx, pair, runtime.from_int(1), primal) ||
+      !runtime.get_field(ctx, pair, runtime.from_int(2), gradients))
+    return fail();
+  Datum datum;
+  api::Value holder;
+  if (!engine_.from_raw(primal, Kind::number, datum, holder, error_)) return false;
+  value = datum.number;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    if (!targets[i].wanted) continue;
+    RawValue part;
+    if (!runtime.get_field(ctx, gradients, runtime.from_int(static_cast<std::int64_t>(i) + 1), part)) return fail();
+    if (!copy_gradient(part, targets[i])) return false;
+  }
+  return true;
+}
+
+}  // namespace slope::api::detail

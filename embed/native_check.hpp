@@ -1,0 +1,37 @@
+// Is compiled code all that a function will run? A call that is dispatched at run time costs a lookup and boxes, a
+// hundred times what the rest costs: a host that asked for a typed handle is told of it instead of being slow.
+#pragma once
+
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "lang/ir/ir.hpp"
+#include "lang/pipeline.hpp"
+
+namespace slope::api::detail {
+
+// Looks at the typed code of a specialisation and of whatever it calls, without what only leads to an error.
+class NativeCheck {
+ public:
+  NativeCheck(Pipeline& pipeline, Context& ctx) : pipeline_(pipeline), ctx_(ctx) {}
+  bool passes(Specialization& target);  // false: `where` and `why` say what stands against it
+
+  Span where;            // the host's text, not the library's
+  std::string why;       // "the call of `g` is dispatched at run time: its arguments are (Any, Float64)"
+  bool catches = false;  // some function reached has a `catch`; valid after passes() said true
+
+ private:
+  bool check(Specialization& target, Span caller);
+  bool check(const ir::Function& function, Span caller);
+  bool refuse(const ir::Function& function, const ir::Inst& inst, Span caller, std::string reason);
+  std::string dispatched(const ir::Function& function, const ir::Inst& inst);
+  Span of_the_host(const ir::Function& function, const ir::Inst& inst, Span caller) const;
+  bool is_library(Span span) const;
+
+  Pipeline& pipeline_;
+  Context& ctx_;
+  std::unordered_set<const Specialization*> seen_;
+};
+
+}  // namespace slope::api::detail

@@ -1,0 +1,169 @@
+// Typed function handles: the road from a C++ call to compiled code.
+//
+// A handle holds the specialisation for its argument types, found and compiled when the handle is made. As long as the
+// world has not moved since, a call hands machine words to native code (DirectEntry) and takes them back: no Value is
+// made, nothing is allocated. What has no such entry (interpreted, arguments that are not numbers or arrays of them,
+// varargs, callables that hold memory) goes through Values. When something was defined meanwhile, the specialisation is
+// looked up again.
+#pragma once
+
+#include <array>
+#include <optional>
+
+#include "embed/engine_state.hpp"
+
+namespace slope::api::detail {
+
+// Array headers over the host's memory, one for each array parameter, used again by every call: only for functions that
+// keep none of their arguments.
+class LentArrays {
+ public:
+  LentArrays(EngineState& engine, std::size_t count);
+  ~LentArrays();
+  LentArrays(const LentArrays&) = delete;
+  bool ready() const { return ready_; }
+  std::uint64_t lend(std::size_t i, const double* data, std::size_t length) {
+    ArrayObject* array = arrays_[i];
+    array->data = reinterpret_cast<char*>(const_cast<double*>(data));
+    array->length = array->capacity = array->dims[0] = static_cast<std::int64_t>(length);
+    return reinterpret_cast<std::uint64_t>(array);
+  }
+  // The call is over: nobody who kept a header after all (an exception may) sees the host's memory through it.
+  void take_back() {
+    for (ArrayObject* array : arrays_)
+      if (array->data) array->data = reinterpret_cast<char*>(engine_.dead(static_cast<std::size_t>(array->length)));
+  }
+  // One call at a time; a call inside a call takes the other road.
+  bool in_use = false;
+
+ private:
+  EngineState& engine_;
+  std::shared_ptr<HandleTable> handles_;
+  std::vector<std::size_t> slots_;
+  std::vector<ArrayObject*> arrays_;
+  bool ready_ = false;
+};
+
+// The arrays of a handle are out for one call.
+class Lending {
+ public:
+  explicit Lending(LentArrays* arrays) : arrays_(arrays) {
+    if (arrays_) arrays_->in_use = true;
+  }
+  ~Lending() {
+    if (!arrays_) return;
+    arrays_->in_use = false;
+    arrays_->take_back();
+  }
+  Lending(const Lending&) = delete;
+
+ private:
+  LentArrays* arrays_;
+};
+
+class SlopeFunction final : public FunctionState {
+ public:
+  SlopeFunction(EngineState& engine, std::string name, std::span<const Kind> parameters, Kind result, Dispatch dispatch)
+      : engine_(engine),
+        handles_(engine.handles),
+        name_(std::move(name)),
+        parameters_(parameters.begin(), parameters.end()),
+        result_(result),
+        dispatch_(dispatch) {
+    engine_.functions.push_back(this);
+  }
+  ~SlopeFunction() override {
+    if (handles_->engine()) std::erase(engine_.functions, this);
+  }
+
+  void let_go() { found_ = Found(); }  // the engine ends: its machine code goes with it
+  bool find();                         // in the newest world
+  bool call(const Datum* arguments, Datum& result, api::Value* holder) override;
+  bool gradient(const Datum* arguments, const GradientTarget* targets, double& value) override;
+  Error take_error() override { return std::move(error_); }
+  bool is_current() const override;
+  bool refresh() override;
+
+ private:
+  using RawArguments = std::array<RawValue, most_arguments>;
+  using Loans = std::array<std::optional<Loan>, most_arguments>;
+  using Words = std::array<std::uint64_t, 2 * most_arguments + 1>;
+
+  bool alive() { return handles_->engine() || refuse("the engine of the function `" + name_ + "` is gone"); }
+  // All false.
+  bool refuse(std::string message, ErrorKind kind = ErrorKind::engine) {
+    error_ = engine_error(std::move(message), kind);
+    return false;
+  }
+  bool fail() {
+    error_ = engine_.failure();
+    return false;
+  }
+  RawValue callee() const { return handles_->at(found_.callee.slot); }
+
+  // --- calls ---
+  bool check_native(bool& catches);
+  bool find_direct();
+  std::size_t give_words(const Datum* arguments, Words& words) {
+    std::size_t count = 0;
+    for (Kind kind : parameters_) {
+      const Datum& datum = arguments[count];
+      words[count] = kind == Kind::numbers ? lent_->lend(count, static_cast<const double*>(datum.data), datum.size)
+                                           : static_cast<std::uint64_t>(datum.integer);
+      ++count;
+    }
+    return count;
+  }
+  bool call_direct(const Datum* arguments, Datum& result);
+  bool call_values(const Datum* arguments, Datum& result, api::Value* holder);
+  bool give(const Datum* arguments, RawArguments& raw, Loans& loans);
+
+  // --- gradients (function_gradient.cpp) ---
+  bool check_targets(const Datum* arguments, const GradientTarget* targets);
+  bool find_gradient(const GradientTarget* targets);
+  void find_gradient_direct();
+  bool gradient_direct(const Datum* arguments, const GradientTarget* targets, double& value);
+  bool gradient_compiled(const Datum* arguments, const RawArguments& raw, const GradientTarget* targets, double& value);
+  bool gradient_by_value(const RawArguments& raw, const GradientTarget* targets, double& value);
+  bool copy_gradient(RawValue from, const GradientTarget& to);
+
+  // The callee, kept alive.
+  struct Slot {
+    std::shared_ptr<HandleTable> table;
+    std::size_t slot = 0;
+    Slot() = default;
+    Slot(Slot&& other) noexcept : table(std::move(other.table)), slot(other.slot) {}
+    Slot& operator=(Slot&& other) noexcept {
+      std::swap(table, other.table);
+      std::swap(slot, other.slot);
+      return *this;
+    }
+    ~Slot() {
+      if (table) table->release(slot);
+    }
+  };
+
+  // What a lookup found, and all that was made for it.
+  struct Found {
+    Slot callee;
+    World world = 0;
+    Specialization* target = nullptr;  // null: some argument is of any type, calls dispatch
+    DirectCode direct;
+    const Pipeline::GradientCode* gradient = nullptr;
+    DirectCode gradient_direct;
+    std::vector<std::size_t> gradient_numbers;  // the arguments whose derivatives it returns, in order
+  };
+
+  EngineState& engine_;
+  std::shared_ptr<HandleTable> handles_;
+  std::string name_;
+  std::vector<Kind> parameters_;
+  Kind result_;
+  Dispatch dispatch_;
+  Error error_;
+  Found found_;
+  std::unique_ptr<LentArrays> lent_;  // of the arguments, then of their shadows; made when first wanted
+  std::vector<char> active_;          // what gradients were asked for last: callee first
+};
+
+}  // namespace slope::api::detail

@@ -1,0 +1,177 @@
+/* Slope for every language: opaque handles, plain structs, no exceptions, no C++ types.
+ *
+ *   slope_engine *engine = slope_engine_new(NULL, NULL);
+ *   slope_value_free(slope_run(engine, "loss(w) = sum(abs2, w)", "model.slope", NULL));
+ *   slope_function *loss = slope_function_find(engine, "loss", "number(numbers)", NULL);
+ *   double w[3] = {1, 2, 3}, g[3], value;
+ *   slope_argument argument = slope_numbers(w, 3);
+ *   slope_array gradient = {g, 3};
+ *   slope_value_and_gradient(loss, &argument, 1, &value, &gradient, NULL);
+ *
+ * Errors: a function that can fail answers NULL or 0 and, when `error` is not NULL, puts an error object there, which the
+ * caller frees. Otherwise `*error` is left alone. Texts are UTF-8; those that are returned as `const char *` live as long
+ * as the object they were asked of.
+ *
+ * Threads: an engine and all that comes from it are used by one thread at a time; slope_interrupt alone may be called from
+ * anywhere, signal handlers included. */
+#ifndef SLOPE_SLOPE_H
+#define SLOPE_SLOPE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define SLOPE_API __attribute__((visibility("default")))
+#else
+#define SLOPE_API
+#endif
+
+typedef struct slope_engine slope_engine;
+typedef struct slope_value slope_value;
+typedef struct slope_function slope_function;
+typedef struct slope_error slope_error;
+
+/* Zeroed but for `size`, it means the defaults; fields that are added later stand at the end. */
+typedef struct slope_options {
+  size_t size;       /* sizeof(slope_options) */
+  int interpret;     /* not 0: never make machine code */
+  size_t heap_limit; /* bytes; 0: none */
+  void (*output)(void *data, const char *text, size_t length); /* what scripts print; NULL: standard output */
+  void (*error_output)(void *data, const char *text, size_t length);
+  void *output_data;
+} slope_options;
+
+SLOPE_API const char *slope_version(void);
+
+/* --- engines --- */
+SLOPE_API slope_engine *slope_engine_new(const slope_options *options, slope_error **error); /* NULL options: defaults */
+/* What came from it (values, functions) is dead then, but must still be freed. */
+SLOPE_API void slope_engine_free(slope_engine *engine);
+SLOPE_API void slope_interrupt(slope_engine *engine);
+SLOPE_API slope_value *slope_run(slope_engine *engine, const char *text, const char *name, slope_error **error);
+SLOPE_API slope_value *slope_run_file(slope_engine *engine, const char *path, slope_error **error);
+
+/* --- what crosses --- */
+typedef enum slope_kind {
+  SLOPE_NOTHING,
+  SLOPE_BOOLEAN, /* `integer`, 0 or 1 */
+  SLOPE_INTEGER, /* Int64 */
+  SLOPE_NUMBER,  /* Float64 */
+  SLOPE_TEXT,    /* String */
+  SLOPE_NUMBERS, /* Vector{Float64}; as an argument lent for the call, never copied */
+  SLOPE_VALUE    /* anything */
+} slope_kind;
+
+typedef struct slope_argument {
+  slope_kind kind;
+  union {
+    int64_t integer;
+    double number;
+    const char *text;
+    const double *numbers;
+    slope_value *value; /* as an argument borrowed; as a result the caller's, to be freed */
+  } as;
+  size_t size; /* bytes of the text, count of the numbers */
+} slope_argument;
+
+typedef struct slope_array {
+  double *data; /* NULL: not wanted */
+  size_t size;
+} slope_array;
+
+static inline slope_argument slope_number(double number) {
+  slope_argument a;
+  a.kind = SLOPE_NUMBER;
+  a.as.number = number;
+  a.size = 0;
+  return a;
+}
+static inline slope_argument slope_integer(int64_t integer) {
+  slope_argument a;
+  a.kind = SLOPE_INTEGER;
+  a.as.integer = integer;
+  a.size = 0;
+  return a;
+}
+static inline slope_argument slope_numbers(const double *numbers, size_t size) {
+  slope_argument a;
+  a.kind = SLOPE_NUMBERS;
+  a.as.numbers = numbers;
+  a.size = size;
+  return a;
+}
+static inline slope_argument slope_text(const char *text, size_t size) {
+  slope_argument a;
+  a.kind = SLOPE_TEXT;
+  a.as.text = text;
+  a.size = size;
+  return a;
+}
+
+/* Assigns a global of Main. 0: failed. */
+SLOPE_API int slope_set(slope_engine *engine, const char *name, const slope_argument *value, slope_error **error);
+SLOPE_API slope_value *slope_get(slope_engine *engine, const char *name, slope_error **error);
+
+/* --- values --- */
+SLOPE_API void slope_value_free(slope_value *value);
+SLOPE_API const char *slope_value_type(slope_value *value); /* "Vector{Float64}" */
+SLOPE_API const char *slope_value_repr(slope_value *value); /* as Slope shows it */
+/* Converts to the kind that `result->kind` asks for. Text and numbers live as long as the value and the engine's next use. */
+SLOPE_API int slope_value_to(slope_value *value, slope_argument *result, slope_error **error);
+SLOPE_API slope_value *slope_value_field(slope_value *value, const char *name, slope_error **error);
+SLOPE_API int slope_value_size(slope_value *value, size_t *size, slope_error **error);
+SLOPE_API slope_value *slope_value_at(slope_value *value, size_t index, slope_error **error); /* from 0 */
+SLOPE_API slope_value *slope_value_call(slope_value *callee, const slope_argument *arguments, size_t count,
+                                        slope_error **error);
+
+/* --- typed functions ---
+ * `signature` is RESULT(PARAMETER, …) of the words nothing, boolean, integer, number, text, numbers, value. The function is
+ * looked up, inferred and compiled once, and stays with its definitions until slope_function_refresh. */
+SLOPE_API slope_function *slope_function_find(slope_engine *engine, const char *name, const char *signature,
+                                              slope_error **error);
+SLOPE_API void slope_function_free(slope_function *function);
+SLOPE_API int slope_function_is_current(slope_function *function);
+SLOPE_API int slope_function_refresh(slope_function *function, slope_error **error);
+/* `result->kind` becomes that of the signature. Text and numbers live until the function is called again or freed. */
+SLOPE_API int slope_call(slope_function *function, const slope_argument *arguments, size_t count, slope_argument *result,
+                         slope_error **error);
+/* `gradients`: one an argument; as long as the argument (1 for a number), overwritten. */
+SLOPE_API int slope_value_and_gradient(slope_function *function, const slope_argument *arguments, size_t count,
+                                       double *value, const slope_array *gradients, slope_error **error);
+
+/* --- functions of the host ---
+ * Answers 0 for an error, with `*message` set to its text, which is copied. The texts and numbers of a result are copied. */
+typedef int (*slope_host_function)(void *data, const slope_argument *arguments, size_t count, slope_argument *result,
+                                   const char **message);
+SLOPE_API int slope_define(slope_engine *engine, const char *name, const char *signature, slope_host_function function,
+                           void *data, void (*free_data)(void *data), slope_error **error);
+
+/* --- errors --- */
+typedef enum slope_error_kind {
+  SLOPE_ERROR_SYNTAX,
+  SLOPE_ERROR_RUNTIME,
+  SLOPE_ERROR_CONVERSION,
+  SLOPE_ERROR_INTERRUPTED,
+  SLOPE_ERROR_EXIT,
+  SLOPE_ERROR_NOT_NATIVE,
+  SLOPE_ERROR_NOT_DIFFERENTIABLE,
+  SLOPE_ERROR_ENGINE
+} slope_error_kind;
+SLOPE_API slope_error_kind slope_error_kind_of(const slope_error *error);
+SLOPE_API const char *slope_error_message(const slope_error *error); /* all of it, with position or trace */
+SLOPE_API const char *slope_error_summary(const slope_error *error); /* its first line */
+SLOPE_API const char *slope_error_type(const slope_error *error);    /* "BoundsError"; "" for other kinds */
+SLOPE_API const char *slope_error_file(const slope_error *error);    /* "" when unknown */
+SLOPE_API unsigned slope_error_line(const slope_error *error);       /* from 1; 0: unknown */
+SLOPE_API unsigned slope_error_column(const slope_error *error);
+SLOPE_API int slope_error_exit_code(const slope_error *error); /* of kind SLOPE_ERROR_EXIT */
+SLOPE_API void slope_error_free(slope_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

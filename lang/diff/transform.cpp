@@ -1,0 +1,269 @@
+#include "lang/diff/transform.hpp"
+
+#include "lang/diff/operations.hpp"
+
+namespace slope::diff {
+
+using ir::Op;
+using ir::Operand;
+
+Transform::Transform(Environment& env, std::unique_ptr<ir::Function> primal, Refusal& refusal)
+    : env_(env),
+      runtime_(env.runtime()),
+      tangents_(tangent_types(env.runtime())),
+      builtin_(env.runtime().types.builtin()),
+      refusal_(refusal),
+      primal_(std::move(primal)) {}
+
+bool Transform::refuse(const ir::Inst& at, std::string reason) {
+  if (refusal_.reason.empty()) refusal_ = refusal_at(*primal_, at, runtime_, std::move(reason));
+  return false;
+}
+
+std::string Transform::described(const ir::Inst& at) {
+  Refusal here = refusal_at(*primal_, at, runtime_, "");
+  std::string where = "\n  --> " + runtime_.sources.describe(here.span) + "\n" + runtime_.sources.excerpt(here.span);
+  while (where.back() == '\n') where.pop_back();
+  return where;
+}
+
+void Transform::describe(ir::Function& made, const std::string& prefix, const std::string& suffix) const {
+  made.method = primal_->method;
+  made.name = prefix + primal_->name + suffix;
+  made.typed = true;
+  made.scopes = primal_->scopes;
+  made.span = primal_->span;
+  made.static_params = primal_->static_params;
+}
+
+Operand Transform::base_function(const char* name, ir::Builder& at) {
+  Binding* binding = runtime_.base->find(runtime_.symbol(name));
+  return at.constant(binding ? binding->value : runtime_.nothing());
+}
+
+Operand Transform::core_function(const char* name, ir::Builder& at) {
+  Binding* binding = runtime_.core->find(runtime_.symbol(name));
+  return at.constant(binding ? binding->value : runtime_.nothing());
+}
+
+Operand Transform::call_base(ir::Builder& at, const char* name, std::vector<Operand> args, const Type* type) {
+  args.insert(args.begin(), base_function(name, at));
+  Operand result = at.emit(Op::call, args, nullptr);
+  if (!type) return result;
+  return at.emit(Op::type_assert, {result, type_constant(at, type)}, type);
+}
+
+// --- shadows and leaves
+// -----------------------------------------------------------------------------------------------
+
+Operand Transform::boxed(ir::Builder& at, Operand tangent) {
+  const DataType* dynamic = tangents_.dynamic();
+  return at.emit(Op::make_struct, {type_constant(at, dynamic), tangent}, dynamic);
+}
+
+Operand Transform::as_shadow(ir::Builder& at, Operand shadow, const Type* from, const Type* to) {
+  if (from == to) return shadow;
+  if (to == builtin_.nothing) return nothing(at);
+  if (to == tangents_.dynamic()) return boxed(at, shadow);
+  const DataType* narrow = as_data(from);
+  const DataType* wide = as_data(to);
+  if (narrow && wide && narrow->is_tuple && wide->is_tuple && narrow->fields.size() == wide->fields.size()) {
+    std::vector<Operand> parts;  // the same value as two types see it, one of which knows less of what is in it
+    for (std::size_t i = 0; i < narrow->fields.size(); ++i)
+      parts.push_back(as_shadow(at, at.emit(Op::field_at, {shadow}, narrow->fields[i].type, i), narrow->fields[i].type,
+                                wide->fields[i].type));
+    return at.emit(Op::tuple, parts, to);
+  }
+  Operand content = at.emit(Op::field_at, {shadow}, builtin_.any, 0);
+  return at.emit(Op::type_assert, {content, type_constant(at, to)}, to);
+}
+
+Value Transform::zero_leaf(const Type* leaf_type) {
+  if (leaf_type == builtin_.float64) return Value(leaf_type, 0.0);
+  if (leaf_type == builtin_.float32) return Value(leaf_type, std::int64_t{0});
+  return runtime_.base->find(runtime_.symbol("no_tangent"))->value;
+}
+
+Operand Transform::add_leaves(ir::Builder& at, Operand a, Operand b, const Type* leaf_type) {
+  if (!a.valid()) return b;
+  if (!b.valid()) return a;
+  if (!tangents_.is_float(leaf_type)) return call_base(at, "add_tangents", {a, b}, leaf_type);
+  return at.emit(Op::add_float, {a, b}, leaf_type);
+}
+
+bool Transform::none(const std::vector<Operand>& leaves) {
+  for (Operand o : leaves)
+    if (o.valid()) return false;
+  return true;
+}
+
+Operand Transform::pack(ir::Builder& at, const Type* t, const std::vector<Operand>& leaves) {
+  std::size_t next = 0;
+  auto part = [&](auto&& self, const Type* type) -> Operand {
+    if (tangents_.is_float(type) || tangents_.is_dynamic(type))
+      return or_zero(at, leaves[next++], tangents_.cotangent(type));
+    if (!tangents_.has_cotangent(type)) return nothing(at);
+    std::vector<Operand> fields;
+    for (const Field& field : as_data(type)->fields) fields.push_back(self(self, field.type));
+    return at.emit(Op::tuple, fields, tangents_.cotangent(type));
+  };
+  return part(part, t);
+}
+
+void Transform::unpack(ir::Builder& at, const Type* t, Operand cotangent, std::vector<Operand>& leaves) {
+  if (tangents_.is_float(t) || tangents_.is_dynamic(t)) {
+    leaves.push_back(cotangent);
+    return;
+  }
+  if (!tangents_.has_cotangent(t)) return;
+  const DataType* d = as_data(t);
+  for (std::size_t i = 0; i < d->fields.size(); ++i) {
+    if (!tangents_.has_cotangent(d->fields[i].type)) continue;
+    Operand field = at.emit(Op::field_at, {cotangent}, tangents_.cotangent(d->fields[i].type), i);
+    unpack(at, d->fields[i].type, field, leaves);
+  }
+}
+
+std::vector<Operand> Transform::convert_leaves(ir::Builder& at, const Type* from, const std::vector<Operand>& leaves,
+                                               const Type* to) {
+  std::size_t count = leaf_count(to);
+  if (from == to || count == 0) return count ? leaves : std::vector<Operand>();
+  if (none(leaves)) return std::vector<Operand>(count);
+  if (tangents_.is_dynamic(from) == tangents_.is_dynamic(to)) {
+    const DataType* a = as_data(from);
+    const DataType* b = as_data(to);
+    if (tangents_.is_dynamic(from) || !a || !b || a->fields.size() != b->fields.size()) return leaves;
+    std::vector<Operand> result;  // part by part: one may know less of what is in it
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < a->fields.size(); ++i) {
+      std::vector<Operand> part(leaves.begin() + static_cast<std::ptrdiff_t>(next),
+                                leaves.begin() + static_cast<std::ptrdiff_t>(next + leaf_count(a->fields[i].type)));
+      next += part.size();
+      for (Operand o : convert_leaves(at, a->fields[i].type, part, b->fields[i].type)) result.push_back(o);
+    }
+    return result;
+  }
+  if (tangents_.is_dynamic(to)) return {boxed(at, pack(at, from, leaves))};
+  const Type* type = tangents_.cotangent(to);
+  std::vector<Operand> result;
+  unpack(at, to, call_base(at, "as_cotangent", {type_constant(at, type), leaves[0]}, type), result);
+  return result;
+}
+
+Operand Transform::zero_cotangent(ir::Builder& at, const Type* cotangent) {
+  if (tangents_.is_float(cotangent) || cotangent == tangents_.dynamic()) return zero(at, cotangent);
+  if (cotangent == builtin_.nothing) return nothing(at);
+  std::vector<Operand> parts;
+  for (const Type* part : as_data(cotangent)->params) parts.push_back(zero_cotangent(at, part));
+  return at.emit(Op::tuple, parts, cotangent);
+}
+
+Operand Transform::undefined(ir::Builder& at, const Type* t) {
+  if (t == tangents_.dynamic()) return zero(at, t);
+  Value value = stand_in(runtime_, t);
+  return value.defined() ? at.constant(value) : at.emit(Op::undef, {}, t);
+}
+
+// --- places
+// -----------------------------------------------------------------------------------------------------------
+
+Transform::Place Transform::place_of(const ir::Inst& inst) {
+  Place place;
+  place.memory = inst.operands[0];
+  const DataType* object = as_data(type_of(place.memory));
+  const DataType* shadow = as_data(tangents_.shadow(object));
+  switch (inst.op) {
+    case Op::array_get:
+    case Op::array_set:
+    case Op::array_init:
+      place.index = inst.operands[inst.op == Op::array_get ? 1 : 2];
+      place.declared = object->params[0];
+      if (shadow && shadow != builtin_.nothing) place.tangent = shadow->params[0];
+      return place;
+    case Op::cell_get:
+    case Op::cell_set:
+      place.is_cell = true;
+      place.declared = builtin_.any;
+      place.tangent = shadow->fields[0].type;
+      return place;
+    default:
+      place.field = inst.aux;
+      place.declared = object->fields[inst.aux].type;
+      if (shadow && shadow != builtin_.nothing) place.tangent = shadow->fields[inst.aux].type;
+      return place;
+  }
+}
+
+Operand Transform::load_tangent(ir::Builder& at, const Place& place, Operand shadow, Operand index) {
+  if (index.valid()) return at.emit(Op::array_get, {shadow, index}, place.tangent);
+  return at.emit(Op::field_at, {shadow}, place.tangent, place.field);
+}
+
+void Transform::store_tangent(ir::Builder& at, const Place& place, Operand shadow, Operand index, Operand tangent) {
+  if (index.valid())
+    at.emit(Op::array_set, {shadow, tangent, index});
+  else
+    at.emit(Op::set_field_at, {shadow, tangent}, nullptr, place.field);
+}
+
+Operand Transform::shadow_part(ir::Builder& at, const Place& place, Operand tangent) {
+  const Type* wanted = tangents_.shadow(place.declared);
+  if (wanted == builtin_.nothing) return nothing(at);
+  if (!tangents_.has_cotangent(place.declared)) return as_shadow(at, tangent, place.tangent, wanted);
+  const Type* held = as_data(place.tangent)->params[0];
+  return as_shadow(at, at.emit(Op::field_at, {tangent}, held, 0), held, wanted);
+}
+
+Operand Transform::cotangent_part(ir::Builder& at, const Place& place, Operand tangent) {
+  if (!tangents_.has_shadow(place.declared)) return tangent;
+  return at.emit(Op::field_at, {tangent}, tangents_.cotangent(place.declared), 1);
+}
+
+Operand Transform::whole_tangent(ir::Builder& at, const Place& place, Operand shadow, Operand cotangent) {
+  const Type* own = tangents_.shadow(place.declared);
+  if (!tangents_.has_cotangent(place.declared)) return as_shadow(at, shadow, own, place.tangent);
+  if (!cotangent.valid()) cotangent = zero_cotangent(at, tangents_.cotangent(place.declared));
+  if (own == builtin_.nothing) return cotangent;
+  Operand held = as_shadow(at, shadow, own, as_data(place.tangent)->params[0]);
+  return at.emit(Op::tuple, {held, cotangent}, place.tangent);
+}
+
+// --- tapes and calls
+// --------------------------------------------------------------------------------------------------
+
+std::uintptr_t Transform::tangent_columns(const TapeLayout& layout, std::uintptr_t column, std::size_t direction) {
+  std::uintptr_t first = layout.columns.size();
+  auto width = [&](const Type* type) { return leaf_count(type) + (tangents_.has_shadow(type) ? 1 : 0); };
+  for (std::size_t i = 0; i < layout.columns.size(); ++i) first += direction * width(layout.columns[i]);
+  for (std::size_t i = 0; i < column; ++i) first += width(layout.columns[i]);
+  return first;
+}
+
+std::vector<Transform::Packed> Transform::packed_arguments(const ir::Inst& inst) {
+  const Method& method = *inst.aux_as<Specialization>()->method;
+  std::vector<Packed> result;
+  std::size_t fixed = method.is_vararg ? method.arg_count : inst.operands.size();
+  std::span<const Type* const> declared = inst.aux_as<Specialization>()->types->params;
+  for (std::size_t i = 0; i < fixed; ++i) {
+    const Type* type = type_of(inst.operands[i]);
+    // A record is known more precisely here than where it is received.
+    bool wider = i < declared.size() && tangents_.known(declared[i]) &&
+                 (tangents_.shadow(declared[i]) != tangents_.shadow(type) ||
+                  tangents_.cotangent(declared[i]) != tangents_.cotangent(type));
+    result.push_back({{inst.operands[i]}, wider ? declared[i] : type, false});
+  }
+  if (method.is_vararg) {
+    Packed rest;
+    rest.is_tuple = true;
+    std::vector<const Type*> types;
+    for (std::size_t i = fixed; i < inst.operands.size(); ++i) {
+      rest.operands.push_back(inst.operands[i]);
+      types.push_back(type_of(inst.operands[i]));
+    }
+    rest.type = runtime_.types.tuple(types);
+    result.push_back(std::move(rest));
+  }
+  return result;
+}
+
+}  // namespace slope::diff

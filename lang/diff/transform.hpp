@@ -1,0 +1,99 @@
+// What both modes are made of: the primal with its activity, tangents in their two parts (shadows and leaves of
+// cotangents), conversions between what two types know of one value, places in memory.
+//
+// Operands named `primal` belong to the primal; all others to the function that `at` emits into.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lang/diff/activity.hpp"
+#include "lang/ir/build.hpp"
+
+namespace slope::diff {
+
+class Transform {
+ protected:
+  Transform(Environment& env, std::unique_ptr<ir::Function> primal, Refusal& refusal);
+  ~Transform() = default;
+
+  bool refuse(const ir::Inst& at, std::string reason);  // at the user's own line; false
+  // The user's line as an error message ends with it, for what finds out only when it runs.
+  std::string described(const ir::Inst& at);
+  // A function that is made of the primal: its name, its places in the source.
+  void describe(ir::Function& made, const std::string& prefix, const std::string& suffix = "") const;
+
+  const Type* type_of(ir::Operand primal) { return primal_->type_of(primal, runtime_.types); }
+  bool varied(ir::Operand primal) const { return primal.is_inst() && activity_.varied[primal.index()]; }
+
+  ir::Operand int_constant(ir::Builder& at, std::int64_t n) { return at.constant(runtime_.from_int(n)); }
+  ir::Operand type_constant(ir::Builder& at, const Type* t) { return at.constant(runtime_.from_type(t)); }
+  ir::Operand nothing(ir::Builder& at) { return at.constant(runtime_.nothing()); }
+  ir::Operand base_function(const char* name, ir::Builder& at);
+  ir::Operand core_function(const char* name, ir::Builder& at);
+  // `type`: what the result is asserted to be; null: not used, or any.
+  ir::Operand call_base(ir::Builder& at, const char* name, std::vector<ir::Operand> args, const Type* type);
+
+  // Between the shadows of a value as two types see it, one of which may know only at run time what it is. `from` and
+  // `to` are types of shadows.
+  ir::Operand boxed(ir::Builder& at, ir::Operand tangent);
+  ir::Operand as_shadow(ir::Builder& at, ir::Operand shadow, const Type* from, const Type* to);
+
+  // Cotangents, leaf by leaf. An invalid operand is zero.
+  std::size_t leaf_count(const Type* t) { return tangents_.leaves(t).size(); }
+  Value zero_leaf(const Type* leaf_type);
+  ir::Operand zero(ir::Builder& at, const Type* leaf_type) { return at.constant(zero_leaf(leaf_type)); }
+  ir::Operand or_zero(ir::Builder& at, ir::Operand leaf, const Type* leaf_type) {
+    return leaf.valid() ? leaf : zero(at, leaf_type);
+  }
+  ir::Operand add_leaves(ir::Builder& at, ir::Operand a, ir::Operand b, const Type* leaf_type);
+  static bool none(const std::vector<ir::Operand>& leaves);
+  ir::Operand pack(ir::Builder& at, const Type* t, const std::vector<ir::Operand>& leaves);  // → cotangent(t)
+  void unpack(ir::Builder& at, const Type* t, ir::Operand cotangent, std::vector<ir::Operand>& leaves);
+  // Leaves of a value seen as `from` → as `to`.
+  std::vector<ir::Operand> convert_leaves(ir::Builder& at, const Type* from, const std::vector<ir::Operand>& leaves,
+                                          const Type* to);
+  ir::Operand zero_cotangent(ir::Builder& at, const Type* cotangent);
+
+  // What passes where no value was made; `undef` when nothing can stand for it.
+  ir::Operand undefined(ir::Builder& at, const Type* t);
+
+  // A place in memory: an array's element, a field, the content of a Box.
+  struct Place {
+    ir::Operand memory;  // primal operand
+    ir::Operand index;   // of an array: primal operand
+    std::uintptr_t field = 0;
+    bool is_cell = false;
+    const Type* declared = nullptr;  // what it may hold
+    const Type* tangent = nullptr;   // what its shadow holds; null or Nothing: nothing
+  };
+  Place place_of(const ir::Inst& inst);
+  bool holds_tangent(const Place& place) const { return place.tangent && place.tangent != builtin_.nothing; }
+  ir::Operand load_tangent(ir::Builder& at, const Place& place, ir::Operand shadow, ir::Operand index);
+  void store_tangent(ir::Builder& at, const Place& place, ir::Operand shadow, ir::Operand index, ir::Operand tangent);
+  ir::Operand shadow_part(ir::Builder& at, const Place& place, ir::Operand tangent);     // as shadow(declared)
+  ir::Operand cotangent_part(ir::Builder& at, const Place& place, ir::Operand tangent);  // as cotangent(declared)
+  // Of both parts; `cotangent` invalid: zero.
+  ir::Operand whole_tangent(ir::Builder& at, const Place& place, ir::Operand shadow, ir::Operand cotangent);
+
+  // The columns of a tape that hold tangents of column `column`: where they begin in TangentTypes::with_tangents.
+  std::uintptr_t tangent_columns(const TapeLayout& layout, std::uintptr_t column, std::size_t direction = 0);
+  // An invoke's arguments as the callee's IR has them: a trailing vararg is one tuple.
+  struct Packed {
+    std::vector<ir::Operand> operands;  // primal
+    const Type* type = nullptr;
+    bool is_tuple = false;  // a vararg: the operands are its elements
+  };
+  std::vector<Packed> packed_arguments(const ir::Inst& inst);
+
+  Environment& env_;
+  Runtime& runtime_;
+  TangentTypes& tangents_;
+  const BuiltinTypes& builtin_;
+  Refusal& refusal_;
+  std::unique_ptr<ir::Function> primal_;
+  Activity activity_;
+};
+
+}  // namespace slope::diff

@@ -1,0 +1,57 @@
+// A call that is to be differentiated at run time, by `gradient`, `pullback` or `jvp`: what their natives share.
+#pragma once
+
+#include <vector>
+
+#include "lang/diff/tangent.hpp"
+#include "lang/pipeline_impl.hpp"
+
+namespace slope {
+
+inline Pipeline& pipeline_of(Context& ctx) { return *static_cast<Pipeline*>(ctx.runtime->tiers); }
+
+// The elements of a tuple, appended to what the collector sees: taking one out may allocate, and so collect.
+void append_elements(Context& ctx, Value tuple, Rooted& to);
+bool expect_tuple(Context& ctx, const char* where, Value v);
+
+// The method it goes to, its arguments as the method's IR has them, their shadows.
+struct DerivedCall {
+  explicit DerivedCall(Context& context) : ctx(context), values(context.runtime->heap) {}
+
+  bool resolve(Value f, Value xs_tuple);
+  // Memory that can be reached in more than one way. The same array given as two arguments is two arguments, each with
+  // a shadow of its own, as long as the function stores nothing into it. When it does, what is written through one is
+  // read through the other: then all that reach it are active and share one shadow, which is what each is told.
+  bool find_shared_memory();
+  // One shadow an argument, nothing for those without.
+  bool make_shadows(const std::vector<char>& active);
+  // Cotangents (one an argument) → what the user sees, as a tuple.
+  bool finish(Value cotangents, Value& result);
+  std::vector<Value> shadow_arguments(const std::vector<char>& active) const;
+
+  Context& ctx;
+  Rooted values;  // keeps everything below alive
+  std::vector<Value> xs;
+  Specialization* target = nullptr;
+  std::vector<Value> arguments;
+  std::vector<Value> shadows;
+  std::vector<char> asked;
+  bool shared = false;            // one shadow for what several arguments reach
+  bool stores_forbidden = false;  // would be shared, if it is found to be written
+};
+
+// Tapes that an error left open are free again.
+struct TapeGuard {
+  explicit TapeGuard(Context& context) : ctx(context), mark(context.tapes ? context.tapes->mark() : 0) {}
+  ~TapeGuard() {
+    if (failed && ctx.tapes) ctx.tapes->release_since(mark);
+  }
+  Context& ctx;
+  std::uint64_t mark;
+  bool failed = false;
+};
+
+// A cotangent or a tangent as a user writes it, split: numbers into the seed, arrays into the value's shadow.
+bool seed_of(Context& ctx, const Type* t, Value given, Value shadow, Value& seed);
+
+}  // namespace slope

@@ -1,0 +1,168 @@
+// The C interface, as another language would use it.
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <string>
+
+#include "slope/slope.h"
+
+namespace {
+
+// An engine that fails the test on errors that it is not asked for.
+struct Fixture {
+  slope_engine* engine = slope_engine_new(nullptr, nullptr);
+  ~Fixture() { slope_engine_free(engine); }
+  void run(const char* text) {
+    slope_error* error = nullptr;
+    slope_value* value = slope_run(engine, text, "c.slope", &error);
+    if (error) FAIL(slope_error_message(error));
+    slope_value_free(value);
+  }
+  std::string shown(const char* text) {
+    slope_value* value = slope_run(engine, text, nullptr, nullptr);
+    std::string repr = value ? slope_value_repr(value) : "error";
+    slope_value_free(value);
+    return repr;
+  }
+};
+
+std::string taken(slope_error* error) {
+  REQUIRE(error);
+  std::string message = slope_error_message(error);
+  slope_error_free(error);
+  return message;
+}
+
+int hypotenuse(void* data, const slope_argument* arguments, std::size_t count, slope_argument* result,
+               const char** message) {
+  ++*static_cast<int*>(data);
+  if (count != 2 || arguments[0].as.number < 0) {
+    *message = "a side is negative";
+    return 0;
+  }
+  result->as.number = arguments[0].as.number + arguments[1].as.number;
+  return 1;
+}
+
+int joined(void*, const slope_argument* arguments, std::size_t, slope_argument* result, const char**) {
+  static std::string text;
+  text = std::string(arguments[0].as.text, arguments[0].size) + slope_value_repr(arguments[1].as.value);
+  *result = slope_text(text.data(), text.size());
+  return 1;
+}
+
+}  // namespace
+
+TEST_CASE_METHOD(Fixture, "C: values and gradients, without copies") {
+  run("loss(w, s) = s * sum(x -> x^2, w)");
+  slope_error* error = nullptr;
+  slope_function* loss = slope_function_find(engine, "loss", "number(numbers, number)", &error);
+  REQUIRE(loss);
+  const double w[] = {1, 2, 3};
+  double dw[3], ds = 0, value = 0;
+  const slope_argument arguments[] = {slope_numbers(w, 3), slope_number(0.5)};
+  slope_argument result;
+  REQUIRE(slope_call(loss, arguments, 2, &result, &error));
+  CHECK(result.kind == SLOPE_NUMBER);
+  CHECK(result.as.number == 7.0);
+  const slope_array gradients[] = {{dw, 3}, {&ds, 1}};
+  REQUIRE(slope_value_and_gradient(loss, arguments, 2, &value, gradients, &error));
+  CHECK(value == 7.0);
+  CHECK(ds == 14.0);
+  CHECK((dw[0] == 1.0 && dw[1] == 2.0 && dw[2] == 3.0));
+  const slope_array only[] = {{nullptr, 0}, {&ds, 1}};
+  CHECK(slope_value_and_gradient(loss, arguments, 2, nullptr, only, &error));
+  const slope_array wrong[] = {{dw, 2}, {&ds, 1}};
+  CHECK_FALSE(slope_value_and_gradient(loss, arguments, 2, &value, wrong, &error));
+  CHECK(taken(error).find("the argument has 3 elements") != std::string::npos);
+  error = nullptr;
+  CHECK_FALSE(slope_call(loss, arguments, 1, &result, &error));
+  CHECK(taken(error) == "expected 2 arguments, found 1");
+  error = nullptr;
+  const slope_argument swapped[] = {slope_number(0.5), slope_numbers(w, 3)};
+  CHECK_FALSE(slope_call(loss, swapped, 2, &result, &error));
+  CHECK(taken(error) == "argument 1: expected numbers, found number");
+
+  CHECK(slope_function_is_current(loss));
+  run("loss(w, s) = s");
+  CHECK_FALSE(slope_function_is_current(loss));
+  REQUIRE(slope_function_refresh(loss, nullptr));
+  REQUIRE(slope_call(loss, arguments, 2, &result, nullptr));
+  CHECK(result.as.number == 0.5);
+  slope_function_free(loss);
+}
+
+TEST_CASE_METHOD(Fixture, "C: functions of the host") {
+  int calls = 0;
+  REQUIRE(slope_define(engine, "hypotenuse", "number(number, number)", hypotenuse, &calls, nullptr, nullptr));
+  REQUIRE(slope_define(engine, "joined", "text(text, value)", joined, nullptr, nullptr, nullptr));
+  CHECK(shown("hypotenuse(3, 4)") == "7.0");
+  CHECK(calls == 1);
+  CHECK(shown("joined(\"a\", [1, 2])") == "\"a[1, 2]\"");
+  slope_error* error = nullptr;
+  CHECK_FALSE(slope_run(engine, "hypotenuse(-1, 2)", "h.slope", &error));
+  CHECK(std::string(slope_error_summary(error)) == "a side is negative");
+  CHECK(std::string(slope_error_file(error)) == "h.slope");
+  CHECK(slope_error_line(error) == 1);
+  slope_error_free(error);
+  error = nullptr;
+  CHECK_FALSE(slope_define(engine, "f", "number(complex)", hypotenuse, &calls, nullptr, &error));
+  CHECK(taken(error).find("found `complex`") != std::string::npos);
+}
+
+TEST_CASE_METHOD(Fixture, "C: values") {
+  slope_value* value = slope_run(engine, "(name = \"n\", data = [1.5, 2.5], f = x -> 2x)", nullptr, nullptr);
+  REQUIRE(value);
+  CHECK(std::string(slope_value_type(value)).find("@NamedTuple{") == 0);
+  slope_value* data = slope_value_field(value, "data", nullptr);
+  slope_argument result;
+  result.kind = SLOPE_NUMBERS;
+  REQUIRE(slope_value_to(data, &result, nullptr));
+  CHECK((result.size == 2 && result.as.numbers[1] == 2.5));
+  std::size_t size = 0;
+  CHECK((slope_value_size(data, &size, nullptr) && size == 2));
+  slope_value* element = slope_value_at(data, 0, nullptr);
+  CHECK(std::string(slope_value_repr(element)) == "1.5");
+  slope_value* f = slope_value_field(value, "f", nullptr);
+  slope_argument argument = slope_integer(21);
+  slope_value* doubled = slope_value_call(f, &argument, 1, nullptr);
+  CHECK(std::string(slope_value_repr(doubled)) == "42");
+  slope_error* error = nullptr;
+  result.kind = SLOPE_TEXT;
+  CHECK_FALSE(slope_value_to(data, &result, &error));
+  CHECK(taken(error) == "expected a String, found a Vector{Float64}");
+  argument.kind = SLOPE_VALUE;
+  argument.as.value = data;
+  REQUIRE(slope_set(engine, "given", &argument, nullptr));
+  CHECK(shown("sum(given)") == "4.0");
+  for (slope_value* v : {value, data, element, f, doubled}) slope_value_free(v);
+}
+
+TEST_CASE("C: options, output, and what outlives its engine") {
+  std::string printed;
+  slope_options options{};
+  options.size = sizeof options;
+  options.output_data = &printed;
+  options.output = [](void* data, const char* text, std::size_t length) {
+    static_cast<std::string*>(data)->append(text, length);
+  };
+  slope_engine* engine = slope_engine_new(&options, nullptr);
+  slope_value_free(slope_run(engine, "println(\"hello\")\nf(x) = 2x", nullptr, nullptr));
+  CHECK(printed == "hello\n");
+  slope_value* kept = slope_run(engine, "[1, 2]", nullptr, nullptr);
+  slope_function* f = slope_function_find(engine, "f", "number(number)", nullptr);
+  REQUIRE(f);
+  slope_engine_free(engine);
+  CHECK(std::string(slope_value_repr(kept)) == "#dead");
+  slope_argument x = slope_number(1), y;
+  slope_error* error = nullptr;
+  CHECK_FALSE(slope_call(f, &x, 1, &y, &error));
+  CHECK(taken(error) == "the engine of the function `f` is gone");
+  CHECK_FALSE(slope_function_is_current(f));
+  slope_function_free(f);
+  slope_value_free(kept);
+
+  slope_options broken{};
+  error = nullptr;
+  CHECK_FALSE(slope_engine_new(&broken, &error));
+  slope_error_free(error);
+}
