@@ -1,5 +1,6 @@
 #include "lang/lower/definition.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "lang/ir/execute.hpp"
@@ -109,6 +110,8 @@ class Methods {
     if (generated) {
       if (!signature_->keywords.empty()) return define_with_keywords(hints, result);
       if (!define_generator(runtime_, ctx_, module_, *signature_, generator)) return false;
+    } else if (keywords_bind_variables()) {
+      return define_with_keywords(hints, result);
     }
     std::vector<const TypeVar*> vars;
     for (const NodeId entry : signature_->where_variables) {
@@ -138,8 +141,29 @@ class Methods {
   }
 
  private:
+  bool mentions(NodeId node, std::string_view name) const {
+    if (node == no_node) return false;
+    if (ast_.head(node) == Head::identifier) return ast_.name_of(node) == name;
+    return std::ranges::any_of(ast_.children(node), [&](NodeId child) { return mentions(child, name); });
+  }
+
+  // Has the type of a keyword a variable that the types of the positional arguments do not give a value?
+  bool keywords_bind_variables() const {
+    if (signature_->keywords.empty() || signature_->where_variables.empty()) return false;
+    return std::ranges::any_of(signature_->where_variables, [&](NodeId entry) {
+      BoundSyntax bound;
+      if (!parse_bound(ast_, entry, bound)) return false;
+      const std::string_view name = identifier_text(ast_, bound.name);
+      const auto in_type_of = [&](const auto& parameter) { return mentions(parameter.type, name); };
+      return std::ranges::any_of(signature_->keywords, in_type_of) &&
+             std::ranges::none_of(signature_->parameters, in_type_of) && !mentions(signature_->object_type, name) &&
+             !mentions(signature_->callee, name);
+    });
+  }
+
   // A generated function with keyword arguments is two: a hidden one that takes the keywords' values first, generated,
-  // and an ordinary one that calls it.
+  // and an ordinary one that calls it. So is one whose type variables follow from keywords: dispatch to the hidden one
+  // gives them their values.
   bool define_with_keywords(const DefinitionHints& hints, Value& result) {
     Ast& ast = *signature_->ast;
     const Span at = signature_->span;
@@ -180,6 +204,8 @@ class Methods {
     Value generated;
     if (!define_methods(runtime_, ctx_, module_, std::move(inner), hints, nullptr, nullptr, generated)) return false;
     outer->body = ast.make(Head::call, at, given);
+    if (!hints.is_generated && !has_generated_part(ast_, signature_->body))
+      for (KeywordSyntax& keyword : outer->keywords) keyword.type = no_node;
     DefinitionHints plain = hints;
     plain.is_generated = plain.is_cached = false;
     if (!define_methods(runtime_, ctx_, module_, std::move(outer), plain, nullptr, nullptr, result)) return false;

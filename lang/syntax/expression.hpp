@@ -24,6 +24,7 @@ NodeId to_keyword_argument(State& state, NodeId argument);
 
 // brackets.cpp
 NodeId parse_parenthesised(State& state, Iterator& it);
+NodeId parse_braces(State& state, Iterator& it);     // {a, b}
 NodeId parse_bracketed(State& state, Iterator& it);  // vector, matrix, comprehension
 NodeId parse_indexed(State& state, Iterator& it, Iterator from, NodeId base);
 NodeId parse_generator(State& state, Iterator& it, Iterator from, NodeId element);  // at `for`

@@ -183,6 +183,10 @@ NodeId parse_macro_arguments(State& state, Iterator& it, Iterator from, NodeId n
     state.push(parse_bracketed(state, it));
     return state.reduce(Head::macrocall, from, it, mark);
   }
+  if (it->kind == TokenKind::left_brace && state.adjacent(it)) {
+    state.push(parse_braces(state, it));
+    return state.reduce(Head::macrocall, from, it, mark);
+  }
   ModeGuard guard(state);
   state.mode.space_sensitive = true;
   while (!state.ends_here(it) && !(state.mode.in_brackets && it->kind == TokenKind::kw_for)) {

@@ -3,6 +3,13 @@
 
 namespace slope::syntax::grammar {
 
+NodeId parse_braces(State& state, Iterator& it) {
+  const Iterator from = it;
+  const std::size_t mark = state.operands.size();
+  parse_braced_list(state, it);
+  return state.reduce(Head::braces, from, it, mark);
+}
+
 namespace {
 
 using K = TokenKind;
@@ -46,13 +53,6 @@ NodeId take_operator(State& state, Iterator& it) {
   const Iterator op = it++;
   const NodeId name = state.operator_leaf(op);
   return op->dotted() ? state.make(Head::dot, op, it, {name}) : name;
-}
-
-NodeId parse_braces(State& state, Iterator& it) {
-  const Iterator from = it;
-  const std::size_t mark = state.operands.size();
-  parse_braced_list(state, it);
-  return state.reduce(Head::braces, from, it, mark);
 }
 
 const auto primary_def =
