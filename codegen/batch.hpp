@@ -17,6 +17,12 @@ struct NativeBatch {
   std::unique_ptr<Jit::MachineCode> code;
 };
 
+// Machine code that hosts hold (DirectCode). Let go by its host while it runs, perhaps, it waits here for its end.
+struct HostCode {
+  std::vector<std::weak_ptr<NativeBatch>> held;
+  std::vector<std::shared_ptr<NativeBatch>> dropped;
+};
+
 struct Published {
   Signature signature;
   void* entry = nullptr;

@@ -2,7 +2,9 @@
 #include <llvm/IR/Verifier.h>
 #include <llvm/Support/raw_ostream.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <unordered_set>
 
 #include "codegen/batch.hpp"
 #include "codegen/loader.hpp"
@@ -18,6 +20,9 @@ class Generator : public CodeGenerator {
   bool compile(Context& ctx, CodeInstance& code, std::string& why) override;
   DirectCode direct(Context& ctx, CodeInstance& code, std::string& why) override;
   std::string dump(Context& ctx, CodeInstance& code, Dump what) override;
+  void find_in_use(Context& ctx, std::vector<const CodeInstance*>& found) override;
+  void forget(const CodeInstance& code) override { published_.erase(&code); }
+  std::size_t bytes() const override { return jit_ ? jit_->bytes() : 0; }
 
  private:
   bool start(std::string& why);
@@ -29,6 +34,8 @@ class Generator : public CodeGenerator {
   std::unique_ptr<Jit> jit_;
   std::string start_error_;
   PublishedCode published_;
+  std::vector<std::weak_ptr<NativeBatch>> batches_;  // all
+  std::shared_ptr<HostCode> host_code_ = std::make_shared<HostCode>();
   std::uint64_t names_ = 1;
 };
 
@@ -85,6 +92,7 @@ bool Generator::compile(Context& ctx, CodeInstance& code, std::string& why) {
   std::shared_ptr<NativeBatch> result = batch.result();
   result->code = jit_->link(batch.module(), names, addresses, why);
   if (!result->code) return false;
+  batches_.push_back(result);
   std::size_t next = 0;
   for (auto& member : batch.members()) {
     CodeInstance& made = *member->code;
@@ -118,8 +126,61 @@ DirectCode Generator::direct(Context& ctx, CodeInstance& code, std::string& why)
   result->code = jit_->link(batch.module(), {wrapper->getName().str()}, addresses, why);
   if (!result->code) return made;
   made.entry = reinterpret_cast<DirectEntry>(addresses[0]);
-  made.owner = result;
+  batches_.push_back(result);
+  host_code_->held.push_back(result);
+  made.owner = std::shared_ptr<void>(result.get(), [result, kept = host_code_](void*) mutable {
+    kept->dropped.push_back(std::move(result));
+  });
   return made;
+}
+
+namespace {
+
+// Marks what the batches are linked to as well.
+void close_over_links(std::unordered_set<const NativeBatch*>& batches) {
+  std::vector<const NativeBatch*> work(batches.begin(), batches.end());
+  while (!work.empty()) {
+    const NativeBatch* batch = work.back();
+    work.pop_back();
+    for (const std::shared_ptr<void>& linked : batch->data.linked)
+      if (const auto* next = static_cast<const NativeBatch*>(linked.get()); batches.insert(next).second)
+        work.push_back(next);
+  }
+}
+
+}  // namespace
+
+// A call leaves the address after it on the stack, so a batch into which no word of the stack points is not running. A
+// word that only looks like an address keeps a batch for a while.
+__attribute__((no_sanitize("address"))) void Generator::find_in_use(Context& ctx,
+                                                                    std::vector<const CodeInstance*>& found) {
+  std::vector<std::shared_ptr<NativeBatch>> all;
+  std::erase_if(batches_, [&](const std::weak_ptr<NativeBatch>& batch) {
+    if (auto held = batch.lock()) all.push_back(std::move(held));
+    return batch.expired();
+  });
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a->code->begin() < b->code->begin(); });
+  std::unordered_set<const NativeBatch*> used;
+  const Heap::StackExtent stack = ctx.heap->stack_extent();
+  auto from = (reinterpret_cast<std::uintptr_t>(stack.from) + 7) & ~std::uintptr_t{7};
+  for (const auto to = reinterpret_cast<std::uintptr_t>(stack.to); from + 8 <= to; from += 8) {
+    const std::uintptr_t word = *reinterpret_cast<const volatile std::uintptr_t*>(from);
+    if (all.empty() || word < all.front()->code->begin() || word > all.back()->code->end()) continue;
+    auto after = std::upper_bound(all.begin(), all.end(), word,
+                                  [](std::uintptr_t w, const auto& batch) { return w < batch->code->begin(); });
+    // A call that never returns may be the last instruction: then it is the end that lies on the stack.
+    for (int k = 0; k < 2 && after != all.begin(); ++k)
+      if (--after; word <= (*after)->code->end()) used.insert(after->get());
+  }
+  std::erase_if(host_code_->dropped, [&](const auto& batch) { return !used.contains(batch.get()); });
+  std::erase_if(host_code_->held, [&](const std::weak_ptr<NativeBatch>& batch) {
+    if (auto held = batch.lock()) used.insert(held.get());
+    return batch.expired();
+  });
+  // `all` itself holds those that were dropped; they count as used now and go the next time.
+  close_over_links(used);
+  for (const auto& [code, published] : published_)
+    if (auto owner = published.owner.lock(); owner && used.contains(owner.get())) found.push_back(code);
 }
 
 std::string Generator::dump(Context& ctx, CodeInstance& code, Dump what) {

@@ -13,12 +13,55 @@
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Support/raw_ostream.h>
 
+#include <algorithm>
+#include <mutex>
+
 #include "codegen/helpers.hpp"
 #include "codegen/vector_math.hpp"
 
 namespace slope::codegen {
 
 namespace orc = llvm::orc;
+
+// Where the linker put the last module.
+class Jit::Extents final : public orc::ObjectLinkingLayer::Plugin {
+ public:
+  void modifyPassConfig(orc::MaterializationResponsibility&, llvm::jitlink::LinkGraph&,
+                        llvm::jitlink::PassConfiguration& passes) override {
+    passes.PostFixupPasses.emplace_back([this](llvm::jitlink::LinkGraph& graph) {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      last_ = {};
+      for (llvm::jitlink::Section& section : graph.sections()) {
+        const bool runs = (static_cast<unsigned>(section.getMemProt()) & static_cast<unsigned>(orc::MemProt::Exec)) != 0;
+        for (const llvm::jitlink::Block* block : section.blocks()) {
+          last_.bytes += block->getSize();
+          if (!runs) continue;
+          const std::uintptr_t from = block->getAddress().getValue();
+          last_.begin = last_.end == 0 ? from : std::min(last_.begin, from);
+          last_.end = std::max(last_.end, from + block->getSize());
+        }
+      }
+      return llvm::Error::success();
+    });
+  }
+  llvm::Error notifyFailed(orc::MaterializationResponsibility&) override { return llvm::Error::success(); }
+  llvm::Error notifyRemovingResources(orc::JITDylib&, orc::ResourceKey) override { return llvm::Error::success(); }
+  void notifyTransferringResources(orc::JITDylib&, orc::ResourceKey, orc::ResourceKey) override {}
+
+  struct Extent {
+    std::uintptr_t begin = 0;
+    std::uintptr_t end = 0;
+    std::size_t bytes = 0;
+  };
+  Extent last() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return last_;
+  }
+
+ private:
+  std::mutex mutex_;  // the linker may finish on a thread of its own
+  Extent last_;
+};
 
 std::unique_ptr<Jit> Jit::create(std::string& why) {
   // Idempotent and guarded inside LLVM; nothing of it is visible outside this shared object.
@@ -48,6 +91,8 @@ std::unique_ptr<Jit> Jit::create(std::string& why) {
   jit->session_ = std::make_unique<orc::ExecutionSession>(std::move(*control));
   jit->session_->setErrorReporter([](llvm::Error error) { llvm::consumeError(std::move(error)); });
   jit->linker_ = std::make_unique<orc::ObjectLinkingLayer>(*jit->session_);
+  jit->extents_ = std::make_shared<Extents>();
+  jit->linker_->addPlugin(jit->extents_);
   jit->library_ = &jit->session_->createBareJITDylib("slope");
 
   orc::SymbolMap symbols;
@@ -76,7 +121,10 @@ Jit::~Jit() {
 }
 
 Jit::MachineCode::~MachineCode() {
-  if (*jit_) llvm::consumeError(tracker_->remove());
+  if (*jit_ == nullptr) return;
+  Jit& jit = **jit_;
+  jit.bytes_ -= bytes_;
+  llvm::consumeError(tracker_->remove());
 }
 
 void Jit::prepare(llvm::Module& module) {
@@ -142,6 +190,11 @@ std::unique_ptr<Jit::MachineCode> Jit::link(llvm::Module& module, const std::vec
   for (const std::string& name : names) wanted.add(session_->intern(name));
   auto found = session_->lookup({{library_, orc::JITDylibLookupFlags::MatchAllSymbols}}, std::move(wanted));
   if (!found) return failed(found.takeError());
+  const Extents::Extent extent = extents_->last();
+  code->begin_ = extent.begin;
+  code->end_ = extent.end;
+  code->bytes_ = extent.bytes;
+  bytes_ += extent.bytes;
   addresses.clear();
   for (const std::string& name : names) {
     addresses.push_back((*found)[session_->intern(name)].getAddress().toPtr<void*>());

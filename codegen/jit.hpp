@@ -34,16 +34,26 @@ class Jit {
         : jit_(std::move(jit)), tracker_(std::move(tracker)) {}
     ~MachineCode();
     MachineCode(const MachineCode&) = delete;
+    // What a call in it returns to lies here.
+    std::uintptr_t begin() const { return begin_; }
+    std::uintptr_t end() const { return end_; }
+    std::size_t bytes() const { return bytes_; }
 
    private:
+    friend class Jit;
     std::shared_ptr<Jit*> jit_;  // holds null once the Jit is gone
     llvm::orc::ResourceTrackerSP tracker_;
+    std::uintptr_t begin_ = 0;
+    std::uintptr_t end_ = 0;
+    std::size_t bytes_ = 0;
   };
   // Compiles and links; addresses of `names` in their order. Null with `why` on failure.
   std::unique_ptr<MachineCode> link(llvm::Module& module, const std::vector<std::string>& names,
                                     std::vector<void*>& addresses, std::string& why);
+  std::size_t bytes() const { return bytes_; }  // of all code that is there
 
  private:
+  class Extents;
   Jit() = default;
   // So long that LLVM's effort, which grows faster than the text, would not come back: such code is translated as it
   // stands.
@@ -56,6 +66,8 @@ class Jit {
   llvm::orc::JITDylib* library_ = nullptr;
   void* vector_library_ = nullptr;
   std::shared_ptr<Jit*> self_;
+  std::shared_ptr<Extents> extents_;
+  std::size_t bytes_ = 0;
 };
 
 }  // namespace slope::codegen

@@ -47,7 +47,8 @@ bool SlopeFunction::check_targets(const Datum* arguments, const GradientTarget* 
 }
 
 bool SlopeFunction::find_gradient(const GradientTarget* targets) {
-  bool same = found_.gradient != nullptr;
+  // What an older world's derivative was made of may have been freed.
+  bool same = found_.gradient && engine_.pipeline->has_code(engine_.ctx, *found_.gradient->target);
   active_.resize(parameters_.size() + 1, 0);
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     char wanted = targets[i].wanted;
@@ -55,8 +56,9 @@ bool SlopeFunction::find_gradient(const GradientTarget* targets) {
     active_[i + 1] = wanted;
   }
   if (same) return true;
-  found_.gradient = engine_.pipeline->gradient_code(engine_.ctx, *found_.target, active_);
-  if (!found_.gradient) return fail();
+  const Pipeline::GradientCode* made = engine_.pipeline->gradient_code(engine_.ctx, *found_.target, active_);
+  if (!made) return fail();
+  found_.gradient = *made;
   find_gradient_direct();
   return true;
 }

@@ -149,7 +149,7 @@ class SlopeFunction final : public FunctionState {
     World world = 0;
     Specialization* target = nullptr;  // null: some argument is of any type, calls dispatch
     DirectCode direct;
-    const Pipeline::GradientCode* gradient = nullptr;
+    std::optional<Pipeline::GradientCode> gradient;
     DirectCode gradient_direct;
     std::vector<std::size_t> gradient_numbers;  // the arguments whose derivatives it returns, in order
   };

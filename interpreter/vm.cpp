@@ -34,7 +34,7 @@ class Vm final : public Interpreter {
   bool run(Context& ctx, Specialization& target, Value callee, const Value* args, std::size_t count,
            Value& result) override;
   bool run_toplevel(Context& ctx, const ir::Function& body, Value& result) override;
-  void forget(Specialization&) override {}  // bytecode belongs to the Function and goes with it
+  std::span<const ir::Function* const> running() const override { return running_; }
 
  private:
   struct Frame {

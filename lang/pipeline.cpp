@@ -356,14 +356,29 @@ CodeInstance* Pipeline::on_hot_loop(Context& ctx, const ir::Function& running, S
     ++statistics_.compiled;
   }
   if (ctx.failed()) ctx.take_error();
-  if (!top_level) impl_->loops[{&running, key}] = code;
+  if (!top_level)
+    impl_->loops[{&running, key}] = code;
+  else if (code)
+    runtime_.end_code(code);  // nobody else asks for it
   return code;
 }
 
 Pipeline::Impl::Synthetic& Pipeline::Impl::synthetic(const std::string& name,
                                                      std::span<const Type* const> parameter_types,
                                                      const ir::Function* like) {
+  if (auto known = spare.find({name, {parameter_types.begin() + 1, parameter_types.end()}}); known != spare.end()) {
+    Synthetic& again = *known->second.back();
+    known->second.pop_back();
+    if (known->second.empty()) spare.erase(known);
+    again.serial = next_serial++;
+    again.method->module = like && like->method ? like->method->module : runtime.main;
+    again.method->span = like ? like->span : Span{};
+    again.target->compile_failed = false;
+    again.target->calls = 0;
+    return again;
+  }
   auto made = std::make_unique<Synthetic>();
+  made->serial = next_serial++;
   const Symbol* symbol = runtime.symbols.gensym(name);
   const DataType* callee_type = runtime.types.function_type(symbol, runtime.base);
   made->callee = callee_type->instance;

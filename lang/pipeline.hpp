@@ -48,6 +48,7 @@ class Pipeline final : public Tiers {
   CodeInstance* on_hot_loop(Context& ctx, const ir::Function& running, Specialization* target, std::uint32_t header,
                             const Value* live, std::size_t live_count) override;
   CodeInstance* typed_code(Context& ctx, Specialization& target) override;
+  void release_ended(Context& ctx) override;  // pipeline_release.cpp
 
   // Compiles `target` now, whatever the mode; null with `why`.
   CodeInstance* compile(Context& ctx, Specialization& target, std::string& why);
@@ -68,6 +69,9 @@ class Pipeline final : public Tiers {
 
   // Its two halves (diff.hpp), for pullbacks. Null: an error is raised in ctx.
   const diff::Environment::Halves* halves(Context& ctx, Specialization& primal, const std::vector<char>& active);
+  bool has_code(Context& ctx, Specialization& target) const;  // for the world of ctx
+  // Code of this specialisation is never freed.
+  void pin(const Specialization& target);
   const Type* return_type(Context& ctx, const DataType* call_types);
   // Its forward derivative in `width` directions at once (diff/forward.hpp). Null: an error is raised in ctx.
   const diff::Environment::Tangent* tangent(Context& ctx, Specialization& primal, const std::vector<char>& active,
@@ -90,6 +94,13 @@ class Pipeline final : public Tiers {
     std::uint64_t compile_nanoseconds = 0;
   };
   const Statistics& statistics() const { return statistics_; }
+  // Of code that is there: CodeInstances that ended, bytes of machine code; and how many have been freed.
+  struct CodeCounts {
+    std::size_t ended = 0;
+    std::size_t freed = 0;
+    std::size_t machine_bytes = 0;
+  };
+  CodeCounts code_counts() const;
   // Of gradients, pullbacks and forward derivatives in turn: how often the transform ran, kept code was used, there was
   // none, a definition had ended it; bytes of what is valid now, nanoseconds.
   void derivative_counts(Context& ctx, std::vector<std::int64_t>& numbers) const;

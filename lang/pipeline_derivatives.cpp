@@ -150,7 +150,26 @@ bool Pipeline::Impl::usable(Context& ctx, const PrimalCode& known, const CodeIns
   if (known.basis != basis) return false;
   for (const Edge& edge : known.edges)
     if (edge.kind == Edge::Kind::callee && !valid(ctx, edge.callee)) return false;
-  return true;
+  return std::all_of(known.rules.begin(), known.rules.end(), [&](const auto& rule) {
+    return runtime.lookup(rule.first, ctx.world).method == rule.second;
+  });
+}
+
+diff::RuleKind Pipeline::Impl::rule_of(Context& ctx, const DataType* call_types, PrimalCode& noting) {
+  std::vector<Edge> asked;
+  const diff::RuleKind kind = diff::find_rule(runtime, call_types, ctx.world, &asked);
+  for (const Edge& edge : asked) {
+    const DataType* call = as_data(edge.signature);
+    noting.rules.emplace(call, runtime.lookup(call, ctx.world).method);
+  }
+  return kind;
+}
+
+void Pipeline::Impl::add_edges(const Specialization& primal, std::vector<Edge>& edges) const {
+  edges.push_back({Edge::Kind::callee, nullptr, nullptr, const_cast<Specialization*>(&primal)});
+  for (const auto* known : {&primals, &rule_calls})
+    if (const auto found = known->find(&primal); found != known->end())
+      for (const auto& [call, method] : found->second.rules) edges.push_back({Edge::Kind::lookup, call, nullptr, nullptr});
 }
 
 // The callee's code as differentiation wants it: everything inlined but calls that have rules, at any depth.
@@ -160,7 +179,8 @@ const ir::Function* Pipeline::Impl::primal(Context& ctx, Specialization& target)
   if (!basis || !basis->typed) return nullptr;
   auto known = primals.find(&target);
   if (known != primals.end() && usable(ctx, known->second, basis)) return known->second.code.get();
-  primals[&target] = {basis, nullptr, {}};  // recursion: stays a call
+  primals[&target] = PrimalCode{basis, nullptr, {}, {}, {}};  // recursion: stays a call
+  PrimalCode noted;
   infer::Inference inference(runtime, ctx, ctx.world, infer_options());
   auto source = sources.find(&target);
   infer::InferResult result = source == sources.end() ? inference.infer(target) : inference.reinfer(*source->second);
@@ -168,9 +188,16 @@ const ir::Function* Pipeline::Impl::primal(Context& ctx, Specialization& target)
     primals.erase(&target);
     return nullptr;
   }
+  const auto refused = [&] {
+    primals[&target].refusal = std::move(noted.refusal);
+    primals[&target].rules = std::move(noted.rules);
+    return nullptr;
+  };
+  if (!use_rules_under_pass(ctx, *result.typed, noted)) return refused();
   opt::OptOptions options;
-  options.is_primitive = [this, &ctx](const ir::Inst& inst) {
-    switch (diff::rule_of(runtime, inst, ctx.world)) {
+  options.is_primitive = [this, &ctx, &noted](const ir::Inst& inst) {
+    if (inst.op != ir::Op::invoke) return false;
+    switch (rule_of(ctx, inst.aux_as<Specialization>()->types, noted)) {
       case diff::RuleKind::none:
         return false;
       case diff::RuleKind::non_differentiable: {
@@ -182,8 +209,12 @@ const ir::Function* Pipeline::Impl::primal(Context& ctx, Specialization& target)
         return true;
     }
   };
-  options.callee = [this, &ctx, &target](Specialization& callee) -> const ir::Function* {
-    return &callee == &target ? nullptr : primal(ctx, callee);
+  options.callee = [this, &ctx, &target, &noted](Specialization& callee) -> const ir::Function* {
+    if (&callee == &target) return nullptr;
+    const ir::Function* inlined = primal(ctx, callee);
+    if (const auto known = primals.find(&callee); known != primals.end())
+      noted.rules.insert(known->second.rules.begin(), known->second.rules.end());
+    return inlined;
   };
   options.inline_budget = 400;
   opt::optimise(runtime, *result.typed, options);
@@ -195,13 +226,14 @@ const ir::Function* Pipeline::Impl::primal(Context& ctx, Specialization& target)
     if (round > 0 && !expanded) break;
     infer::InferResult refined = infer::Inference(runtime, ctx, ctx.world, infer_options()).reinfer(*result.typed);
     if (!refined.typed) break;
+    if (!use_rules_under_pass(ctx, *refined.typed, noted)) return refused();
     opt::optimise(runtime, *refined.typed, options);
     result.typed = std::move(refined.typed);
     if (refined.return_type) result.return_type = refined.return_type;
   }
   result.typed->return_type = result.return_type;
   auto& made = primals[&target];
-  made = {basis, std::shared_ptr<ir::Function>(std::move(result.typed)), std::move(edges)};
+  made = {basis, std::shared_ptr<ir::Function>(std::move(result.typed)), std::move(edges), std::move(noted.rules), {}};
   return made.code.get();
 }
 
@@ -209,12 +241,25 @@ const ir::Function* Pipeline::Impl::primal(Context& ctx, Specialization& target)
 // it.
 const ir::Function* Pipeline::Impl::primal_or_rule(Context& ctx, Specialization& target) {
   const CollectionPause pause(runtime.heap);
-  diff::RuleKind rule = diff::find_rule(runtime, target.types, ctx.world, nullptr);
-  if (rule == diff::RuleKind::none) return primal(ctx, target);
+  PrimalCode noted;
+  diff::RuleKind rule = rule_of(ctx, target.types, noted);
+  Specialization* called = &target;
+  if (rule == diff::RuleKind::none) {
+    std::string why;
+    called = under_pass(ctx, target, noted, why);
+    if (!why.empty()) {
+      PrimalCode& none = primals[&target];
+      none = {};
+      none.rules = std::move(noted.rules);
+      none.refusal = diff::Refusal{target.method->span, target.method, why};
+      return nullptr;
+    }
+    if (!called) return primal(ctx, target);
+  }
   CodeInstance* basis = pipeline.typed_code(ctx, target);
   if (!basis || !basis->typed) return nullptr;
   auto& made = rule_calls[&target];
-  if (made.basis == basis) return made.code.get();
+  if (made.basis == basis && usable(ctx, made, basis)) return made.code.get();
   auto code = std::make_shared<ir::Function>();
   code->method = target.method;
   code->name = std::string(target.method->name->name);
@@ -235,9 +280,15 @@ const ir::Function* Pipeline::Impl::primal_or_rule(Context& ctx, Specialization&
     for (std::size_t i = 0; i < tuple->fields.size(); ++i)
       operands.push_back(builder.emit(ir::Op::field_at, {rest}, tuple->fields[i].type, i));
   }
-  builder.ret(builder.emit(ir::Op::invoke, operands, basis->return_type, reinterpret_cast<std::uintptr_t>(&target)));
-  made = {basis, code, {}};
+  if (called != &target) operands.erase(operands.begin());  // the pass
+  builder.ret(builder.emit(ir::Op::invoke, operands, basis->return_type, reinterpret_cast<std::uintptr_t>(called)));
+  made = {basis, code, {}, std::move(noted.rules), {}};
   return code.get();
+}
+
+void Pipeline::Impl::take_refusal(const Specialization& primal, diff::Refusal& refusal) const {
+  if (const auto known = primals.find(&primal); known != primals.end() && known->second.refusal)
+    refusal = *known->second.refusal;
 }
 
 void Pipeline::Impl::raise(Context& ctx, const Specialization& primal, const diff::Refusal& refusal) {
@@ -256,7 +307,10 @@ void Pipeline::Impl::raise(Context& ctx, const Specialization& primal, const dif
 bool Pipeline::Impl::make_gradient(Context& ctx, Specialization& target, const std::vector<char>& active,
                                    GradientCode& made, diff::Refusal& refusal) {
   const ir::Function* code = primal_or_rule(ctx, target);
-  if (!code) return false;
+  if (!code) {
+    take_refusal(target, refusal);
+    return false;
+  }
   PipelineEnvironment environment(*this, ctx);
   diff::Derivative derivative;
   if (!diff::gradient_function(environment, *code, active, derivative, refusal)) return false;
@@ -279,7 +333,7 @@ bool Pipeline::Impl::make_gradient(Context& ctx, Specialization& target, const s
   Synthetic& synthetic_code =
       synthetic("∇" + std::string(target.method->name->name), parameter_types(*result.typed), code);
   synthetic_code.layouts = std::move(derivative.layouts);
-  derivative.edges.push_back({Edge::Kind::callee, nullptr, nullptr, &target});
+  add_edges(target, derivative.edges);
   diff::find_rule(runtime, target.types, ctx.world, &derivative.edges);  // one defined later ends this
   sources[synthetic_code.target] = std::shared_ptr<ir::Function>(std::move(derivative.combined));
   saved[synthetic_code.target] = std::move(derivative.saved);
@@ -346,6 +400,7 @@ Pipeline::Impl::Halves* Pipeline::Impl::make_halves(Context& ctx, Specialization
   if (!code) {
     refusal = {target.method->span, target.method,
                "the types of `" + std::string(target.method->name->name) + "` could not be inferred"};
+    take_refusal(target, refusal);
     return nullptr;
   }
   diff::TangentTypes& tangents = diff::tangent_types(runtime);
@@ -373,7 +428,9 @@ Pipeline::Impl::Halves* Pipeline::Impl::make_halves(Context& ctx, Specialization
     // What they are derived from was not inlined either; when it is recursive, they would go into each other.
     entry.forward->method->inline_hint = entry.reverse->method->inline_hint = -1;
     entry.answer = {
-        entry.forward->target, entry.reverse->target, entry.forward->callee, entry.reverse->callee, asked, result_type};
+        entry.forward->target,  entry.reverse->target, entry.forward->callee,
+        entry.reverse->callee,  asked,                 result_type,
+        entry.reverse->serial};
     halves[key] = entry;
     if (asked != active) halves[{&target, asked}] = entry;
 
@@ -404,7 +461,7 @@ Pipeline::Impl::Halves* Pipeline::Impl::make_halves(Context& ctx, Specialization
       dump("grad", *result.typed);
       part->layouts = derivative.layouts;
       std::vector<Edge> edges = derivative.edges;
-      edges.push_back({Edge::Kind::callee, nullptr, nullptr, &target});
+      add_edges(target, edges);
       diff::find_rule(runtime, target.types, ctx.world, &edges);  // one defined later ends this
       sources[part->target] = std::make_shared<ir::Function>(*function);
       publish(*part, std::move(result), edges);
@@ -459,6 +516,7 @@ Pipeline::Impl::TangentCode* Pipeline::Impl::make_tangent(Context& ctx, Speciali
   diff::TangentTypes& tangent_types = diff::tangent_types(runtime);
   if (!code || !tangent_types.known(code->return_type)) {
     refusal = {target.method->span, target.method, "the types of `" + name + "` could not be inferred"};
+    if (!code) take_refusal(target, refusal);
     return nullptr;
   }
   std::vector<const Type*> types = parameter_types(by_rule ? *primal(ctx, target) : *code);
@@ -509,7 +567,7 @@ Pipeline::Impl::TangentCode* Pipeline::Impl::make_tangent(Context& ctx, Speciali
       }
     opt::optimise(runtime, *result.typed, opt_options(nullptr));
     sources[entry.synthetic->target] = std::shared_ptr<ir::Function>(std::move(derivative.forward));
-    derivative.edges.push_back({Edge::Kind::callee, nullptr, nullptr, &target});
+    add_edges(target, derivative.edges);
     diff::find_rule(runtime, target.types, ctx.world, &derivative.edges);  // one defined later ends this
     publish(*entry.synthetic, std::move(result), derivative.edges);
     if (pipeline.mode == TierMode::compile) pipeline.on_hot(ctx, *entry.synthetic->target);

@@ -194,6 +194,7 @@ class DynamicForward {
     const diff::Environment::Halves* found = pipeline_.halves(ctx_, *target_, active);
     if (!found) return false;
     diff::Environment::Halves halves = *found;
+    pipeline_.pin(*halves.reverse);  // a record will hold it
     diff::MemorySummary effects = pipeline_.memory(ctx_).of(*target_);
     std::vector<Value> given = arguments;
     for (std::size_t i = 0; i < arguments.size(); ++i) {

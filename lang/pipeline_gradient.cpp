@@ -69,7 +69,7 @@ bool pullback_forward(Context& ctx, const Value* args, std::size_t count, Value&
   Rooted parts(runtime.heap);
   append_elements(ctx, triple, parts);
   parts.values.push_back(shadows);
-  parts.values.push_back(runtime.from_int(reinterpret_cast<std::intptr_t>(halves->reverse)));
+  parts.values.push_back(runtime.from_int(static_cast<std::int64_t>(halves->serial)));
   return runtime.new_tuple(ctx, parts.values.data(), parts.values.size(), result);
 }
 
@@ -86,7 +86,7 @@ bool pullback_reverse(Context& ctx, const Value* args, std::size_t count, Value&
   primal.asked[0] = primal.shadows[0].type != runtime.types.builtin().nothing;
   const diff::Environment::Halves* halves = pipeline_of(ctx).halves(ctx, *primal.target, primal.asked);
   if (!halves) return false;
-  if (reinterpret_cast<std::intptr_t>(halves->reverse) != args[5].bits) {
+  if (static_cast<std::int64_t>(halves->serial) != args[5].bits) {
     result = runtime.nothing();
     return true;
   }

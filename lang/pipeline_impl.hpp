@@ -2,8 +2,12 @@
 #pragma once
 
 #include <map>
+#include <optional>
+#include <unordered_set>
 
+#include "lang/diff/diff.hpp"
 #include "lang/diff/memory.hpp"
+#include "lang/diff/rules.hpp"
 #include "lang/infer/infer.hpp"
 #include "lang/opt/opt.hpp"
 #include "lang/pipeline.hpp"
@@ -33,8 +37,17 @@ struct Pipeline::Impl {
     Specialization* target = nullptr;
     Value callee;
     std::vector<std::shared_ptr<TapeLayout>> layouts;
+    std::uint64_t serial = 0;  // another one each time that it is used
   };
+  std::uint64_t next_serial = 1;
   Synthetic& synthetic(const std::string& name, std::span<const Type* const> parameter_types, const ir::Function* like);
+  // Those whose code was freed, by name and parameters, to be used again.
+  using SyntheticKey = std::pair<std::string, std::vector<const Type*>>;
+  std::map<SyntheticKey, std::vector<Synthetic*>> spare;
+  std::vector<std::shared_ptr<TapeLayout>> old_layouts;  // of what was freed: open tapes may have them
+  void forget(const std::vector<CodeInstance*>& codes);   // that will be destroyed
+  std::unordered_set<const Specialization*> pinned;
+  std::size_t freed = 0;
   CodeInstance* publish(Synthetic& synthetic, infer::InferResult&& result, const std::vector<Edge>& more_edges);
 
   bool worth_compiling(Context& ctx, Specialization& target, std::uint32_t calls);
@@ -75,7 +88,18 @@ struct Pipeline::Impl {
     const CodeInstance* basis = nullptr;  // the ordinary code it stands beside: ends with it
     std::shared_ptr<ir::Function> code;   // null while being made
     std::vector<Edge> edges;              // derivatives that it calls
+    // The calls of rules that were looked up for it and for what is inlined in it, and what was found.
+    std::map<const DataType*, const Method*> rules;
+    std::optional<diff::Refusal> refusal;  // why there is none
   };
+  // Adds what a derivative of this code rests on.
+  void add_edges(const Specialization& primal, std::vector<Edge>& edges) const;
+  void take_refusal(const Specialization& primal, diff::Refusal& refusal) const;
+  // The rules that may apply to a call of these types: looked up, and noted.
+  diff::RuleKind rule_of(Context& ctx, const DataType* call_types, PrimalCode& noting);
+  // A pass runs functions that have rules (pipeline_overlay.cpp).
+  Specialization* under_pass(Context& ctx, Specialization& target, PrimalCode& noting, std::string& why);
+  bool use_rules_under_pass(Context& ctx, ir::Function& function, PrimalCode& noting);
   using Key = std::pair<const Specialization*, std::vector<char>>;
   std::string saved_text(const Specialization& gradient) const;
   bool usable(Context& ctx, const PrimalCode& primal, const CodeInstance* basis) const;

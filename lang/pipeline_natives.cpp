@@ -101,12 +101,24 @@ bool open_to_methods(Context& ctx, const Value* args, std::size_t count, Value& 
   return true;
 }
 
+// code_counts() → (ended code that is still there, code freed so far, bytes of machine code)
+bool code_counts(Context& ctx, const Value*, std::size_t count, Value& result) {
+  if (count != 0) return ctx.argument_error("code_counts takes no arguments");
+  const Pipeline::CodeCounts counts = pipeline_of(ctx).code_counts();
+  Value parts[3];
+  std::size_t at = 0;
+  for (const std::size_t n : {counts.ended, counts.freed, counts.machine_bytes})
+    parts[at++] = ctx.runtime->from_int(static_cast<std::int64_t>(n));
+  return ctx.runtime->new_tuple(ctx, parts, at, result);
+}
+
 const NativeInfo natives[] = {
     {"open_to_methods", open_to_methods, effect_all, nullptr},
     {"stack_free", stack_free, effect_all, nullptr},
     {"return_type", return_type, effect_throws | effect_allocates, nullptr, true},
     {"inspect_code", inspect_code, effect_all, nullptr},
     {"derivative_counts", derivative_counts, effect_all, nullptr},
+    {"code_counts", code_counts, effect_all, nullptr},
 };
 
 }  // namespace

@@ -45,6 +45,7 @@ class Environment {
     Value reverse_callee;
     std::vector<char> active;
     const Type* result_type = nullptr;  // of the primal; may be narrower than a call of it says
+    std::uint64_t serial = 0;           // no other code has it
   };
   virtual Halves halves(Specialization& callee, const std::vector<char>& active, Refusal& refusal) = 0;
   // The forward derivative of a callee (forward.hpp), its parameters as told there.

@@ -94,7 +94,14 @@ bool repeats(const Frame& frame, const Specialization& target) {
   if (!target.method->generator) return true;
   std::span<const Type* const> before = frame.target->types->params;
   std::span<const Type* const> now = target.types->params;
-  return before.size() < 2 || now.size() < 2 || nominal(before[1]) == nominal(now[1]);
+  if (before.size() < 2 || now.size() < 2) return true;
+  if (nominal(before[1]) != nominal(now[1])) return false;
+  // Of keyword calls, too, each callee stands for itself. There are as many functions as the program has.
+  for (std::size_t i = 2; i < std::min(before.size(), now.size()); ++i) {
+    const TypeName *one = nominal(before[i]), *other = nominal(now[i]);
+    if (one != other && one && other && one->is_function && other->is_function) return false;
+  }
+  return true;
 }
 
 bool Inference::Impl::limits_reached() const {

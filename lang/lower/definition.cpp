@@ -403,9 +403,10 @@ bool define_forwarding(Runtime& runtime, Context& ctx, Definition& definition, V
 
 bool define_function(Runtime& runtime, Context& ctx, Definition& definition, Value& result) {
   if (definition.forward != nullptr) return define_forwarding(runtime, ctx, definition, result);
-  if (definition.prepared != nullptr)
-    return define_methods(runtime, ctx, definition.module, definition.prepared->signature, definition.hints, nullptr,
-                          definition.prepared.get(), result);
+  // Desugared forms serve once: whoever comes here again desugars anew.
+  if (const auto prepared = std::exchange(definition.prepared, nullptr); prepared != nullptr)
+    return define_methods(runtime, ctx, definition.module, prepared->signature, definition.hints, nullptr,
+                          prepared.get(), result);
   std::vector<Diagnostic> diagnostics;
   LoweringState& state = state_of(runtime);
   std::shared_ptr<SignatureSyntax> signature = std::exchange(state.spare_signature, nullptr);

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "lang/runtime/context.hpp"
 
@@ -19,7 +21,8 @@ class Interpreter {
                    Value& result) = 0;
   // Runs the body of a top-level statement (no arguments).
   virtual bool run_toplevel(Context& ctx, const ir::Function& body, Value& result) = 0;
-  virtual void forget(Specialization& target) = 0;  // its code was replaced
+  // The functions that its frames are in the middle of.
+  virtual std::span<const ir::Function* const> running() const = 0;
 };
 
 // What compiled code offers to a host that knows its types: a word for each leaf of the callee and the arguments
@@ -42,6 +45,11 @@ class CodeGenerator {
   virtual DirectCode direct(Context& ctx, CodeInstance& code, std::string& why) = 0;
   enum class Dump { llvm, native };
   virtual std::string dump(Context& ctx, CodeInstance& code, Dump what) = 0;
+  // Whose machine code may not go: what a word of this thread's stack returns into, what a DirectCode holds, and what
+  // these are linked to.
+  virtual void find_in_use(Context& ctx, std::vector<const CodeInstance*>& found) = 0;
+  virtual void forget(const CodeInstance& code) = 0;  // it will be destroyed
+  virtual std::size_t bytes() const = 0;              // of machine code that is there
 };
 
 enum class TierMode : std::uint8_t { interpret, compile, automatic };
@@ -62,6 +70,8 @@ class Tiers {
                                     std::uint32_t header, const Value* live, std::size_t live_count) = 0;
   // Typed code for a specialisation in ctx.world (infers when needed); null when inference is not possible.
   virtual CodeInstance* typed_code(Context& ctx, Specialization& target) = 0;
+  // Frees what definitions ended and nothing runs any more. Asked for after a definition, never inside a compilation.
+  virtual void release_ended(Context& ctx) = 0;
 };
 
 }  // namespace slope

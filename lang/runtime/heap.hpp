@@ -67,6 +67,14 @@ class Heap {
   void set_stress(bool every_allocation) { stress_ = every_allocation; }  // SLOPE_GC_STRESS=1
   void set_stack_base(const void* base) { stack_base_ = base; }           // highest native stack address to scan
   const void* stack_base() const { return stack_base_; }
+  // From a frame below the caller's to where the engine was entered, or the end of the thread's stack: [from, to).
+  struct StackExtent {
+    const void* from;
+    const void* to;
+  };
+  StackExtent stack_extent();
+  bool is_stressed() const { return stress_; }
+  bool is_paused() const { return paused_ != 0; }
   AllocationRecord* record_allocations(AllocationRecord* record) { return std::exchange(record_, record); }
   const HeapStatistics& statistics() const { return statistics_; }
 

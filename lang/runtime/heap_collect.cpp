@@ -174,7 +174,7 @@ struct Heap::Marker final : Tracer {
 
 // The stack from here up to the base that the engine was entered at, or to the end of the thread's stack when that base
 // is unknown or below us. A stack that is not the thread's own (a fiber's) has the base as its only limit.
-__attribute__((noinline, no_sanitize("address"))) void Heap::scan_stack(Marker& marker) {
+__attribute__((noinline)) Heap::StackExtent Heap::stack_extent() {
   const void* here = __builtin_frame_address(0);
   auto self = static_cast<unsigned long>(pthread_self());
   if (impl_->thread != self || !impl_->thread_stack_high) {
@@ -192,9 +192,13 @@ __attribute__((noinline, no_sanitize("address"))) void Heap::scan_stack(Marker& 
   const void* top = stack_base_;
   bool own_stack = here < impl_->thread_stack_high && here > impl_->thread_stack_low;
   if (own_stack && (top <= here || top > impl_->thread_stack_high)) top = impl_->thread_stack_high;
-  if (top <= here) return;
-  marker.stack_bytes = static_cast<std::size_t>(static_cast<const char*>(top) - static_cast<const char*>(here));
-  marker.conservative(here, top);
+  return {here, std::max(here, top)};
+}
+
+void Heap::scan_stack(Marker& marker) {
+  const auto [from, to] = stack_extent();
+  marker.stack_bytes = static_cast<std::size_t>(static_cast<const char*>(to) - static_cast<const char*>(from));
+  marker.conservative(from, to);
 }
 
 __attribute__((noinline)) void Heap::collect() {

@@ -185,6 +185,7 @@ Method* Runtime::add_method(std::unique_ptr<Method> added) {
     if (old->max_world != newest_world || !signatures_may_equal(old->signature, method->signature)) continue;
     if (!type_equal(types, old->signature, method->signature)) continue;
     old->max_world = method->min_world - 1;
+    impl_->replaced.push_back(old.get());
     impl_->cause = {method, nullptr, nullptr, nullptr, true, false};
     for (const auto& specialization : old->specializations) {
       for (const auto& code : specialization->code) end_code(code.get());
@@ -200,6 +201,7 @@ Method* Runtime::add_method(std::unique_ptr<Method> added) {
   while (at != table->methods.begin() && at[-1]->min_world > method->min_world) --at;
   shapes.insert(shapes.begin() + (at - table->methods.begin()), shape);
   table->methods.insert(at, std::move(added));
+  if (!waited) impl_->release_when_due();
   return method;
 }
 
@@ -237,6 +239,7 @@ const ir::Function* Runtime::method_ir(Context& ctx, Method& method) {
 }
 
 void Runtime::add_dependent(CodeInstance* code) {
+  if (code->max_world < world_ && code->owner && !is_kept_source(*code)) impl_->ended.push_back(code);  // for old frames
   for (const Edge& edge : code->edges) {
     switch (edge.kind) {
       case Edge::Kind::lookup: {
@@ -279,7 +282,7 @@ void Runtime::Impl::note_end(const CodeInstance& code, const Specialization* thr
   Ended entry = cause;
   entry.ended = code.owner;
   entry.through = through;
-  entry.source = code.owner->method->generator && !code.return_type;
+  entry.source = is_kept_source(code);
   ended_log.push_back(entry);
   if (ended_log.size() > ended_limit) ended_log.pop_front();
 }
@@ -324,11 +327,11 @@ void Runtime::end_code(CodeInstance* code) {
     Specialization* owner = ended->owner;
     if (!owner) continue;
     // A kept source: what was inferred from it has the same edges.
-    if (owner->method->generator && !ended->return_type) {
+    if (is_kept_source(*ended)) {
       ++owner->method->generator->invalidated;
       continue;
     }
-    if (interpreter) interpreter->forget(*owner);
+    impl_->ended.push_back(ended);
     auto it = impl_->callee_dependents.find(owner);
     if (it == impl_->callee_dependents.end()) continue;
     for (CodeInstance* dependent : it->second) waiting.push_back({dependent, owner});
@@ -346,6 +349,55 @@ void Runtime::binding_changed(Binding* binding) {
     for (CodeInstance* code : dependents) end_code(code);
   }
   ++world_;
+  impl_->release_when_due();
+}
+
+// So seldom that looking at the stack costs next to nothing, so often that little waits. The compiler, which pauses the
+// collector, holds code that nothing runs yet.
+void Runtime::Impl::release_when_due() {
+  if (ended.size() + replaced.size() < release_at || !runtime.tiers || runtime.heap.is_paused()) return;
+  runtime.tiers->release_ended(runtime.context);
+  drop_replaced();
+  constexpr std::size_t few = 64;
+  release_at = runtime.heap.is_stressed() ? 1 : std::max(few, 2 * (ended.size() + replaced.size()));
+}
+
+// Methods stay, an older world may be asked; their IR is lowered again then. Sources of generators, too, are made again.
+void Runtime::Impl::drop_replaced() {
+  std::vector<const ir::Function*> running;
+  if (runtime.interpreter) running.assign(runtime.interpreter->running().begin(), runtime.interpreter->running().end());
+  std::sort(running.begin(), running.end());
+  std::erase_if(replaced, [&](Method* method) {
+    if (std::binary_search(running.begin(), running.end(), method->ir.get())) return false;
+    for (const auto& specialization : method->specializations) {
+      for (const auto& source : specialization->sources) {
+        method->generator->bytes -= source->bytes;
+        forget_dependent(*source);
+      }
+      specialization->sources.clear();  // who runs one holds it
+    }
+    // What a closure's method was lowered from is the code that it stood in.
+    if (method->body) method->ir = nullptr;
+    return true;
+  });
+}
+
+std::vector<CodeInstance*>& Runtime::ended_code() { return impl_->ended; }
+
+void Runtime::destroy_code(std::span<CodeInstance* const> codes) {
+  const auto has_ended = [](const CodeInstance* code) { return code->max_world != newest_world; };
+  for (auto& [name, list] : impl_->lookup_dependents)
+    std::erase_if(list, [&](const Impl::Dependent& dependent) { return has_ended(dependent.code); });
+  for (auto* lists : {&impl_->callee_dependents}) {
+    for (auto& [key, list] : *lists) std::erase_if(list, has_ended);
+    std::erase_if(*lists, [](const auto& entry) { return entry.second.empty(); });
+  }
+  for (auto& [key, list] : impl_->binding_dependents) std::erase_if(list, has_ended);
+  for (CodeInstance* code : codes) {
+    Specialization& owner = *code->owner;
+    if (owner.current == code) owner.current = nullptr;
+    std::erase_if(owner.code, [&](const auto& held) { return held.get() == code; });
+  }
 }
 
 }  // namespace slope

@@ -137,6 +137,8 @@ struct KeptSource : CodeInstance {
   std::size_t bytes = 0;
 };
 
+inline bool is_kept_source(const CodeInstance& code);
+
 // The untyped IR of a specialisation, for a range of worlds.
 struct Source {
   std::shared_ptr<ir::Function> code;  // null: an error is raised
@@ -167,6 +169,10 @@ struct Specialization {
   std::vector<std::unique_ptr<KeptSource>> sources;  // of a generated method
   void* interpreter_data = nullptr;                  // the interpreter's bytecode of typed code (owned by it)
 };
+
+inline bool is_kept_source(const CodeInstance& code) {
+  return code.owner && code.owner->method->generator && !code.return_type;
+}
 
 struct Lookup {
   Method* method = nullptr;  // null: no method, or ambiguous

@@ -114,6 +114,9 @@ class Runtime {
   };
   std::vector<Invalidation> invalidations() const;
   void end_code(CodeInstance* code);  // and what was derived from it, from the next world on
+  // What was ended and is still there, and its end. Nothing may run it or be about to (Tiers::release_ended).
+  std::vector<CodeInstance*>& ended_code();
+  void destroy_code(std::span<CodeInstance* const> codes);
   // Text for an exception as `showerror` prints it, without calling Slope code ("BoundsError: attempt to access …").
   std::string exception_text(Context& ctx, Value exception);
 

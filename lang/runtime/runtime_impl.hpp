@@ -98,6 +98,12 @@ struct Runtime::Impl {
   static constexpr std::size_t ended_limit = 4096;
   std::deque<Ended> ended_log;
   Ended cause;  // of what is being ended now
+
+  std::vector<CodeInstance*> ended;  // typed code that no new frame calls, until it is destroyed
+  std::vector<Method*> replaced;     // whose untyped IR is still there
+  std::size_t release_at = 64;       // of both
+  void release_when_due();
+  void drop_replaced();
   void note_end(const CodeInstance& code, const Specialization* through);
 
   std::vector<const Specialization*> generators_running;  // innermost last: a generator may need another's source

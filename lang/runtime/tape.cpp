@@ -102,6 +102,18 @@ bool TapePool::reserve(Tape* tape, std::int64_t rows) {
   return true;
 }
 
+void TapePool::forget(const TapeLayout* layout) {
+  const auto waiting = free_.find(layout);
+  if (waiting == free_.end()) return;
+  free_.erase(waiting);
+  std::erase_if(tapes_, [&](const std::unique_ptr<Tape>& tape) {
+    if (tape->layout != layout || tape->serial != 0) return false;
+    for (char* column : tape->storage) std::free(column);
+    bytes_ -= static_cast<std::uint64_t>(tape->bytes);
+    return true;
+  });
+}
+
 void TapePool::close(Tape* tape) {
   if (tape->serial == 0) return;
   tape->serial = 0;

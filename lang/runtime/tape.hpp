@@ -52,6 +52,7 @@ struct TapePool {
   // The free states of the rule for calls of these types (lang/diff/reverse_rules.cpp). `rule` tells one definition of
   // the rule from the next: their states mean different things.
   std::vector<Value>& rule_states(const Type* call_types, std::int64_t rule);
+  void forget(const TapeLayout* layout);  // frees the tapes that wait for its next use
   std::uint64_t bytes() const { return bytes_; }
   void set_limit(std::uint64_t bytes) { limit_ = bytes; }
 
