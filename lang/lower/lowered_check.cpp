@@ -70,8 +70,9 @@ class Undefined {
 
   void run() {
     if (std::all_of(code_.constants.begin(), code_.constants.end(), [](Value v) { return v.defined(); })) return;
-    find_parameters();
-    find_flags();
+    // More parameters, fewer flags: until both hold for each other.
+    while (find_parameters() || find_flags()) {
+    }
     if (all_uses_checked()) return;
     for (Value& v : code_.constants)
       if (!v.defined()) v = runtime_.nothing();
@@ -91,23 +92,25 @@ class Undefined {
           visit(b, edge, i, code_.blocks[edge.target].parameters[i]);
   }
 
-  void find_parameters() {
+  bool find_parameters() {
+    bool any = false;
     for (bool grew = true; grew;) {
       grew = false;
-      each_argument([&](ir::BlockId, const ir::Edge& edge, std::size_t i, std::uint32_t parameter) {
+      each_argument([&](ir::BlockId b, const ir::Edge& edge, std::size_t i, std::uint32_t parameter) {
+        if (flags_.count(parameter)) return;
         const ir::Operand o = edge.arguments[i];
-        const bool now = is_undefined(o) || (o.is_inst() && flags_.count(o.index()));
-        if (now && !flags_.count(parameter)) {
-          const auto& all = code_.blocks[edge.target].parameters;
-          flags_[parameter].insert(all.begin(), all.end());
-          grew = true;
-        }
+        if (!is_undefined(o) && !(o.is_inst() && flags_.count(o.index()) && !checked(o.index(), b, ~0u))) return;
+        const auto& all = code_.blocks[edge.target].parameters;
+        flags_[parameter].insert(all.begin(), all.end());
+        any = grew = true;
       });
     }
+    return any;
   }
 
   // From all parameters of the block to those that are false whenever this one is undefined.
-  void find_flags() {
+  bool find_flags() {
+    bool any = false;
     for (bool shrank = true; shrank;) {
       shrank = false;
       each_argument([&](ir::BlockId b, const ir::Edge& edge, std::size_t i, std::uint32_t parameter) {
@@ -124,8 +127,10 @@ class Undefined {
           return given.is_inst() && flags_[o.index()].count(given.index()) != 0;
         };
         shrank = std::erase_if(found->second, [&](std::uint32_t flag) { return !tells(flag); }) > 0 || shrank;
+        any = any || shrank;
       });
     }
+    return any;
   }
 
   // A check of one of its flags stands before the instruction (none: the end of the block).
