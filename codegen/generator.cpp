@@ -128,9 +128,8 @@ DirectCode Generator::direct(Context& ctx, CodeInstance& code, std::string& why)
   made.entry = reinterpret_cast<DirectEntry>(addresses[0]);
   batches_.push_back(result);
   host_code_->held.push_back(result);
-  made.owner = std::shared_ptr<void>(result.get(), [result, kept = host_code_](void*) mutable {
-    kept->dropped.push_back(std::move(result));
-  });
+  made.owner = std::shared_ptr<void>(
+      result.get(), [result, kept = host_code_](void*) mutable { kept->dropped.push_back(std::move(result)); });
   return made;
 }
 

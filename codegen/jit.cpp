@@ -32,7 +32,8 @@ class Jit::Extents final : public orc::ObjectLinkingLayer::Plugin {
       const std::lock_guard<std::mutex> lock(mutex_);
       last_ = {};
       for (llvm::jitlink::Section& section : graph.sections()) {
-        const bool runs = (static_cast<unsigned>(section.getMemProt()) & static_cast<unsigned>(orc::MemProt::Exec)) != 0;
+        const bool runs =
+            (static_cast<unsigned>(section.getMemProt()) & static_cast<unsigned>(orc::MemProt::Exec)) != 0;
         for (const llvm::jitlink::Block* block : section.blocks()) {
           last_.bytes += block->getSize();
           if (!runs) continue;

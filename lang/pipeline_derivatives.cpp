@@ -150,9 +150,8 @@ bool Pipeline::Impl::usable(Context& ctx, const PrimalCode& known, const CodeIns
   if (known.basis != basis) return false;
   for (const Edge& edge : known.edges)
     if (edge.kind == Edge::Kind::callee && !valid(ctx, edge.callee)) return false;
-  return std::all_of(known.rules.begin(), known.rules.end(), [&](const auto& rule) {
-    return runtime.lookup(rule.first, ctx.world).method == rule.second;
-  });
+  return std::all_of(known.rules.begin(), known.rules.end(),
+                     [&](const auto& rule) { return runtime.lookup(rule.first, ctx.world).method == rule.second; });
 }
 
 diff::RuleKind Pipeline::Impl::rule_of(Context& ctx, const DataType* call_types, PrimalCode& noting) {
@@ -169,7 +168,8 @@ void Pipeline::Impl::add_edges(const Specialization& primal, std::vector<Edge>& 
   edges.push_back({Edge::Kind::callee, nullptr, nullptr, const_cast<Specialization*>(&primal)});
   for (const auto* known : {&primals, &rule_calls})
     if (const auto found = known->find(&primal); found != known->end())
-      for (const auto& [call, method] : found->second.rules) edges.push_back({Edge::Kind::lookup, call, nullptr, nullptr});
+      for (const auto& [call, method] : found->second.rules)
+        edges.push_back({Edge::Kind::lookup, call, nullptr, nullptr});
 }
 
 // The callee's code as differentiation wants it: everything inlined but calls that have rules, at any depth.
@@ -427,10 +427,8 @@ Pipeline::Impl::Halves* Pipeline::Impl::make_halves(Context& ctx, Specialization
     entry.reverse = &synthetic("∇" + name + " (reverse)", reverse_types, code);
     // What they are derived from was not inlined either; when it is recursive, they would go into each other.
     entry.forward->method->inline_hint = entry.reverse->method->inline_hint = -1;
-    entry.answer = {
-        entry.forward->target,  entry.reverse->target, entry.forward->callee,
-        entry.reverse->callee,  asked,                 result_type,
-        entry.reverse->serial};
+    entry.answer = {entry.forward->target, entry.reverse->target, entry.forward->callee, entry.reverse->callee, asked,
+                    result_type,           entry.reverse->serial};
     halves[key] = entry;
     if (asked != active) halves[{&target, asked}] = entry;
 

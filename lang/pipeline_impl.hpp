@@ -45,7 +45,7 @@ struct Pipeline::Impl {
   using SyntheticKey = std::pair<std::string, std::vector<const Type*>>;
   std::map<SyntheticKey, std::vector<Synthetic*>> spare;
   std::vector<std::shared_ptr<TapeLayout>> old_layouts;  // of what was freed: open tapes may have them
-  void forget(const std::vector<CodeInstance*>& codes);   // that will be destroyed
+  void forget(const std::vector<CodeInstance*>& codes);  // that will be destroyed
   std::unordered_set<const Specialization*> pinned;
   std::size_t freed = 0;
   CodeInstance* publish(Synthetic& synthetic, infer::InferResult&& result, const std::vector<Edge>& more_edges);

@@ -1,9 +1,10 @@
 // Derivatives of what an overlay pass runs (stdlib/overlay.slope), where a function in it has a rule.
 //
 // `pass(f, xs…)` is a call of the pass, which no rule is for. When the pass replaces nothing in the code of `f`, at any
-// depth, the call is that of `f` itself, and so is its derivative: by the rule. When it does, a rule of the library says
-// only what its code says as well, and the code that runs is differentiated. What a rule of the program says of the
-// function as it is need not hold for the one that runs: that is refused, unless there is a rule for `pass(f, xs…)`.
+// depth, the call is that of `f` itself, and so is its derivative: by the rule. When it does, a rule of the library
+// says only what its code says as well, and the code that runs is differentiated. What a rule of the program says of
+// the function as it is need not hold for the one that runs: that is refused, unless there is a rule for `pass(f,
+// xs…)`.
 #include <unordered_set>
 
 #include "lang/ir/ir.hpp"
@@ -97,9 +98,11 @@ Specialization* Pipeline::Impl::under_pass(Context& ctx, Specialization& target,
   for (const auto& [rule, method] : noting.rules)
     any = any || (method && rule->params[1] == call->params[0] && of_program(method));
   if (!any) return nullptr;
-  why = "`" + std::string(plain->method->name->name) +
-        "` has a rule, and the pass replaces some of what it calls, or it cannot be told; define a rule for the call of "
-        "the pass, `rrule(pass, " + std::string(plain->method->name->name) + ", …)`";
+  why =
+      "`" + std::string(plain->method->name->name) +
+      "` has a rule, and the pass replaces some of what it calls, or it cannot be told; define a rule for the call of "
+      "the pass, `rrule(pass, " +
+      std::string(plain->method->name->name) + ", …)`";
   return nullptr;
 }
 

@@ -113,9 +113,8 @@ void Pipeline::Impl::forget(const std::vector<CodeInstance*>& codes) {
     if (std::all_of(all.begin(), all.end(), [&](const auto& one) { return gone.contains(one.get()); }))
       emptied.insert(code->owner);
   }
-  std::erase_if(loops, [&](const auto& entry) {
-    return gone.contains(entry.second) || functions.contains(entry.first.first);
-  });
+  std::erase_if(
+      loops, [&](const auto& entry) { return gone.contains(entry.second) || functions.contains(entry.first.first); });
   const auto is_gone = [&](const auto& entry) { return gone.contains(entry.second.basis); };
   std::erase_if(primals, is_gone);
   std::erase_if(rule_calls, is_gone);

@@ -239,7 +239,8 @@ const ir::Function* Runtime::method_ir(Context& ctx, Method& method) {
 }
 
 void Runtime::add_dependent(CodeInstance* code) {
-  if (code->max_world < world_ && code->owner && !is_kept_source(*code)) impl_->ended.push_back(code);  // for old frames
+  if (code->max_world < world_ && code->owner && !is_kept_source(*code))
+    impl_->ended.push_back(code);  // for old frames
   for (const Edge& edge : code->edges) {
     switch (edge.kind) {
       case Edge::Kind::lookup: {
@@ -362,7 +363,8 @@ void Runtime::Impl::release_when_due() {
   release_at = runtime.heap.is_stressed() ? 1 : std::max(few, 2 * (ended.size() + replaced.size()));
 }
 
-// Methods stay, an older world may be asked; their IR is lowered again then. Sources of generators, too, are made again.
+// Methods stay, an older world may be asked; their IR is lowered again then. Sources of generators, too, are made
+// again.
 void Runtime::Impl::drop_replaced() {
   std::vector<const ir::Function*> running;
   if (runtime.interpreter) running.assign(runtime.interpreter->running().begin(), runtime.interpreter->running().end());
