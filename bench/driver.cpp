@@ -198,9 +198,28 @@ class Bench {
   }
 
   // A program that has no counterpart.
-  void measure(const std::string& program) {
+  void measure(const std::string& program, const std::vector<std::string>& arguments = {}) {
+    std::vector<std::string> command{settings_.slope, settings_.program(program)};
+    command.insert(command.end(), arguments.begin(), arguments.end());
     for (int round = 0; round < settings_.rounds; ++round)
-      if (!collect(run_program({settings_.slope, settings_.program(program)}), slope_)) break;
+      if (!collect(run_program(command), slope_)) break;
+  }
+
+  // A time that is held to a limit, in milliseconds.
+  void limit_row(const std::string& title, const std::string& name, double limit_milliseconds) {
+    const auto& ours = slope_[name];
+    if (ours.samples.empty()) return fail(title, "did not run");
+    const bool slow = ours.minimum() > limit_milliseconds * 1e6;
+    failed_ = failed_ || slow;
+    table_.add({title, time_text(ours.minimum()), time_text(ours.median()), "", "", "",
+                number_text("%.0f ms", limit_milliseconds), slow ? "too slow" : ""});
+  }
+
+  // Something that was counted.
+  void count_row(const std::string& title, const std::string& name) {
+    const auto& ours = slope_[name];
+    if (ours.samples.empty()) return fail(title, "did not run");
+    table_.add({title, number_text("%.0f", ours.minimum()), "", "", "", "", "", ""});
   }
 
   void row(const std::string& title, const std::string& name) {
@@ -325,7 +344,7 @@ int main(int count, char** arguments) {
   if (!settings) {
     std::fputs(
         "usage: slope_bench --slope COMMAND --native FOLDER --top FOLDER [--rounds N] [name…]\n"
-        "names: fib mandelbrot matmul kernels logistic mul derivatives start first_gradient heap\n",
+        "names: fib mandelbrot matmul kernels logistic mul derivatives start first_gradient inference overlay heap\n",
         stderr);
     return 2;
   }
@@ -387,6 +406,34 @@ int main(int count, char** arguments) {
     bench.compare_row("1000 gradients of a fold over a tuple", "foldminus", "foldminus", 0);
     bench.process_row("gradient of 1000 ifs", {settings->slope, settings->program("many_branches")}, 2000);
     bench.process_row("gradient of 10,000 statements", {settings->slope, settings->program("straight_line")}, 10000);
+  }
+  if (settings->wants("inference")) {
+    bench.measure("inference", {"rows"});
+    for (const auto& [name, size] : {std::pair{"chained_locals", 10000}, std::pair{"constant_calls", 1000},
+                                     std::pair{"global_reads", 10000}, std::pair{"many_methods", 1000}}) {
+      const std::string row = std::string("infer_") + name + "_";
+      const std::string once = row + std::to_string(size);
+      bench.limit_row("inference: " + std::to_string(size) + " " + name, once, 1000);
+      bench.ratio_row("  twice as many", row + std::to_string(2 * size), once, 3);
+    }
+  }
+  if (settings->wants("overlay")) {
+    bench.measure("overlay", {"rows"});
+    for (const std::string graph : {"small_graph", "large_graph"}) {
+      const double limit = graph == "small_graph" ? 10 : 100;
+      for (const std::string how : {"from_scratch", "mostly_cached"}) {
+        for (const std::string kind : {"kept", "made_again"}) {
+          const std::string row = graph + "_" + how + "_" + kind;
+          bench.limit_row("overlay: " + row, row, limit);
+          for (const std::string count : {"calls", "allocations", "kept"})
+            bench.count_row("  " + (count == "kept"    ? "bytes kept"
+                                    : count == "calls" ? "generator calls"
+                                                       : count),
+                            row + "_" + count);
+        }
+        bench.ratio_row("  made again over kept", graph + "_" + how + "_made_again", graph + "_" + how + "_kept");
+      }
+    }
   }
   if (settings->wants("first_gradient")) {
     bench.process_row("first gradient, start included", {settings->slope, settings->program("first_gradient")}, 120);

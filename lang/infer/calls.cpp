@@ -155,6 +155,7 @@ class CallEvaluator {
     combination.known = answer.known;
     frame_.min_world = std::max(frame_.min_world, answer.min_world);
     frame_.max_world = std::min(frame_.max_world, answer.max_world);
+    if (!answer.known) return;  // nothing is taken from it that another method could change
     Edge edge;
     edge.signature = call_types;
     impl_.add_edge(frame_, edge);

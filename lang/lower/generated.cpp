@@ -1,6 +1,8 @@
 #include "lang/lower/generated.hpp"
 
 #include <algorithm>
+#include <cctype>
+#include <map>
 #include <utility>
 
 #include "lang/ir/passes.hpp"
@@ -51,6 +53,29 @@ NodeId quoted_parts(Ast& ast, NodeId node) {
   return changed ? ast.make(original.head, original.span, children, original.flag) : node;
 }
 
+// Fresh names (`gensym`) differ from run to run: they are numbered by where they first stand.
+std::string with_numbered_names(const std::string& text) {
+  std::string result;
+  std::map<std::string, std::size_t> numbers;
+  for (std::size_t i = 0; i < text.size();) {
+    std::size_t end = i;
+    if (text.compare(i, 2, "##") == 0) {
+      end = i + 2;
+      while (end < text.size() && text[end] != '#' && text[end] != '"' && text[end] != '\n') ++end;
+      if (end < text.size() && text[end] == '#')
+        for (++end; end < text.size() && std::isdigit(static_cast<unsigned char>(text[end]));) ++end;
+    }
+    if (end > i && std::isdigit(static_cast<unsigned char>(text[end - 1]))) {
+      const std::size_t next = numbers.size();
+      result += "##" + std::to_string(numbers.emplace(text.substr(i, end - i), next).first->second);
+      i = end;
+    } else {
+      result += text[i++];
+    }
+  }
+  return result;
+}
+
 // One run for one specialisation.
 class Generation {
  public:
@@ -67,7 +92,7 @@ class Generation {
       const std::string first = text(result.values[0]);
       const std::string second = text(result.values[1]);
       if (ctx_.failed()) return false;
-      if (first != second)
+      if (with_numbered_names(first) != with_numbered_names(second))
         return ctx_.raise_error("the generator of " + call_text(target_) +
                                 " returned different code when it ran again:\n" + first + "\n" + second);
     }

@@ -357,7 +357,15 @@ std::string Runtime::Impl::method_error_text(Context& ctx, Value function, Value
   bool callable = !chain.empty() || (callee_type && callee_type->name->is_function) || function.type->is_kind;
   if (!callable) return "MethodError: objects of type " + to_string(function.type) + " are not callable";
   std::string text = "MethodError: no method matching " + call;
-  if (found.method) text += "\nThe applicable method may be too new: running in an older world.";
+  if (found.method) {
+    const World last = found.method->max_world;
+    text += "\nThe applicable method may be too new: running in an older world. It belongs to worlds " +
+            std::to_string(found.method->min_world) + " to " + (last == newest_world ? "now" : std::to_string(last)) +
+            ":\n  " + method_name_text(*found.method) +
+            parameters_text(
+                *found.method, [](std::size_t) { return false; }, true) +
+            "\n    @ " + place_text(runtime, *found.method);
+  }
 
   struct Candidate {
     const Method* method;

@@ -113,7 +113,9 @@ class Runner {
     std::string first_tier;
     for (const auto& tier : settings_.tiers) {
       if (!script.tiers.empty() && std::count(script.tiers.begin(), script.tiers.end(), tier) == 0) continue;
-      std::vector<std::string> command = {settings_.command, "--tier=" + tier, path.string()};
+      std::vector<std::string> command = {settings_.command, "--tier=" + tier};
+      command.insert(command.end(), script.options.begin(), script.options.end());
+      command.push_back(path.string());
       command.insert(command.end(), script.arguments.begin(), script.arguments.end());
       const ProcessResult result =
           slope::test::run_process(command, script.input, std::chrono::seconds(settings_.timeout_seconds));

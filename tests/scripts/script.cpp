@@ -108,6 +108,7 @@ Script read_script(std::string_view text) {
     if (const auto expected = text_after(line, "# expect error:")) add(script.errors, *expected, false);
     if (const auto expected = text_after(line, "# expect stderr:")) add(script.notices, *expected, false);
     if (const auto value = directive(line, "# args:")) script.arguments = words(*value);
+    if (const auto value = directive(line, "# options:")) script.options = words(*value);
     if (const auto value = directive(line, "# stdin:")) script.input.append(*value).append("\n");
     if (const auto value = directive(line, "# tiers:")) script.tiers = words(*value);
     if (const auto value = directive(line, "# tolerance:")) script.tolerance = std::stod(std::string(*value));

@@ -14,6 +14,7 @@
 // print what it likes. Comment lines at the head may hold
 //
 //   # args: a b             arguments of the script
+//   # options: --x          options of the command
 //   # stdin: text           a line of standard input
 //   # tiers: compile auto   only these
 //   # tolerance: 1e-9       numbers may differ so much, relatively, from the expectation and between the tiers
@@ -41,6 +42,7 @@ struct Script {
   std::vector<Expectation> errors;   // `expect error:`
   std::vector<Expectation> notices;  // `expect stderr:`
   std::vector<std::string> arguments;
+  std::vector<std::string> options;
   std::string input;
   std::vector<std::string> tiers;  // empty: all
   double tolerance = 0;
