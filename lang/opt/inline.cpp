@@ -1,6 +1,7 @@
 // Puts the typed code of callees in the place of calls. Callees are optimised before their callers (inference finishes
 // them first), so what is copied is small already.
 #include <algorithm>
+#include <utility>
 
 #include "lang/ir/build.hpp"
 #include "lang/ir/passes.hpp"
@@ -30,6 +31,7 @@ class Inliner {
     std::unique_ptr<ir::Function> self;
     if (calls_itself()) self = function_.clone();
     bool any = false;
+    const bool split = split_long_blocks();
     std::size_t size = live_insts(function_);
     for (BlockId b = 0; b < function_.blocks.size(); ++b) {
       if (only_raises(b)) continue;
@@ -55,8 +57,32 @@ class Inliner {
         --i;  // here now stands the callee's first block; the rest of this one moved to a new block, which comes later
       }
     }
-    if (any) ir::simplify_cfg(function_);
+    if (any || split) ir::simplify_cfg(function_);
     return any;
+  }
+
+  // Each call that is inlined moves the rest of its block: that must not be most of a long function each time.
+  bool split_long_blocks() {
+    constexpr std::size_t longest = 256;
+    const std::size_t before = function_.blocks.size();
+    ir::Builder builder(function_);
+    for (BlockId b = 0; b < function_.blocks.size(); ++b) {
+      if (function_.blocks[b].insts.size() <= longest || function_.blocks[b].terminator == ~0u) continue;
+      const BlockId rest = builder.new_block();
+      ir::Block& from = function_.blocks[b];
+      ir::Block& to = function_.blocks[rest];
+      to.insts.assign(from.insts.begin() + longest, from.insts.end());
+      from.insts.resize(longest);
+      from.insts.shrink_to_fit();
+      to.terminator = std::exchange(from.terminator, ~0u);
+      to.edges = std::exchange(from.edges, {});
+      to.handler = from.handler;
+      for (std::uint32_t moved : to.insts) function_.insts[moved].block = rest;
+      function_.insts[to.terminator].block = rest;
+      builder.set_block(b);
+      builder.jump(rest);
+    }
+    return function_.blocks.size() != before;
   }
 
  private:
@@ -121,6 +147,7 @@ class Inliner {
       to.edges = std::move(from.edges);
       to.handler = from.handler;
       from.insts.resize(position);
+      from.insts.shrink_to_fit();
       from.terminator = ~0u;
       from.edges.clear();
       for (std::uint32_t moved : to.insts) function_.insts[moved].block = rest;
