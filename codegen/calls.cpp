@@ -10,7 +10,7 @@ using Kind = Representation::Kind;
 bool Emitter::emit_call(const ir::Inst& inst, Val& result) {
   auto values = [&] {
     llvm::SmallVector<Val, 8> all;
-    for (ir::Operand o : inst.operands) all.push_back(operand(o));
+    for (ir::Operand o : inst.operands) all.push_back(given_operand(inst, o));
     return store_values(all);
   };
   V count = integer(static_cast<std::int64_t>(inst.operands.size()));
@@ -46,6 +46,17 @@ bool Emitter::emit_call(const ir::Inst& inst, Val& result) {
     default:
       return false;
   }
+}
+
+// What never returns may put an array into an exception: that must not lie in scratch memory (lang/ir/escape.cpp).
+Val Emitter::given_operand(const ir::Inst& call, ir::Operand o) {
+  Val given = operand(o);
+  const DataType* type = as_data(given.type);
+  const bool raises = call.type && call.type->kind == TypeKind::bottom;
+  if (!raises || !o.is_inst() || !type || !type->is_concrete || type->object_kind != DataType::ObjectKind::array ||
+      given.leaves.size() != 1)
+    return given;
+  return {given.type, {helper(Helper::outliving_array, {context_, given.leaves[0]})}, nullptr};
 }
 
 Val Emitter::execute(const ir::Inst& inst) {
@@ -99,7 +110,7 @@ Val Emitter::invoke(const ir::Inst& inst) {
   CallTarget resolved = host_.resolve(target);
   if (!resolved.signature) {
     llvm::SmallVector<Val, 8> all;
-    for (ir::Operand o : inst.operands) all.push_back(operand(o));
+    for (ir::Operand o : inst.operands) all.push_back(given_operand(inst, o));
     V arguments = store_values(all);
     V count = integer(static_cast<std::int64_t>(inst.operands.size()));
     if (inst.type && inst.type->kind == TypeKind::bottom) {
@@ -116,10 +127,13 @@ Val Emitter::invoke(const ir::Inst& inst) {
   llvm::SmallVector<Val, 8> arguments;
   std::size_t parameters = signature.parameters.size();
   std::size_t fixed = target.method->is_vararg ? parameters - 1 : parameters;
-  for (std::size_t i = 0; i < fixed; ++i) arguments.push_back(operand_as(inst.operands[i], signature.parameters[i]));
+  const bool raises = inst.type && inst.type->kind == TypeKind::bottom;
+  for (std::size_t i = 0; i < fixed; ++i)
+    arguments.push_back(raises ? coerce(given_operand(inst, inst.operands[i]), signature.parameters[i])
+                               : operand_as(inst.operands[i], signature.parameters[i]));
   if (target.method->is_vararg) {
     llvm::SmallVector<Val, 8> rest;
-    for (std::size_t i = fixed; i < inst.operands.size(); ++i) rest.push_back(operand(inst.operands[i]));
+    for (std::size_t i = fixed; i < inst.operands.size(); ++i) rest.push_back(given_operand(inst, inst.operands[i]));
     arguments.push_back(pack_tuple(as_data(signature.parameters[fixed]), rest));
   }
   Val result = call_native_code(signature, resolved.callee, arguments);

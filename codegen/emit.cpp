@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "codegen/counted_loops.hpp"
+#include "lang/ir/escape.hpp"
 
 namespace slope::codegen {
 
@@ -66,8 +67,15 @@ void Emitter::prologue() {
 
   find_catch_depths();
   if (!catch_depth_.empty()) caught_base_ = helper(Helper::catch_depth, {context_});
-  // An activation that fails gives back the tapes that it opened.
-  if (has_op(function_, cfg_, {Op::tape_open})) tape_mark_ = helper(Helper::tape_mark, {context_});
+  // An activation that fails gives back the tapes that it opened, and its scratch memory. A derivative's is kept for
+  // the next call like its tapes; of other functions only small objects lie there.
+  const bool keeps_tapes = has_op(function_, cfg_, {Op::tape_open});
+  stay_ = ir::objects_that_stay(function_, cfg_, layout_.types());
+  scratch_most_ = keeps_tapes ? std::uint64_t{64} << 20 : std::uint64_t{64} << 10;
+  if (std::find(stay_.begin(), stay_.end(), true) != stay_.end())
+    tape_mark_ = scratch_ = helper(Helper::scratch_enter, {context_});
+  else if (keeps_tapes)
+    tape_mark_ = helper(Helper::tape_mark, {context_});
 }
 
 // How many catch blocks surround each block's start: +1 at `caught`, -1 at `caught_end`. Empty when there are none.
@@ -331,6 +339,7 @@ void Emitter::terminator(const ir::Inst& inst, const ir::Block& block) {
 void Emitter::return_value(const Val& v) {
   llvm::SmallVector<V, 4> members(v.leaves.begin(), v.leaves.end());
   if (caught_base_) helper(Helper::leave_catch, {context_, caught_base_});
+  if (scratch_) helper(Helper::scratch_leave, {context_, scratch_});
   if (signature_.has_status) members.push_back(b_.getInt8(0));
   if (members.empty()) {
     b_.CreateRetVoid();

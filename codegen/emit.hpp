@@ -159,12 +159,14 @@ class Emitter {
   V element_address(V array, V index, const Type* element);
   void find_fresh_arrays();
   void know_array(ir::Operand array);
+  V scratch_or_heap_array(const ir::Inst& inst, llvm::ArrayRef<V> dims);
   bool known_field(const ir::Inst& inst, std::size_t& index);
   Val slot_value(std::size_t slot, const Type* type);
 
   // --- calls.cpp ---
   bool emit_call(const ir::Inst& inst, Val& result);
   Val invoke(const ir::Inst& inst);
+  Val given_operand(const ir::Inst& call, ir::Operand o);
   Val call_native_code(const Signature& signature, llvm::FunctionCallee callee, llvm::ArrayRef<Val> arguments);
   Val execute(const ir::Inst& inst);  // through the operation's one definition in lang/ir/execute
   Val pack_tuple(const DataType* type, llvm::ArrayRef<Val> elements);
@@ -195,6 +197,9 @@ class Emitter {
   llvm::AllocaInst* result_buffer_ = nullptr;
   ir::BlockId stack_check_ = ir::no_block;
   V tape_mark_ = nullptr;
+  V scratch_ = nullptr;     // serial of the activation, when it has objects in scratch memory
+  std::vector<bool> stay_;  // by inst: objects that may lie there
+  std::uint64_t scratch_most_ = 0;  // bytes of one of them
   V caught_base_ = nullptr;                 // how many exceptions were caught outside, at entry
   std::vector<std::uint32_t> catch_depth_;  // by IR block: how many catch blocks surround its start
   struct Slot {

@@ -107,6 +107,88 @@ ArrayObject* array_new(Context* ctx, const DataType* type, std::int64_t length) 
   return static_cast<ArrayObject*>(result.object);
 }
 
+ArrayObject* array_new_shaped(Context* ctx, const DataType* type, const std::int64_t* dims, std::int64_t count) {
+  const auto ndims = static_cast<std::size_t>(count);
+  bool plain = true;
+  std::int64_t length = 1;
+  for (std::size_t i = 0; i < ndims; ++i)
+    plain = plain && dims[i] >= 0 && !__builtin_mul_overflow(length, dims[i], &length);
+  if (plain && length <= std::int64_t{1} << 32) {
+    if (ArrayObject* array = ctx->heap->allocate_array(type, {dims, ndims})) return array;
+    ctx->out_of_memory();
+    return nullptr;
+  }
+  // Huge and negative lengths take the general road, which knows the error.
+  std::vector<Value> operands{ctx->runtime->from_type(type)};
+  for (std::size_t i = 0; i < ndims; ++i) operands.push_back(ctx->runtime->from_int(dims[i]));
+  Value result;
+  if (!ir::execute(*ctx, ir::Op::array_new, operands.data(), operands.size(), 0, result)) return nullptr;
+  return static_cast<ArrayObject*>(result.object);
+}
+
+// A flag beside those of lang/runtime/object.hpp: the array lies in scratch memory.
+constexpr std::uint32_t array_in_scratch = 1u << 29;
+
+// What makes an exception may put the array into it.
+ArrayObject* outliving_array(Context* ctx, ArrayObject* array) {
+  if (!array || !(array->flags & array_in_scratch)) return array;
+  const auto ndims = static_cast<std::size_t>(as_value(array->type->params[1])->value.bits);
+  ArrayObject* copy = ctx->heap->allocate_array(array->type, {array->dims, ndims});
+  if (!copy) {  // an empty one is better than one that goes
+    const std::vector<std::int64_t> none(ndims, 0);
+    return ctx->heap->allocate_array(array->type, none);
+  }
+  std::memcpy(copy->data, array->data, static_cast<std::size_t>(array->length) * array->element_size);
+  return copy;
+}
+
+// What does not fit into scratch memory is an array like any other.
+ArrayObject* scratch_array(Context* ctx, const DataType* type, const std::int64_t* dims, std::int64_t count,
+                           std::uint64_t most) {
+  const auto ndims = static_cast<std::size_t>(count);
+  const std::uint32_t element = stored_size(type->params[0]);
+  bool fits = ctx->tapes != nullptr;
+  std::int64_t length = 1;
+  std::int64_t bytes = 0;
+  for (std::size_t i = 0; i < ndims; ++i)
+    fits = fits && dims[i] >= 0 && !__builtin_mul_overflow(length, dims[i], &length);
+  fits = fits && !__builtin_mul_overflow(length, std::int64_t{element}, &bytes);
+  if (fits && static_cast<std::uint64_t>(bytes) <= most) {
+    const std::size_t header = (sizeof(ArrayObject) + ndims * sizeof(std::int64_t) + 63) / 64 * 64;
+    if (char* memory = ctx->tapes->take_scratch(header + static_cast<std::size_t>(bytes))) {
+      auto* array = reinterpret_cast<ArrayObject*>(memory);
+      std::memset(memory, 0, header);
+      array->type = type;
+      array->data = memory + header;
+      array->length = array->capacity = length;
+      array->flags = array_owns_memory | array_in_scratch;
+      array->element_size = element;
+      std::copy(dims, dims + ndims, array->dims);
+      // Numbers may start as anything, but a Bool must be one.
+      if (storage_of(type->params[0]) != Storage::bits || element == 1)
+        std::memset(array->data, 0, static_cast<std::size_t>(bytes));
+      return array;
+    }
+  }
+  return array_new_shaped(ctx, type, dims, count);
+}
+
+Object* scratch_object(Context* ctx, const DataType* type) {
+  const std::size_t bytes = sizeof(Object) + type->size;
+  char* memory = ctx->tapes ? ctx->tapes->take_scratch(bytes) : nullptr;
+  if (!memory) return box(ctx, type);
+  std::memset(memory, 0, bytes);
+  auto* object = reinterpret_cast<Object*>(memory);
+  object->type = type;
+  return object;
+}
+
+std::uint64_t scratch_enter(Context* ctx) { return ctx->tapes ? ctx->tapes->enter_scratch() : 0; }
+
+void scratch_leave(Context* ctx, std::uint64_t serial) {
+  if (ctx->tapes) ctx->tapes->scratch.leave(serial);
+}
+
 bool array_resize(Context* ctx, ArrayObject* array, std::int64_t length) {
   bool plain = (array->flags & array_owns_memory) && !(array->flags & (array_shared | array_borrowed));
   if (plain && length >= 0 && length <= array->capacity && array->element_size) {

@@ -28,6 +28,12 @@ namespace slope::codegen {
   H(box, p, "pp")                /* ctx, type -> zeroed object, or null */                            \
   H(cell_new, p, "p")            /* ctx -> empty cell, or null */                                     \
   H(array_new, p, "ppl")         /* ctx, vector type, length -> array, or null */                     \
+  H(array_new_shaped, p, "pppl") /* ctx, array type, dims, how many -> array, or null */              \
+  H(scratch_array, p, "pppll")   /* ctx, array type, dims, how many, most bytes -> array, or null */  \
+  H(outliving_array, p, "pp")    /* ctx, array -> it, or a copy if it lies in scratch memory */       \
+  H(scratch_object, p, "pp")     /* ctx, type -> zeroed object, or null */                            \
+  H(scratch_enter, l, "p")       /* ctx -> serial */                                                  \
+  H(scratch_leave, v, "pl")      /* ctx, serial */                                                    \
   H(array_resize, b, "ppl")      /* ctx, vector, length */                                            \
   H(store_global, b, "pppl")     /* ctx, Binding, type, payload */                                    \
   H(call_splat, b, "ppllp")      /* ctx, operands, count, mask, result */                             \

@@ -304,10 +304,15 @@ bool Emitter::emit_array(const ir::Inst& inst, Val& result) {
       return true;
     }
     case Op::array_new: {
-      if (inst.operands.size() != 2 || !is_array(inst.type) || dimensions(inst.type) != 1) return false;
-      V length = index(inst.operands[1]);
-      if (!length) return false;
-      V out = helper(Helper::array_new, {context_, pointer(inst.type), length});
+      if (!is_array(inst.type) || static_cast<std::size_t>(dimensions(inst.type)) + 1 != inst.operands.size())
+        return false;
+      llvm::SmallVector<V, 4> dims;
+      for (std::size_t i = 1; i < inst.operands.size(); ++i) {
+        dims.push_back(index(inst.operands[i]));
+        if (!dims.back()) return false;
+      }
+      if (dims.empty()) return false;
+      V out = scratch_or_heap_array(inst, dims);
       fail_when(b_.CreateIsNull(out));
       result = {inst.type, {out}, nullptr};
       return true;
@@ -323,6 +328,23 @@ bool Emitter::emit_array(const ir::Inst& inst, Val& result) {
     default:
       return false;
   }
+}
+
+llvm::Value* Emitter::scratch_or_heap_array(const ir::Inst& inst, llvm::ArrayRef<V> dims) {
+  const bool stays = scratch_ && stay_[static_cast<std::size_t>(current_ - function_.insts.data())];
+  if (!stays && dims.size() == 1) return helper(Helper::array_new, {context_, pointer(inst.type), dims[0]});
+  llvm::AllocaInst* shape;
+  {
+    llvm::IRBuilderBase::InsertPointGuard guard(b_);
+    llvm::BasicBlock& entry = output_->getEntryBlock();
+    b_.SetInsertPoint(&entry, entry.getFirstInsertionPt());
+    shape = b_.CreateAlloca(llvm::ArrayType::get(layout_.i64, dims.size()), nullptr, "shape");
+  }
+  for (std::size_t i = 0; i < dims.size(); ++i) b_.CreateStore(dims[i], at(shape, static_cast<std::int64_t>(8 * i)));
+  V count = integer(static_cast<std::int64_t>(dims.size()));
+  if (!stays) return helper(Helper::array_new_shaped, {context_, pointer(inst.type), shape, count});
+  return helper(Helper::scratch_array,
+                {context_, pointer(inst.type), shape, count, integer(static_cast<std::int64_t>(scratch_most_))});
 }
 
 // The 0-based field that get_field, set_field and the like mean, when that is known now and the object's type has it.
@@ -498,7 +520,9 @@ bool Emitter::make_object(const DataType* type, std::span<const ir::Operand> ope
       fields[i].box = box(fields[i]);
     }
   }
-  V object = helper(Helper::box, {context_, pointer(type)});
+  const bool stays = scratch_ && current_ && current_->op == ir::Op::make_struct && current_->type == type &&
+                     stay_[static_cast<std::size_t>(current_ - function_.insts.data())];
+  V object = helper(stays ? Helper::scratch_object : Helper::box, {context_, pointer(type)});
   fail_when(b_.CreateIsNull(object));
   for (std::size_t i = 0; i < fields.size(); ++i) {
     store_stored(at(object, offset::object_payload + type->fields[i].offset), type->fields[i].type, fields[i],

@@ -20,6 +20,19 @@ std::vector<const Type*> parameter_types(const ir::Function& function) {
   return types;
 }
 
+// Gives the calls of `callee` another type; whether there are any.
+bool retype_calls(ir::Function& function, const Specialization& callee, const Type* type) {
+  bool any = false;
+  for (const ir::Block& block : function.blocks)
+    for (std::uint32_t id : block.insts) {
+      ir::Inst& inst = function.insts[id];
+      if (inst.op != ir::Op::invoke || inst.aux_as<Specialization>() != &callee) continue;
+      any |= inst.type != type;
+      inst.type = type;
+    }
+  return any;
+}
+
 }  // namespace
 
 class PipelineEnvironment final : public diff::Environment {
@@ -216,7 +229,8 @@ const ir::Function* Pipeline::Impl::primal(Context& ctx, Specialization& target)
       noted.rules.insert(known->second.rules.begin(), known->second.rules.end());
     return inlined;
   };
-  options.inline_budget = 400;
+  options.inline_budget = 2000;
+  options.inline_total = 12000;
   opt::optimise(runtime, *result.typed, options);
   // What was inlined is known more precisely in this place than it was on its own; then more calls may be, of gradients
   // too, which are a call of the derivative then.
@@ -447,8 +461,14 @@ Pipeline::Impl::Halves* Pipeline::Impl::make_halves(Context& ctx, Specialization
     ++derivative_counts[pullback_kind].calls;
     for (auto [function, part] :
          {std::pair{derivative.forward.get(), entry.forward}, {derivative.reverse.get(), entry.reverse}}) {
-      infer::Inference inference(runtime, ctx, ctx.world, infer_options());
-      infer::InferResult result = inference.reinfer(*function);
+      infer::InferResult result = infer::Inference(runtime, ctx, ctx.world, infer_options()).reinfer(*function);
+      // What it gives back is known better now, to its own recursive calls too.
+      if (result.typed && result.return_type && retype_calls(*function, *part->target, result.return_type)) {
+        infer::InferResult again = infer::Inference(runtime, ctx, ctx.world, infer_options()).reinfer(*function);
+        const bool same = again.typed && again.return_type == result.return_type;
+        if (same) result = std::move(again);
+        if (!same) retype_calls(*function, *part->target, function->return_type);
+      }
       if (!result.typed) {
         refusal = {target.method->span, target.method, "internal error: the derivative's types could not be inferred"};
         halves.erase(key);

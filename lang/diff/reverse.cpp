@@ -529,7 +529,8 @@ std::unique_ptr<ir::Function> Reverse::combined() {
 
 bool Reverse::may_be_unmade(const ForwardValue& value) const {
   const DataType* d = as_data(value.type);
-  if (d && d->is_isbits) return false;
+  // A stand-in takes the place of what can have one: the record's type is concrete then, and is made without a look-up.
+  if ((d && d->is_isbits) || stand_in(runtime_, value.type).defined()) return false;
   for (BlockId b = 0; b < forward_blocks_.size(); ++b)
     if (forward_blocks_[b] == value.block) return !cfg_.dominates(b, exit_);
   return true;
@@ -584,9 +585,11 @@ bool Reverse::split(Derivative& result) {
   std::vector<Operand> kept;
   std::vector<std::uintptr_t> unmade;
   std::vector<const Type*> kept_types;
+  std::vector<const Type*> held_types;  // before boxing
   for (ValueIndex index : recorded_) {
     // A value that is not made on every path goes through a slot of the forward half. A reference that was not made
-    // can't stand in a tuple: `nothing` stands for it.
+    // can't stand in a tuple: `nothing` stands for it. What is known only at run time goes into a box, so that the
+    // record's type is concrete: it is made and read without a look-up, and that of a recursive function is finite.
     const ForwardValue& value = values_[index];
     const Type* type = may_be_unmade(value) ? builtin_.any : value.type;
     auto slot = static_cast<std::uintptr_t>(forward_out_->slots.size());
@@ -594,8 +597,11 @@ bool Reverse::split(Derivative& result) {
     forward_out_->slot_types.push_back(type);
     after(value, Op::slot_set, {value.forward}, slot);
     if (type != value.type) unmade.push_back(slot);
-    kept.push_back(f_->emit(Op::slot_get, {}, type, slot));
-    kept_types.push_back(type);
+    Operand held = f_->emit(Op::slot_get, {}, type, slot);
+    const bool box = !is_concrete(type);
+    kept.push_back(box ? boxed(*f_, held) : held);
+    kept_types.push_back(box ? tangents_.dynamic() : type);
+    held_types.push_back(type);
   }
   for (const LoopState& state : loops_) {
     kept.push_back(f_->emit(Op::slot_get, {}, builtin_.int64, static_cast<std::uintptr_t>(state.forward_row_slot)));
@@ -620,8 +626,9 @@ bool Reverse::split(Derivative& result) {
   std::size_t field = 0;
   for (ValueIndex index : recorded_) {
     Operand value = r_->emit(Op::field_at, {typed_record}, kept_types[field], field);
+    if (held_types[field] != kept_types[field]) value = r_->emit(Op::field_at, {value}, held_types[field], 0);
     BlockId rest = ir::no_block;
-    if (const Type* type = values_[index].type; kept_types[field] != type) {
+    if (const Type* type = values_[index].type; held_types[field] != type) {
       rest = r_->new_block();
       BlockId made = r_->new_block();
       Operand is_made = r_->emit(Op::isa, {value, r_->constant(runtime_.from_type(type))}, builtin_.boolean);

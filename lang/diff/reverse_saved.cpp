@@ -82,7 +82,7 @@ Operand Reverse::in_reverse(ValueIndex index) {
     result = r_->constant(forward_out_->constant_value(value.forward));
   } else if (!split_ && is_parameter) {
     result = value.forward;
-  } else if (int budget = 8; value.loop != no_loop && value.primal != ~0u && can_recompute(value.primal, budget)) {
+  } else if (int budget = 24; value.loop != no_loop && value.primal != ~0u && can_recompute(value.primal, budget)) {
     note_saved(index, SavedValue::Where::recomputed, "cheaper than memory, from what is there in the reverse sweep");
     result = recompute(value.primal);
   } else if (value.loop != no_loop && !inside(value.loop, current_reverse_)) {

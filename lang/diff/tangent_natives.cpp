@@ -525,6 +525,15 @@ bool fingerprint(Context& ctx, const Value* args, std::size_t count, Value& resu
   return true;
 }
 
+// Every array has a shadow: one that nobody looks at is not made, so the native is said not to throw.
+const Type* constant_shadow_type(TypeTable& types, std::span<const Type* const> given) {
+  const DataType* array = given.size() == 1 ? as_data(given[0]) : nullptr;
+  const bool is_array = array && array->is_concrete && array->object_kind == DataType::ObjectKind::array;
+  const Type* element = is_array ? array->params[0] : nullptr;
+  if (element == types.builtin().float64 || element == types.builtin().float32) return array;
+  return types.builtin().any;
+}
+
 const NativeInfo tangent_natives[] = {
     {"take_rule_state", take_rule_state, effect_throws | effect_reads | effect_writes, nullptr},
     {"give_rule_state", give_rule_state, effect_throws | effect_writes, nullptr},
@@ -532,7 +541,7 @@ const NativeInfo tangent_natives[] = {
     {"tangent_kinds", tangent_kinds, effect_reads, nullptr},
     {"carries_derivative", carries_derivative, effect_reads, nullptr},
     {"zero_shadows", zero_shadows, effect_throws | effect_allocates | effect_reads, nullptr},
-    {"constant_shadow", constant_shadow, effect_throws | effect_allocates | effect_reads, nullptr},
+    {"constant_shadow", constant_shadow, effect_allocates | effect_reads, constant_shadow_type},
     {"finish_tangents", finish_tangents, effect_throws | effect_allocates | effect_reads, nullptr},
     {"zero_cotangent", zero_cotangent, effect_throws | effect_allocates, nullptr},
 };

@@ -27,7 +27,7 @@ TapePool::TapePool(Context& context) : context_(context) {
     for (Value v : context_.caught) tracer.value(v);
     for (const auto& [types, states] : rule_states_)
       for (Value v : states.free) tracer.value(v);
-    for (const std::unique_ptr<Tape>& tape : tapes_) {
+    for (Tape* tape : traced_) {
       if (tape->serial == 0) continue;
       for (std::size_t i = 0; i < tape->storage.size(); ++i) {
         const Type* type = tape->layout->columns[i];
@@ -44,18 +44,32 @@ TapePool::~TapePool() {
     for (char* column : tape->storage) std::free(column);
 }
 
+FreeTapes& TapePool::free_of(const TapeLayout* layout) {
+  FreeTapes*& recent = recent_[(reinterpret_cast<std::uintptr_t>(layout) >> 4) % recent_count];
+  if (recent && recent->layout == layout) return *recent;
+  std::unique_ptr<FreeTapes>& known = free_[layout];
+  if (!known) {
+    known = std::make_unique<FreeTapes>();
+    known->layout = layout;
+  }
+  recent = known.get();
+  return *recent;
+}
+
 Tape* TapePool::open(const TapeLayout* layout, std::int64_t rows) {
   Tape* tape = nullptr;
-  std::vector<Tape*>& waiting = free_[layout];
-  if (!waiting.empty()) {
-    tape = waiting.back();
-    waiting.pop_back();
+  FreeTapes& free = free_of(layout);
+  if (!free.waiting.empty()) {
+    tape = free.waiting.back();
+    free.waiting.pop_back();
   } else {
     tapes_.push_back(std::make_unique<Tape>());
     tape = tapes_.back().get();
     tape->layout = layout;
+    tape->home = &free;
     tape->storage.assign(layout->columns.size(), nullptr);
     tape->columns = tape->storage.data();
+    if (std::any_of(layout->columns.begin(), layout->columns.end(), may_hold_references)) traced_.push_back(tape);
   }
   tape->serial = next_serial_++;
   if (!reserve(tape, rows)) {
@@ -117,7 +131,7 @@ void TapePool::forget(const TapeLayout* layout) {
 void TapePool::close(Tape* tape) {
   if (tape->serial == 0) return;
   tape->serial = 0;
-  free_[tape->layout].push_back(tape);
+  tape->home->waiting.push_back(tape);
 }
 
 std::vector<Value>& TapePool::rule_states(const Type* call_types, std::int64_t rule) {
@@ -126,7 +140,15 @@ std::vector<Value>& TapePool::rule_states(const Type* call_types, std::int64_t r
   return states.free;
 }
 
+char* TapePool::take_scratch(std::size_t bytes) {
+  std::size_t taken = 0;
+  char* memory = scratch.take(bytes, limit_ - std::min(limit_, bytes_), taken);
+  bytes_ += taken;
+  return memory;
+}
+
 void TapePool::release_since(std::uint64_t mark) {
+  scratch.leave(mark);
   for (const std::unique_ptr<Tape>& tape : tapes_)
     if (tape->serial >= mark) close(tape.get());
 }

@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "lang/runtime/scratch.hpp"
 #include "lang/runtime/type.hpp"
 
 namespace slope {
@@ -31,13 +32,21 @@ inline std::uintptr_t tape_aux(const TapeLayout* layout, std::uintptr_t column) 
 inline std::uintptr_t tape_column_of(std::uintptr_t aux) { return aux & (tape_column_limit - 1); }
 inline const TapeLayout* tape_layout_of(std::uintptr_t aux) { return reinterpret_cast<const TapeLayout*>(aux >> 16); }
 
+struct FreeTapes;
+
 struct Tape {
   std::int64_t capacity = 0;  // rows
   const TapeLayout* layout = nullptr;
   std::uint64_t serial = 0;  // open order; 0 when free
   std::int64_t bytes = 0;
+  FreeTapes* home = nullptr;  // of its layout
   std::vector<char*> storage;
   char** columns = nullptr;  // storage.data()
+};
+
+struct FreeTapes {
+  const TapeLayout* layout = nullptr;
+  std::vector<Tape*> waiting;
 };
 
 struct TapePool {
@@ -48,6 +57,13 @@ struct TapePool {
   bool reserve(Tape* tape, std::int64_t rows);              // grows to at least 2x; false: error raised
   void close(Tape* tape);
   std::uint64_t mark() const { return next_serial_; }
+  // Scratch memory of an activation, until `scratch.leave(serial)` or `release_since(serial)`.
+  std::uint64_t enter_scratch() {
+    scratch.enter(next_serial_);
+    return next_serial_++;
+  }
+  char* take_scratch(std::size_t bytes);  // null: take it from the heap
+  ScratchMemory scratch;
   void release_since(std::uint64_t mark);
   // The free states of the rule for calls of these types (lang/diff/reverse_rules.cpp). `rule` tells one definition of
   // the rule from the next: their states mean different things.
@@ -59,7 +75,13 @@ struct TapePool {
  private:
   Context& context_;
   std::vector<std::unique_ptr<Tape>> tapes_;
-  std::unordered_map<const TapeLayout*, std::vector<Tape*>> free_;
+  FreeTapes& free_of(const TapeLayout* layout);
+
+  std::unordered_map<const TapeLayout*, std::unique_ptr<FreeTapes>> free_;
+  // Where the last few layouts that were asked for have theirs, by a hash of the address.
+  static constexpr std::size_t recent_count = 64;
+  FreeTapes* recent_[recent_count] = {};
+  std::vector<Tape*> traced_;  // tapes with columns that may hold references
   struct RuleStates {
     std::int64_t rule = 0;
     std::vector<Value> free;

@@ -1,0 +1,25 @@
+// Which objects that a function makes are gone when it returns: nothing that outlives the activation refers to them, so
+// their memory may be the activation's own (runtime/scratch.hpp).
+//
+// Flow-insensitive, backwards from where values leave: results, stores into objects and containers, calls whose target
+// is not known, natives. A value on a tape that this function opens and keeps to itself stays inside. Callees are
+// looked into by the same rules, a few calls deep.
+#pragma once
+
+#include <vector>
+
+#include "lang/ir/cfg.hpp"
+
+namespace slope {
+struct BuiltinTypes;
+class TypeTable;
+}  // namespace slope
+
+namespace slope::ir {
+
+// By instruction: an array_new, or a make_struct of a mutable type, whose object stays inside. Only objects that hold
+// no references and never grow. What a loop makes counts in functions that keep tapes alone: those hold what their
+// loops made until the reverse sweep anyway, others would hold it for nothing.
+std::vector<bool> objects_that_stay(const Function& function, const Cfg& cfg, TypeTable& types);
+
+}  // namespace slope::ir
