@@ -197,9 +197,9 @@ class Emitter {
   llvm::AllocaInst* result_buffer_ = nullptr;
   ir::BlockId stack_check_ = ir::no_block;
   V tape_mark_ = nullptr;
-  V scratch_ = nullptr;     // serial of the activation, when it has objects in scratch memory
-  std::vector<bool> stay_;  // by inst: objects that may lie there
-  std::uint64_t scratch_most_ = 0;  // bytes of one of them
+  V scratch_ = nullptr;                     // serial of the activation, when it has objects in scratch memory
+  std::vector<bool> stay_;                  // by inst: objects that may lie there
+  std::uint64_t scratch_most_ = 0;          // bytes of one of them
   V caught_base_ = nullptr;                 // how many exceptions were caught outside, at entry
   std::vector<std::uint32_t> catch_depth_;  // by IR block: how many catch blocks surround its start
   struct Slot {

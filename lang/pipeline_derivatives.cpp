@@ -227,10 +227,16 @@ const ir::Function* Pipeline::Impl::primal(Context& ctx, Specialization& target)
     const ir::Function* inlined = primal(ctx, callee);
     if (const auto known = primals.find(&callee); known != primals.end())
       noted.rules.insert(known->second.rules.begin(), known->second.rules.end());
-    return inlined;
+    // In two halves a call costs a record and what lies in it: the program's own functions stay calls only when they
+    // are larger than those of the library, which have rules where it matters.
+    const bool own = callee.method->module != runtime.base && callee.method->module != runtime.core;
+    constexpr std::size_t most_of_library = 400;
+    std::size_t size = 0;
+    if (inlined && !own)
+      for (const ir::Block& block : inlined->blocks) size += block.insts.size() + 1;
+    return size > most_of_library && callee.method->inline_hint <= 0 ? nullptr : inlined;
   };
-  options.inline_budget = 2000;
-  options.inline_total = 12000;
+  options.inline_budget = 1200;
   opt::optimise(runtime, *result.typed, options);
   // What was inlined is known more precisely in this place than it was on its own; then more calls may be, of gradients
   // too, which are a call of the derivative then.

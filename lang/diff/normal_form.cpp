@@ -36,18 +36,32 @@ void unify_returns(ir::Function& function) {
   }
 }
 
-// Sends the given edges into `target` through one new block with the same parameters.
+// Sends the given edges into `target` through one new block. It has a parameter for what they do not all pass alike:
+// what a counter starts from stays in sight.
 void merge_edges(ir::Function& function, BlockId target, const std::vector<BlockId>& sources) {
   ir::Builder builder(function);
   BlockId merged = builder.new_block();
-  std::vector<Operand> passed;
-  for (std::uint32_t id : std::vector<std::uint32_t>(function.blocks[target].parameters))
-    passed.push_back(builder.add_parameter(merged, function.insts[id].type));
-  builder.set_block(merged);
-  builder.jump(target, passed);
+  std::vector<ir::Edge*> edges;
   for (BlockId source : sources)
     for (ir::Edge& edge : function.blocks[source].edges)
-      if (edge.target == target) edge.target = merged;
+      if (edge.target == target) edges.push_back(&edge);
+  std::vector<Operand> passed = edges[0]->arguments;
+  std::vector<bool> alike(passed.size(), true);
+  for (const ir::Edge* edge : edges)
+    for (std::size_t i = 0; i < passed.size(); ++i)
+      if (edge->arguments[i] != passed[i] || (edges.size() > 1 && passed[i].is_inst())) alike[i] = false;
+  for (ir::Edge* edge : edges) {
+    std::vector<Operand> kept;
+    for (std::size_t i = 0; i < passed.size(); ++i)
+      if (!alike[i]) kept.push_back(edge->arguments[i]);
+    edge->target = merged;
+    edge->arguments = std::move(kept);
+  }
+  const std::vector<std::uint32_t> parameters = function.blocks[target].parameters;
+  for (std::size_t i = 0; i < passed.size(); ++i)
+    if (!alike[i]) passed[i] = builder.add_parameter(merged, function.insts[parameters[i]].type);
+  builder.set_block(merged);
+  builder.jump(target, passed);
 }
 
 // One latch and one entering edge a loop. True when something changed.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 
 #include "lang/runtime/context.hpp"
 
@@ -117,15 +118,23 @@ bool TapePool::reserve(Tape* tape, std::int64_t rows) {
 }
 
 void TapePool::forget(const TapeLayout* layout) {
-  const auto waiting = free_.find(layout);
-  if (waiting == free_.end()) return;
-  free_.erase(waiting);
+  const auto known = free_.find(layout);
+  if (known == free_.end()) return;
+  FreeTapes* home = known->second.get();
+  const auto goes = [&](const Tape& tape) { return tape.home == home && tape.serial == 0; };
+  std::erase_if(traced_, [&](const Tape* tape) { return goes(*tape); });
   std::erase_if(tapes_, [&](const std::unique_ptr<Tape>& tape) {
-    if (tape->layout != layout || tape->serial != 0) return false;
+    if (!goes(*tape)) return false;
     for (char* column : tape->storage) std::free(column);
     bytes_ -= static_cast<std::uint64_t>(tape->bytes);
     return true;
   });
+  std::replace(std::begin(recent_), std::end(recent_), home, static_cast<FreeTapes*>(nullptr));
+  // Those that an abandoned activation still has open come back to it; another layout may get the address.
+  home->waiting.clear();
+  home->layout = nullptr;
+  abandoned_.push_back(std::move(known->second));
+  free_.erase(known);
 }
 
 void TapePool::close(Tape* tape) {

@@ -81,6 +81,7 @@ struct TapePool {
   // Where the last few layouts that were asked for have theirs, by a hash of the address.
   static constexpr std::size_t recent_count = 64;
   FreeTapes* recent_[recent_count] = {};
+  std::vector<std::unique_ptr<FreeTapes>> abandoned_;
   std::vector<Tape*> traced_;  // tapes with columns that may hold references
   struct RuleStates {
     std::int64_t rule = 0;
