@@ -51,12 +51,12 @@ std::shared_ptr<PreparedFunction> prepare_function(Runtime& runtime, Context& ct
 
 bool function_to_extend(Runtime& runtime, Context& ctx, Module* module, const Ast& ast, NodeId callee, Value& out) {
   const Symbol* name = symbol_of(runtime, ast, callee);
-  const auto own = module->bindings.find(name);
-  if (own != module->bindings.end() && own->second->value.defined()) {
-    out = own->second->value;
+  const Binding* own = module->own(name);
+  if (own != nullptr && own->value.defined()) {
+    out = own->value;
     return true;
   }
-  const bool bound_elsewhere = own != module->bindings.end() && own->second->module != module;
+  const bool bound_elsewhere = own != nullptr && own->module != module;
   Binding* visible = runtime.resolve(module, name);
   if (visible != nullptr && visible->value.defined() && visible->module != module) {
     const auto& builtin = runtime.types.builtin();
@@ -76,7 +76,7 @@ bool function_to_extend(Runtime& runtime, Context& ctx, Module* module, const As
                           " must be explicitly imported to be extended");
     }
   }
-  out = runtime.generic_function(bound_elsewhere ? own->second->module : module, name);
+  out = runtime.generic_function(bound_elsewhere ? own->module : module, name);
   if (!out.defined())
     return raise_at(ctx, ast.node(callee).span, "cannot define function " + name->name + "; it already has a value");
   return true;

@@ -44,8 +44,8 @@ Form* Desugar::special_call(NodeId node) {
     return power_by_literal(node);
   // `eval` and `include` are functions of the module; a program's own of these names is called as any other.
   const auto is_own = [&] {
-    const auto found = module_->bindings.find(intern(text));
-    return found != module_->bindings.end() && found->second->module == module_ && found->second->value.defined();
+    const Binding* found = module_->own(intern(text));
+    return found != nullptr && found->module == module_ && found->value.defined();
   };
   if (text == "include" && arguments.size() == 1 && !is_own()) {
     const auto& file = runtime_.sources.file(span(node).file).name();

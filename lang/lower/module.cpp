@@ -39,9 +39,8 @@ bool define_module(Runtime& runtime, Context& ctx, Definition& definition, Value
   if (children.size() != 2 || ast.head(children[0]) != Head::identifier || ast.head(children[1]) != Head::block)
     return raise_at(ctx, ast.node(definition.node).span, "malformed module");
   const Symbol* name = runtime.symbol(ast.name_of(children[0]));
-  const auto own = definition.module->bindings.find(name);
-  if (own != definition.module->bindings.end() && own->second->value.defined() &&
-      own->second->value.type != runtime.types.builtin().module)
+  const Binding* own = definition.module->own(name);
+  if (own != nullptr && own->value.defined() && own->value.type != runtime.types.builtin().module)
     return raise_at(ctx, ast.node(children[0]).span, "invalid redefinition of constant " + name->name);
   Module* module = runtime.new_module(name, definition.module);
   if (ast.node(definition.node).flag == 1) module->usings.clear();  // baremodule
@@ -140,6 +139,10 @@ class Imports {
   bool fail(NodeId node, std::string message, const std::string& help) { return fail(node, message + "; " + help); }
 
   bool bind(NodeId node, Module* from, const Symbol* name, const Symbol* as) {
+    if (const auto theirs = from->bindings.find(name); theirs != from->bindings.end() &&
+                                                       theirs->second->waiting != Binding::none_waiting &&
+                                                       module_->bindings.try_emplace(as, theirs->second).second)
+      return true;  // it need not be made for that
     Binding* source = runtime_.resolve(from, name);
     if (source == nullptr || (!source->value.defined() && !from->exports(name))) {
       if (source == nullptr || source->module != from) source = runtime_.binding(from, name);

@@ -158,8 +158,8 @@ class Resolver {
   }
 
   bool global_exists(Module* module, const Symbol* name) {
-    const auto own = module->bindings.find(name);
-    return own != module->bindings.end() && own->second->module == module && own->second->value.defined();
+    const Binding* own = module->own(name);
+    return own != nullptr && own->module == module && own->value.defined();
   }
 
   void enter(Form* body, Scope& scope, Form* scope_form) {
@@ -451,8 +451,7 @@ class Resolver {
     if (variable == nullptr) {
       Module* module = target->module != nullptr ? target->module : scope.lambda->module;
       // An assignment never goes to another module's binding that is merely visible here.
-      const auto own = module->bindings.find(target->name);
-      target->binding = own != module->bindings.end() ? own->second : runtime_.binding(module, target->name);
+      target->binding = runtime_.binding(module, target->name);
       return;
     }
     if (variable->is_static_parameter) {

@@ -75,7 +75,8 @@ struct LoweringState {
     std::shared_ptr<syntax::Ast> ast;
     Module* module;
   };
-  std::vector<LibraryPart> library_parts;  // where postponed definitions stand: Postponed::source
+  std::vector<LibraryPart> library_parts;            // where postponed definitions stand: Postponed::source
+  std::unordered_set<const Binding*> waiting_types;  // structs of the library that nobody has looked up while it loads
   bool loading_library = false;
   std::unordered_set<const Symbol*> foreign_uses;    // names that Main resolved to another module's binding
   std::shared_ptr<SignatureSyntax> spare_signature;  // nobody uses it: for the next definition

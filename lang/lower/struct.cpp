@@ -153,9 +153,9 @@ class Types {
   bool start(NodeId signature) {
     if (!read_header(ast_, signature, header_)) return false;
     symbol_ = runtime_.symbol(ast_.name_of(header_.name));
-    const auto own = module_->bindings.find(symbol_);
-    if (own != module_->bindings.end() && own->second->value.defined()) {
-      const Value old = own->second->value;
+    const Binding* own = module_->own(symbol_);
+    if (own != nullptr && own->value.defined()) {
+      const Value old = own->value;
       if (!old.type->is_kind) return refuse();
       const Type* body = old.as_type;
       while (as_union_all(body) != nullptr) body = as_union_all(body)->body;

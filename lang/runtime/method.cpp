@@ -196,6 +196,8 @@ Method* Runtime::add_method(std::unique_ptr<Method> added) {
     impl_->cause = {method, nullptr, nullptr, nullptr, false, false};
     impl_->end_answers(*method, impl_->callee_is_leaf(callee));
     ++world_;
+  } else if (impl_->making_type) {
+    impl_->end_answers(*method, impl_->callee_is_leaf(callee));
   }
   auto at = table->methods.end();
   while (at != table->methods.begin() && at[-1]->min_world > method->min_world) --at;

@@ -1,21 +1,31 @@
 #include "lang/runtime/module.hpp"
 
+#include "lang/runtime/runtime.hpp"
+
 namespace slope {
+
+Binding* Module::own(const Symbol* wanted) const {
+  const auto at = bindings.find(wanted);
+  if (at == bindings.end()) return nullptr;
+  Binding* binding = at->second;  // making it may move the table
+  if (binding->waiting != Binding::none_waiting) runtime->make_postponed(*binding);
+  return binding;
+}
 
 // Own names and explicit imports first, then what the modules named by `using` export. When two of them export the name
 // with different values it means nothing here, as in Julia; Base's version of a name of Core hides Core's.
 Binding* Module::find(const Symbol* wanted, int depth) const {
   // An own binding without a value may only be the trace of an earlier use: an export found since then goes first.
-  auto own = bindings.find(wanted);
-  if (own != bindings.end() && own->second->value.defined()) return own->second;
+  Binding* mine = own(wanted);
+  if (mine && mine->value.defined()) return mine;
   Binding* found = nullptr;
   if (depth < 8) {  // modules may use each other
     for (Module* used : usings) {
       Binding* candidate = nullptr;
       if (used->exports(wanted)) {
         candidate = used->find(wanted, depth + 1);
-      } else if (auto it = used->bindings.find(wanted); it != used->bindings.end() && it->second->exported) {
-        candidate = it->second;
+      } else if (Binding* theirs = used->own(wanted); theirs && theirs->exported) {
+        candidate = theirs;
       }
       if (!candidate || candidate == found) continue;
       if (found && found->value.defined() && candidate->value.defined()) {
@@ -30,7 +40,7 @@ Binding* Module::find(const Symbol* wanted, int depth) const {
       if (inherited && (!found || inherited->value.defined())) found = inherited;
     }
   }
-  if ((!found || !found->value.defined()) && own != bindings.end()) return own->second;
+  if ((!found || !found->value.defined()) && mine) return mine;
   return found;
 }
 

@@ -12,6 +12,8 @@
 
 namespace slope {
 
+class Runtime;
+
 struct Binding {
   Module* module = nullptr;
   const Symbol* name = nullptr;
@@ -21,9 +23,13 @@ struct Binding {
   bool exported = false;
   bool open_to_methods = false;  // definitions of this name elsewhere add methods, without an import: rrule, frule
   std::uint64_t version = 0;     // bumped when a constant is redefined (ends compiled code that used it)
+  // The standard library's definition of this name is made when the name is first looked up (postponed.cpp).
+  static constexpr std::uint32_t none_waiting = ~0u;
+  std::uint32_t waiting = none_waiting;
 };
 
 struct Module {
+  Runtime* runtime = nullptr;
   const Symbol* name = nullptr;
   Module* parent = nullptr;
   std::unordered_map<const Symbol*, Binding*> bindings;  // own ones, and imported ones that belong to other modules
@@ -34,6 +40,8 @@ struct Module {
 
   // The binding that `name` means here, or null. Does not create.
   Binding* find(const Symbol* name) const { return find(name, 0); }
+  // The binding in `bindings`, or null; what waits for it is made.
+  Binding* own(const Symbol* name) const;
 
  private:
   Binding* find(const Symbol* name, int depth) const;

@@ -126,6 +126,7 @@ void Runtime::Impl::trace(Tracer& tracer) {
 Module* Runtime::new_module(const Symbol* name, Module* parent) {
   impl_->modules.emplace_back();
   Module* module = &impl_->modules.back();
+  module->runtime = this;
   module->name = name;
   module->parent = parent;
   if (parent) {
@@ -149,7 +150,9 @@ Binding* Runtime::binding(Module* module, const Symbol* name) {
     slot->name = name;
     slot->exported = module->exports(name);
   }
-  return slot;
+  Binding* found = slot;  // making it may move the table
+  if (found->waiting != Binding::none_waiting) make_postponed(*found);
+  return found;
 }
 
 Binding* Runtime::resolve(Module* module, const Symbol* name) { return module->find(name); }

@@ -86,6 +86,10 @@ class Runtime {
   // Notes a definition of so many methods for this callee, to be made when somebody asks for the callee's methods
   // (postponed.cpp). False: it must be made at once.
   bool postpone(const Type* callee, std::uint32_t methods, bool has_keywords, Postponed what);
+  // Notes the definition of a name's value - a type or a constant -, to be made when the name is first looked up, or
+  // one of constructors, to be made after that. `methods`: at most so many are made.
+  void postpone(Binding& binding, std::uint32_t methods, Postponed what);
+  void make_postponed(Binding& binding);
   std::function<bool(Context&, Postponed)> define_postponed;  // set by lang/lower; false: error raised in ctx
   void define_all_postponed();
   void define_native(Module* module,

@@ -62,11 +62,14 @@ struct Runtime::Impl {
     Postponed what;
     World first_world;  // of its methods
     std::uint32_t methods;
-    std::uint32_t next;  // of the same table
+    std::uint32_t next;  // of the same table or binding
   };
-  static constexpr std::uint32_t none_waiting = ~0u;
+  static constexpr std::uint32_t none_waiting = Binding::none_waiting;
   std::vector<Waiting> waiting;
-  World next_postponed_world = 0;            // not 0: a postponed definition is being made
+  World next_postponed_world = 0;  // not 0: a postponed definition is being made
+  bool making_type = false;        // the definition of a name's value: calls may have been answered without it
+  bool make(const MethodTable* table, const Binding* binding, const Waiting& item);
+  void note(std::uint32_t& first, std::uint32_t& last, Postponed what, std::uint32_t methods);
   std::vector<MethodTable*> keyword_owners;  // tables whose definitions have keyword methods, waiting or not
   MethodTable* keyword_call = nullptr;       // Base.kwcall's, once known
   void open(MethodTable& table);             // makes what waits in it

@@ -255,7 +255,8 @@ bool module_names(Context& ctx, const Value* args, std::size_t count, Value& res
   if (module->name) names.push_back(module->name);
   if (args[1].bits != 0) {
     for (const auto& [name, binding] : module->bindings)
-      if (binding->module == module && binding->value.defined()) names.push_back(name);
+      if (binding->module == module && (binding->value.defined() || binding->waiting != Binding::none_waiting))
+        names.push_back(name);
   }
   std::sort(names.begin(), names.end(), [](const Symbol* a, const Symbol* b) { return a->name < b->name; });
   names.erase(std::unique(names.begin(), names.end()), names.end());

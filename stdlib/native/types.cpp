@@ -197,6 +197,7 @@ bool type_subtypes(Context& ctx, const Value* args, std::size_t count, Value& re
   if (!call.type(0, t)) return false;
   const DataType* wanted = nominal(t);
   Runtime& runtime = call.runtime;
+  runtime.define_all_postponed();
   std::vector<const Type*> found;
   std::unordered_set<const TypeName*> seen;
   std::unordered_set<Module*> visited;
