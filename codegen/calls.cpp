@@ -35,7 +35,10 @@ bool Emitter::emit_call(const ir::Inst& inst, Val& result) {
     }
     case Op::native: {
       const NativeInfo* info = inst.aux_as<NativeInfo>();
+      if (info->host && call_host(inst, *info->host, result)) return true;
       V arguments = values();
+      if (!info->is_context_free)
+        return finish(helper(Helper::native, {context_, pointer(info), arguments, count, result_buffer()}));
       llvm::FunctionType* type =
           llvm::FunctionType::get(layout_.i1, {layout_.ptr, layout_.ptr, layout_.i64, layout_.ptr}, false);
       llvm::CallInst* call = b_.CreateCall(type, pointer(reinterpret_cast<const void*>(info->function)),
@@ -57,6 +60,39 @@ Val Emitter::given_operand(const ir::Inst& call, ir::Operand o) {
       given.leaves.size() != 1)
     return given;
   return {given.type, {helper(Helper::outliving_array, {context_, given.leaves[0]})}, nullptr};
+}
+
+// A function of the host, with words. False: not with arguments of these types.
+bool Emitter::call_host(const ir::Inst& inst, const HostCode& host, Val& result) {
+  const std::size_t count = host.parameters.size();
+  if (inst.operands.size() != count + 1 || inst.type != host.result) return false;
+  for (std::size_t i = 0; i < count; ++i)
+    if (type_of(inst.operands[i + 1]) != host.parameters[i]) return false;
+  llvm::IRBuilder<> entry(&output_->getEntryBlock(), output_->getEntryBlock().begin());
+  V words = entry.CreateAlloca(layout_.i64, integer(static_cast<std::int64_t>(count + 1)), "host_words");
+  V returned = at(words, static_cast<std::int64_t>(8 * count));
+  for (std::size_t i = 0; i < count; ++i) {
+    V leaf = operand(inst.operands[i + 1]).leaves[0];
+    if (leaf->getType() == layout_.i1) leaf = b_.CreateZExt(leaf, layout_.i64);
+    b_.CreateStore(leaf, at(words, static_cast<std::int64_t>(8 * i)));
+  }
+  llvm::FunctionType* type = llvm::FunctionType::get(layout_.ptr, {layout_.ptr, layout_.ptr, layout_.ptr}, false);
+  V failure =
+      b_.CreateCall(type, pointer(reinterpret_cast<const void*>(host.call)), {pointer(host.function), words, returned});
+  llvm::BasicBlock* failed = new_block("host_failed");
+  llvm::BasicBlock* fine = new_block("host_fine");
+  branch_unlikely(b_.CreateIsNotNull(failure), failed, fine);
+  b_.SetInsertPoint(failed);
+  llvm::FunctionType* raise =
+      llvm::FunctionType::get(llvm::Type::getVoidTy(layout_.context), {layout_.ptr, layout_.ptr, layout_.ptr}, false);
+  b_.CreateCall(raise, pointer(reinterpret_cast<const void*>(host.raise)), {context_, pointer(host.function), failure});
+  fail();
+  b_.SetInsertPoint(fine);
+  result = none(inst.type);
+  for (llvm::Type* leaf : layout_.of(inst.type).leaves)
+    result.leaves.push_back(leaf == layout_.i1 ? b_.CreateTrunc(b_.CreateLoad(layout_.i64, returned), layout_.i1)
+                                               : b_.CreateLoad(leaf, returned));
+  return true;
 }
 
 Val Emitter::execute(const ir::Inst& inst) {

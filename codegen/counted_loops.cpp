@@ -44,6 +44,22 @@ bool is_poll(const llvm::Instruction& inst) {
   return call && call->getCalledFunction() && call->getCalledFunction()->getName() == poll_name;
 }
 
+constexpr unsigned poll_turns = 4;  // the argument
+bool counts_fuel(const llvm::CallInst* poll) {
+  auto* turns = llvm::dyn_cast<llvm::ConstantInt>(poll->getArgOperand(poll_turns));
+  return !turns || !turns->isZero();
+}
+
+// Of a loop that need not ask: nothing, or one poll before it that counts its turns.
+void drop_polls(llvm::ArrayRef<llvm::CallInst*> polls, llvm::Value* turns, llvm::Instruction* before) {
+  if (counts_fuel(polls[0])) {
+    polls[0]->setArgOperand(poll_turns, turns);
+    polls[0]->moveBefore(before);
+    polls = polls.drop_front();
+  }
+  for (llvm::CallInst* poll : polls) poll->eraseFromParent();
+}
+
 // The branch that stays in the loop becomes unconditional.
 void always_stay(BranchInst* branch, const llvm::Loop& loop) {
   BasicBlock* block = branch->getParent();
@@ -360,8 +376,10 @@ class CountedLoop {
     leave_alone(checked);
     for (BranchInst* branch : removed_) always_stay(branch, *loop_);
     if (limit_.step) {  // few turns
-      for (llvm::CallInst* poll : polls_) poll->eraseFromParent();
-      polls_.clear();
+      if (!polls_.empty() && !counts_fuel(polls_[0])) {
+        for (llvm::CallInst* poll : polls_) poll->eraseFromParent();
+        polls_.clear();
+      }
       leave_alone(loop_);  // LLVM would find a way to vectorise it, with a division in front
     }
     dominators_.recalculate(*counter_->getParent());
@@ -389,7 +407,15 @@ class CountedLoop {
     const SCEV* turns = evolution_.getExitCount(loop_, latch_);
     if (llvm::isa<llvm::SCEVCouldNotCompute>(turns)) return false;
     turns = evolution_.getNoopOrZeroExtend(turns, i64_);
-    if (evolution_.getUnsignedRangeMax(turns).ult(strip_turns)) {
+    // What a turn costs: loops in it that were unrolled left their polls.
+    std::uint64_t cost = 0;
+    for (llvm::CallInst* poll : polls_) {
+      auto* constant = llvm::dyn_cast<llvm::ConstantInt>(poll->getArgOperand(poll_turns));
+      if (!constant || constant->uge(strip_turns)) return false;
+      cost += constant->getZExtValue();
+    }
+    const bool few = evolution_.getUnsignedRangeMax(turns).ult(strip_turns);
+    if (few && cost == 0) {
       for (llvm::CallInst* poll : polls_) poll->eraseFromParent();
       return true;
     }
@@ -402,6 +428,12 @@ class CountedLoop {
     llvm::SCEVExpander expander(evolution_, layout, "turns");
     if (!is_cheap(expander, turns, preheader_->getTerminator())) return false;
     llvm::Value* all = expander.expandCodeFor(turns, i64_, preheader_->getTerminator());
+    if (few) {
+      llvm::IRBuilder<> before(preheader_->getTerminator());
+      llvm::Value* all_turns = before.CreateAdd(all, llvm::ConstantInt::get(i64_, 1));
+      drop_polls(polls_, before.CreateMul(all_turns, llvm::ConstantInt::get(i64_, cost)), preheader_->getTerminator());
+      return true;
+    }
 
     // What counts is computed from the number of turns: the strip itself may then be found to do nothing.
     llvm::SmallVector<const llvm::SCEVConstant*, 8> steps;
@@ -434,7 +466,13 @@ class CountedLoop {
     llvm::Value* left = b.CreateSub(all, done);
     llvm::Value* limit =
         b.CreateAdd(done, b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, left, number(strip_turns - 1)), "limit");
-    b.CreateBr(header);
+    llvm::Instruction* start = b.CreateBr(header);
+    if (cost != 0) {
+      b.SetInsertPoint(start);
+      llvm::Value* strip_size = b.CreateAdd(b.CreateSub(limit, done), number(1));
+      polls_[0]->setArgOperand(poll_turns, b.CreateMul(strip_size, number(cost)));
+      polls_[0]->moveBefore(start);
+    }
     preheader_->getTerminator()->replaceUsesOfWith(header, strip);
     done->addIncoming(number(0), preheader_);
 
@@ -452,7 +490,7 @@ class CountedLoop {
     b.SetInsertPoint(strip_end);
     b.CreateCondBr(b.CreateICmpEQ(limit, all), exit, between, llvm::MDBuilder(context).createBranchWeights(1000, 1));
     b.SetInsertPoint(between);
-    polls_[0]->moveBefore(*between, between->end());
+    if (cost == 0) polls_[0]->moveBefore(*between, between->end());
     llvm::Value* go_on = b.CreateAdd(limit, number(1), "", /*HasNUW=*/true);
     for (std::size_t i = 0; i < carried.size(); ++i) {
       auto [outer, value] = carried[i];
@@ -531,8 +569,24 @@ llvm::PreservedAnalyses ShortLoopsPass::run(llvm::Loop& loop, llvm::LoopAnalysis
       if (is_poll(inst)) polls.push_back(llvm::cast<llvm::CallInst>(&inst));
   }
   if (polls.empty()) return llvm::PreservedAnalyses::all();
-  for (llvm::CallInst* poll : polls) poll->eraseFromParent();
+  BasicBlock* before = loop.getLoopPreheader();
+  if (counts_fuel(polls[0]) && !before) return llvm::PreservedAnalyses::all();
+  std::uint64_t cost = 0;
+  for (llvm::CallInst* poll : polls) {
+    auto* constant = llvm::dyn_cast<llvm::ConstantInt>(poll->getArgOperand(poll_turns));
+    if (!constant) return llvm::PreservedAnalyses::all();
+    cost += constant->getZExtValue();
+  }
+  drop_polls(polls, llvm::ConstantInt::get(polls[0]->getArgOperand(poll_turns)->getType(), turns * cost),
+             before ? before->getTerminator() : nullptr);
   return llvm::getLoopPassPreservedAnalyses();
+}
+
+llvm::Value* burn_fuel(llvm::IRBuilderBase& b, llvm::Value* context, llvm::Value* amount) {
+  llvm::Value* where = b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), context, offset::context_fuel);
+  llvm::Value* left = b.CreateSub(b.CreateAlignedLoad(b.getInt64Ty(), where, llvm::Align(8)), amount);
+  b.CreateAlignedStore(left, where, llvm::Align(8));
+  return b.CreateICmpSLT(left, b.getInt64(0));
 }
 
 llvm::Function* poll_function(llvm::Module& module) {
@@ -541,7 +595,7 @@ llvm::Function* poll_function(llvm::Module& module) {
   llvm::Type* pointer = llvm::PointerType::get(context, 0);
   llvm::Type* i64 = llvm::Type::getInt64Ty(context);
   llvm::FunctionType* type =
-      llvm::FunctionType::get(llvm::Type::getVoidTy(context), {pointer, pointer, i64, i64}, false);
+      llvm::FunctionType::get(llvm::Type::getVoidTy(context), {pointer, pointer, i64, i64, i64}, false);
   llvm::Function* poll = llvm::Function::Create(type, llvm::Function::ExternalLinkage, poll_name, module);
   poll->setMemoryEffects(llvm::MemoryEffects::inaccessibleMemOnly());
   for (llvm::Attribute::AttrKind kind : {llvm::Attribute::NoUnwind, llvm::Attribute::WillReturn,
@@ -553,8 +607,11 @@ llvm::Function* poll_function(llvm::Module& module) {
 void lower_polls(llvm::Module& module) {
   llvm::Function* poll = module.getFunction(poll_name);
   if (!poll) return;
-  // The same arguments; raises, notes where, and gives back what the activation holds.
-  llvm::FunctionCallee raise = module.getOrInsertFunction(helper_info(Helper::stop).name, poll->getFunctionType());
+  // The same arguments but for the turns; raises, notes where, and gives back what the activation holds.
+  llvm::SmallVector<llvm::Type*, 4> parameters(poll->getFunctionType()->params().drop_back());
+  llvm::FunctionCallee raise = module.getOrInsertFunction(
+      helper_info(Helper::stop).name,
+      llvm::FunctionType::get(llvm::Type::getVoidTy(module.getContext()), parameters, false));
   llvm::cast<llvm::Function>(raise.getCallee())->addFnAttr(llvm::Attribute::Cold);
   llvm::cast<llvm::Function>(raise.getCallee())->addFnAttr(llvm::Attribute::NoUnwind);
   while (!poll->use_empty()) {
@@ -565,6 +622,8 @@ void lower_polls(llvm::Module& module) {
     // Another thread or a signal handler writes it.
     word->setAtomic(llvm::AtomicOrdering::Monotonic);
     llvm::Value* wanted = b.CreateICmpNE(word, b.getInt32(0));
+    if (counts_fuel(call))
+      wanted = b.CreateOr(wanted, burn_fuel(b, call->getArgOperand(0), call->getArgOperand(poll_turns)));
     BasicBlock* here = call->getParent();
     BasicBlock* rest = here->splitBasicBlock(call, "go");
     BasicBlock* stop = BasicBlock::Create(module.getContext(), "stop", here->getParent());
@@ -573,7 +632,7 @@ void lower_polls(llvm::Module& module) {
     at.CreateCondBr(wanted, stop, rest, llvm::MDBuilder(module.getContext()).createBranchWeights(1, 100000));
     jump->eraseFromParent();
     b.SetInsertPoint(stop);
-    b.CreateCall(raise, llvm::SmallVector<llvm::Value*, 4>(call->args()));
+    b.CreateCall(raise, llvm::SmallVector<llvm::Value*, 4>(llvm::drop_end(call->args())));
     llvm::Value* status = b.getInt8(1);
     llvm::Type* result = here->getParent()->getReturnType();
     if (auto* members = llvm::dyn_cast<llvm::StructType>(result))

@@ -9,12 +9,17 @@
 // would keep LLVM from vectorising: they are cut into strips of some thousand turns, and the question stands between
 // two strips.
 //
-// slope.poll(context, trace site, tape serial, catch depth) stands for a load of the context's flag and, when it is
-// set, for leaving the function; it is told to LLVM as a function that touches only memory of its own, so that it stays
-// in its loop and is in nobody's way. lower_polls puts load and branch there in the end.
+// Where the engine counts fuel, the polls do: one in the loop for each turn; one before a strip, or before a loop that
+// takes few turns, for all of these turns at once.
+//
+// slope.poll(context, trace site, tape serial, catch depth, turns) stands for a load of the context's flag and, when it
+// is set, for leaving the function; and for taking the turns off the context's fuel, unless they are 0. It is told to
+// LLVM as a function that touches only memory of its own, so that it stays in its loop and is in nobody's way.
+// lower_polls puts load and branch there in the end.
 #pragma once
 
 #include <llvm/Analysis/LoopAnalysisManager.h>
+#include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/PassManager.h>
 #include <llvm/Transforms/Scalar/LoopPassManager.h>
 
@@ -23,6 +28,8 @@ namespace slope::codegen {
 inline constexpr const char* poll_name = "slope.poll";
 llvm::Function* poll_function(llvm::Module& module);
 void lower_polls(llvm::Module& module);
+// Takes so much off the context's fuel; true when it was not enough.
+llvm::Value* burn_fuel(llvm::IRBuilderBase& b, llvm::Value* context, llvm::Value* amount);
 
 struct CountedLoopsPass : llvm::PassInfoMixin<CountedLoopsPass> {
   llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses);

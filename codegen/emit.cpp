@@ -111,7 +111,8 @@ ir::BlockId Emitter::block_of_stack_check() {
   for (ir::BlockId id : cfg_.order) {
     for (std::uint32_t i : function_.blocks[id].insts) {
       Op op = function_.insts[i].op;
-      if (op == Op::invoke || op == Op::call || op == Op::call_splat)
+      const bool host = op == Op::native && function_.insts[i].aux_as<NativeInfo>()->host;
+      if (op == Op::invoke || op == Op::call || op == Op::call_splat || host)
         found = found == ir::no_block ? id : common(found, id);
     }
   }
@@ -137,6 +138,14 @@ void Emitter::check_stack() {
   helper(Helper::stack_overflow, {context_});
   return_error(nullptr);
   b_.SetInsertPoint(body);
+  if (!layout_.runtime().counts_fuel) return;
+  llvm::BasicBlock* empty = new_block("no_fuel");
+  llvm::BasicBlock* go = new_block("fuelled");
+  branch_unlikely(burn_fuel(b_, context_, integer(1)), empty, go);
+  b_.SetInsertPoint(empty);
+  helper(Helper::interrupt, {context_});
+  return_error(nullptr);
+  b_.SetInsertPoint(go);
 }
 
 // Before a back edge is taken.
@@ -144,8 +153,9 @@ void Emitter::check_interrupt() {
   if (current_block_->handler == ir::no_block) {
     // codegen/counted_loops.hpp says what becomes of it.
     V none = integer(-1);
-    b_.CreateCall(poll_function(module_), {context_, pointer(trace_site(*current_)), tape_mark_ ? tape_mark_ : none,
-                                           caught_base_ ? caught_base_ : none});
+    b_.CreateCall(poll_function(module_),
+                  {context_, pointer(trace_site(*current_)), tape_mark_ ? tape_mark_ : none,
+                   caught_base_ ? caught_base_ : none, integer(layout_.runtime().counts_fuel ? 1 : 0)});
     return;
   }
   V word = load(layout_.i32, at(context_, offset::context_interrupt), Memory::context);
@@ -154,7 +164,9 @@ void Emitter::check_interrupt() {
   llvm::cast<llvm::LoadInst>(word)->setAlignment(llvm::Align(4));
   llvm::BasicBlock* stop = new_block("interrupt");
   llvm::BasicBlock* go = new_block("go");
-  branch_unlikely(b_.CreateICmpNE(word, b_.getInt32(0)), stop, go);
+  V wanted = b_.CreateICmpNE(word, b_.getInt32(0));
+  if (layout_.runtime().counts_fuel) wanted = b_.CreateOr(wanted, burn_fuel(b_, context_, integer(1)));
+  branch_unlikely(wanted, stop, go);
   b_.SetInsertPoint(stop);
   helper(Helper::interrupt, {context_});
   fail();
@@ -398,8 +410,9 @@ llvm::BasicBlock* Emitter::error_block() {
   b_.SetInsertPoint(current_error_);
   helper(Helper::trace, {context_, pointer(trace_site(*current_))});
   V depth = b_.CreateAdd(caught_base_, integer(catch_depth_[current_block_->handler]));
-  helper(Helper::catch_error, {context_, depth});
-  b_.CreateBr(blocks_[current_block_->handler]);
+  V caught = helper(Helper::catch_error, {context_, depth});
+  note_error_edge(nullptr);  // its trace entries are there already
+  branch_likely(caught, blocks_[current_block_->handler], return_error_block());
   return current_error_;
 }
 

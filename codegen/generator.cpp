@@ -76,7 +76,7 @@ bool Generator::compile(Context& ctx, CodeInstance& code, std::string& why) {
   }
   names_ = batch.next_name();
   if (!verify(batch.module(), why)) return false;
-  jit_->optimise(batch.module());
+  jit_->optimise(batch.module(), runtime_.optimises);
   if (host_.dump_llvm) {
     std::string text;
     llvm::raw_string_ostream stream(text);
@@ -120,7 +120,7 @@ DirectCode Generator::direct(Context& ctx, CodeInstance& code, std::string& why)
     return made;
   }
   if (!verify(batch.module(), why)) return made;
-  jit_->optimise(batch.module());
+  jit_->optimise(batch.module(), runtime_.optimises);
   std::vector<void*> addresses;
   std::shared_ptr<NativeBatch> result = batch.result();
   result->code = jit_->link(batch.module(), {wrapper->getName().str()}, addresses, why);
@@ -191,7 +191,7 @@ std::string Generator::dump(Context& ctx, CodeInstance& code, Dump what) {
   if (!batch.build(code, alone, why)) return why + "\n";
   jit_->prepare(batch.module());
   batch.emit(false);
-  jit_->optimise(batch.module());
+  jit_->optimise(batch.module(), runtime_.optimises);
   if (what == Dump::native) return jit_->assembly(batch.module());
   std::string text;
   llvm::raw_string_ostream stream(text);

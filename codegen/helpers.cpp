@@ -20,6 +20,7 @@ namespace helper {
 
 bool execute(Context* ctx, std::uint32_t op, const Value* operands, std::uint64_t count, std::uint64_t aux,
              Value* result) {
+  SharedAccess shared(*ctx);
   *result = Value();
   return ir::execute(*ctx, static_cast<ir::Op>(op), operands, count, aux, *result);
 }
@@ -37,12 +38,10 @@ void throw_value(Context* ctx, const Type* type, std::int64_t payload) { ctx->ra
 
 void stack_overflow(Context* ctx) { ctx->stack_overflow(); }
 
-void interrupt(Context* ctx) {
-  ctx->interrupt.store(0, std::memory_order_relaxed);
-  ctx->raise(ctx->runtime->types.builtin().interrupt_exception->instance);
-}
+void interrupt(Context* ctx) { ctx->stop(); }
 
 void branch_type_error(Context* ctx, const Type* type, std::int64_t payload) {
+  SharedAccess shared(*ctx);
   ctx->type_error("if", ctx->runtime->types.builtin().boolean, Value(type, payload));
 }
 
@@ -62,6 +61,7 @@ bool call_target(Context& ctx, Specialization& target, const Value* values, std:
 }
 
 bool call(Context* ctx, CallCache* site, const Value* values, std::uint64_t count, Value* result) {
+  SharedAccess shared(*ctx);
   if (Specialization* target = site->find(ctx->world, values[0], values + 1, count - 1)) {
     return call_target(*ctx, *target, values, count, *result);
   }
@@ -69,11 +69,18 @@ bool call(Context* ctx, CallCache* site, const Value* values, std::uint64_t coun
 }
 
 bool invoke(Context* ctx, Specialization* target, const Value* values, std::uint64_t count, Value* result) {
+  SharedAccess shared(*ctx);
   return call_target(*ctx, *target, values, count, *result);
+}
+
+bool native(Context* ctx, const NativeInfo* info, const Value* values, std::uint64_t count, Value* result) {
+  SharedAccess shared(*ctx);
+  return info->function(*ctx, values, count, *result);
 }
 
 // Of what never returns, inference says.
 void invoke_error(Context* ctx, Specialization* target, const Value* values, std::uint64_t count) {
+  SharedAccess shared(*ctx);
   Value result;
   if (call_target(*ctx, *target, values, count, result)) {
     ctx->raise_error(std::string("internal error: ") + target->method->name->name +
@@ -101,6 +108,7 @@ ArrayObject* array_new(Context* ctx, const DataType* type, std::int64_t length) 
     ctx->out_of_memory();
     return nullptr;
   }
+  SharedAccess shared(*ctx);
   Value operands[] = {ctx->runtime->from_type(type), ctx->runtime->from_int(length)};
   Value result;
   if (!ir::execute(*ctx, ir::Op::array_new, operands, 2, 0, result)) return nullptr;
@@ -200,6 +208,7 @@ bool array_resize(Context* ctx, ArrayObject* array, std::int64_t length) {
     array->dims[0] = length;
     return true;
   }
+  SharedAccess shared(*ctx);
   Value operands[] = {Value(array->type, array), ctx->runtime->from_int(length)};
   Value result;
   return ir::execute(*ctx, ir::Op::array_resize, operands, 2, 0, result);
@@ -217,6 +226,7 @@ bool store_global(Context* ctx, Binding* binding, const Type* type, std::int64_t
 
 // Splatted tuples are spread here, everything else through Base.splat_values, which makes a tuple of it.
 bool call_splat(Context* ctx, const Value* operands, std::uint64_t count, std::uint64_t mask, Value* result) {
+  SharedAccess shared(*ctx);
   Runtime& runtime = *ctx->runtime;
   Rooted flat(*ctx->heap);
   for (std::size_t i = 1; i < count; ++i) {
@@ -238,9 +248,11 @@ bool call_splat(Context* ctx, const Value* operands, std::uint64_t count, std::u
 
 std::uint64_t catch_depth(Context* ctx) { return ctx->caught.size(); }
 
-void catch_error(Context* ctx, std::uint64_t depth) {
+bool catch_error(Context* ctx, std::uint64_t depth) {
+  if (ctx->stopped != Stop::none) return false;
   ctx->caught.resize(depth);
   ctx->caught.push_back(ctx->take_error());
+  return true;
 }
 
 void caught(Context* ctx, Value* result) { *result = ctx->caught.back(); }
@@ -256,6 +268,7 @@ bool egal(const Type* a_type, std::int64_t a, const Type* b_type, std::int64_t b
 }
 
 bool is_instance(Context* ctx, const Type* type, std::int64_t payload, const Type* of) {
+  SharedAccess shared(*ctx);
   return slope::is_instance(ctx->runtime->types, Value(type, payload), of);
 }
 

@@ -18,12 +18,13 @@ namespace slope::codegen {
   H(trace, v, "pp")              /* ctx, TraceSite */                                                 \
   H(throw_value, v, "ppl")       /* ctx, type, payload */                                             \
   H(stack_overflow, v, "p")      /* ctx */                                                            \
-  H(interrupt, v, "p")           /* ctx: raises InterruptException */                                 \
+  H(interrupt, v, "p")           /* ctx: at a safe point, asked to stop or out of fuel */             \
   H(stop, v, "ppll")             /* ctx, TraceSite, tape serial, catch depth (-1: none): the same */  \
   H(branch_type_error, v, "ppl") /* ctx, type, payload of what is no Bool */                          \
   H(unreachable, v, "pp")        /* ctx, ir::Function */                                              \
   H(call, b, "ppplp")            /* ctx, CallCache, callee and args, count, result */                 \
   H(invoke, b, "ppplp")          /* ctx, Specialization, callee and args, count, result */            \
+  H(native, b, "ppplp")          /* ctx, NativeInfo, args, count, result */                           \
   H(invoke_error, v, "pppl")     /* ctx, Specialization that never returns, callee and args, count */ \
   H(box, p, "pp")                /* ctx, type -> zeroed object, or null */                            \
   H(cell_new, p, "p")            /* ctx -> empty cell, or null */                                     \
@@ -38,7 +39,8 @@ namespace slope::codegen {
   H(store_global, b, "pppl")     /* ctx, Binding, type, payload */                                    \
   H(call_splat, b, "ppllp")      /* ctx, operands, count, mask, result */                             \
   H(catch_depth, l, "p")         /* ctx -> how many exceptions are being handled */                   \
-  H(catch_error, v, "pl")        /* ctx, depth: the pending error becomes the one above so many */    \
+  H(catch_error, b, "pl")        /* ctx, depth: the pending error becomes the one above so many;      \
+                                    false: it is not to be caught */                                  \
   H(caught, v, "pp")             /* ctx, result */                                                    \
   H(caught_end, v, "pl")         /* ctx, depth of the function: what lies below stays */              \
   H(leave_catch, v, "pl")        /* ctx, depth */                                                     \

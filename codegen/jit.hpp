@@ -24,7 +24,7 @@ class Jit {
   Jit(const Jit&) = delete;
 
   void prepare(llvm::Module& module);  // triple and data layout
-  void optimise(llvm::Module& module) { passes_->run(module, is_huge(module)); }
+  void optimise(llvm::Module& module, bool wanted) { passes_->run(module, !wanted || is_huge(module)); }
   std::string assembly(llvm::Module& module);
 
   // Machine code of one module; freed with its last owner.

@@ -35,7 +35,7 @@ struct slope_error {
 
 namespace {
 
-static_assert(static_cast<int>(ErrorKind::engine) == SLOPE_ERROR_ENGINE);
+static_assert(static_cast<int>(ErrorKind::limit) == SLOPE_ERROR_LIMIT);
 static_assert(static_cast<int>(Kind::nothing) == SLOPE_NOTHING && static_cast<int>(Kind::boolean) == SLOPE_BOOLEAN &&
               static_cast<int>(Kind::integer) == SLOPE_INTEGER && static_cast<int>(Kind::number) == SLOPE_NUMBER &&
               static_cast<int>(Kind::text) == SLOPE_TEXT && static_cast<int>(Kind::numbers) == SLOPE_NUMBERS &&
@@ -292,6 +292,18 @@ slope_engine* slope_engine_new(const slope_options* options, slope_error** error
     slope::api::Options made;
     if (given.interpret) made.tier = slope::api::Tier::interpret;
     made.heap_limit = given.heap_limit;
+    made.fuel = given.fuel;
+    made.time_limit = given.time_limit;
+    made.stack_limit = given.stack_limit;
+    made.tape_limit = given.tape_limit;
+    for (const char* const* folder = given.read; folder && *folder; ++folder)
+      made.capabilities.read.emplace_back(*folder);
+    for (const char* const* folder = given.write; folder && *folder; ++folder)
+      made.capabilities.write.emplace_back(*folder);
+    made.capabilities.environment = given.environment != 0;
+    made.capabilities.time = given.time != 0;
+    made.capabilities.random = given.random != 0;
+    made.capabilities.input = given.input != 0;
     auto sink = [&](auto function) -> std::function<void(std::string_view)> {
       if (!function) return {};
       return [function, data = given.output_data](std::string_view text) { function(data, text.data(), text.size()); };

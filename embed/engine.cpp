@@ -1,6 +1,8 @@
 // The public class Engine: each member checks what it is given and hands on.
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -30,6 +32,9 @@ Result<Value> Engine::run_file(const std::string& path) {
   std::ostringstream text;
   if (in) text << in.rdbuf();
   if (!in || in.bad()) return detail::engine_error("cannot read " + path + ": " + std::strerror(errno));
+  std::error_code failed;
+  const auto file = std::filesystem::weakly_canonical(std::filesystem::absolute(path, failed), failed);
+  if (!failed) state_->runtime.capabilities.include.push_back(file.parent_path().string());
   return state_->run(state_->runtime.sources.add(path, std::move(text).str()));
 }
 
@@ -82,7 +87,13 @@ Result<Value> Engine::call_data(std::string_view name, std::span<const Datum> ar
   return engine.call(callee, raw.values.data(), raw.values.size());
 }
 
-void Engine::interrupt() { state_->ctx.interrupt.store(1, std::memory_order_relaxed); }
+void Engine::interrupt(Interrupt how) {
+  state_->ctx.interrupt.store(how == Interrupt::final ? interrupt_final : interrupt_catchable,
+                              std::memory_order_relaxed);
+}
+
+void Engine::set_fuel(std::uint64_t fuel) { state_->set_fuel(fuel); }
+std::uint64_t Engine::fuel() const { return static_cast<std::uint64_t>(std::max<std::int64_t>(state_->ctx.fuel, 0)); }
 
 bool Engine::incomplete(std::string_view text) {
   SourceMap sources;

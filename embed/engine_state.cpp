@@ -12,6 +12,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -130,16 +131,75 @@ EngineState::EngineState(Options given)
   pipeline->mode = TierMode::interpret;
   enter();
   load_library();
+  leave();
   pipeline->mode = static_cast<TierMode>(options.tier);
   runtime.check_generators = options.check_generators;
   pipeline->check_rules = options.check_rules || is_set("SLOPE_CHECK_RULES");
-  if (options.heap_limit != 0) runtime.heap.set_limit(options.heap_limit);
+  set_limits();
+  grant();
   if (is_set("SLOPE_GC_STRESS")) runtime.heap.set_stress(true);
 }
 
 EngineState::~EngineState() {
+  gate.let_go();
   for (SlopeFunction* function : functions) function->let_go();
   handles->close();
+}
+
+void EngineState::set_limits() {
+  ctx.heap_is_limited = options.heap_limit != 0;
+  if (ctx.heap_is_limited) runtime.heap.set_limit(options.heap_limit);
+  if (options.tape_limit != 0) ctx.tapes->set_limit(options.tape_limit);
+  runtime.optimises = options.optimise;
+  runtime.counts_fuel = options.fuel != 0;
+  if (runtime.counts_fuel) set_fuel(options.fuel);
+  if (options.time_limit > 0) watchdog_ = std::make_unique<Watchdog>(ctx, options.time_limit);
+  ctx.depth_is_limited = options.stack_limit != 0;
+  limits_each_use_ = watchdog_ || ctx.depth_is_limited;
+}
+
+void EngineState::set_fuel(std::uint64_t fuel) {
+  constexpr auto most = std::numeric_limits<std::int64_t>::max();
+  fuel_ = fuel > static_cast<std::uint64_t>(most) ? most : static_cast<std::int64_t>(fuel);
+  ctx.fuel = fuel_;
+}
+
+void EngineState::begin_use(const void* here) {
+  if (workspaces_) {
+    gate.begin_use();
+    idle_pause_.reset();
+  }
+  if (ctx.depth_is_limited) {
+    const std::size_t left = static_cast<std::size_t>(static_cast<const char*>(here) - thread_limit_);
+    ctx.stack_limit = options.stack_limit < left ? static_cast<const char*>(here) - options.stack_limit : thread_limit_;
+  }
+  if (watchdog_) watchdog_->start();
+}
+
+void EngineState::end_use() {
+  if (ctx.stopped != Stop::none) ctx.go_on();
+  if (watchdog_) watchdog_->finish();
+  if (workspaces_) {
+    if (!gate.empty()) idle_pause_.emplace(runtime.heap);
+    gate.end_use();
+  }
+}
+
+void EngineState::grant() {
+  const api::Capabilities& given = options.capabilities;
+  slope::Capabilities& granted = runtime.capabilities;
+  granted.read = granted.include = given.read;
+  granted.write = given.write;
+  granted.environment = given.environment;
+  granted.time = given.time;
+  granted.random = given.random;
+  granted.input = given.input;
+  if (options.load_source)
+    runtime.read_source = [this](const std::string& path, std::string& text) {
+      Result<std::string> loaded = options.load_source(path);
+      text = loaded.ok() ? loaded.value() : loaded.error().message;
+      return loaded.ok();
+    };
 }
 
 void EngineState::set_up_output() {
@@ -191,6 +251,7 @@ void EngineState::enter_stack() {
     pthread_attr_getstack(&attributes, &low, &size);
     pthread_attr_destroy(&attributes);
   }
+  thread_limit_ = ctx.stack_limit;
   stack_low_ = low;
   stack_high_ = static_cast<char*>(low) + size;
 }
@@ -232,29 +293,68 @@ Error EngineState::syntax_error(const std::vector<Diagnostic>& diagnostics) {
   return error;
 }
 
-Error EngineState::failure() {
-  RawValue exception = ctx.take_error();
-  std::vector<TraceEntry> trace = std::move(ctx.last_trace);
-  ctx.last_trace.clear();
-  Rooted kept(runtime.heap);
+namespace {
+
+std::string number_text(double x) {
+  char digits[32];
+  return std::string(digits, std::to_chars(digits, digits + sizeof digits, x).ptr);
+}
+
+}  // namespace
+
+// Of kind `limit` with a summary when one was reached.
+Error EngineState::limit_error(const Context& of) const {
+  std::string text;
+  switch (of.stopped) {
+    case Stop::fuel:
+      text = "out of fuel: more than " + std::to_string(fuel_) + " calls and turns of loops";
+      break;
+    case Stop::time:
+      text = "out of time: more than " + number_text(options.time_limit) + " seconds";
+      break;
+    case Stop::depth:
+      text = "recursion is too deep: more than " + std::to_string(options.stack_limit) + " bytes of stack";
+      break;
+    case Stop::heap:
+      text = "out of memory: more than " + std::to_string(options.heap_limit) + " bytes of heap";
+      break;
+    case Stop::tape:
+      text = "out of memory: more than " + std::to_string(options.tape_limit) + " bytes of tape for a gradient";
+      break;
+    default:
+      return {};
+  }
+  return engine_error(std::move(text), ErrorKind::limit);
+}
+
+Error EngineState::failure(Context& of) {
+  RawValue exception = of.take_error();
+  std::vector<TraceEntry> trace = std::move(of.last_trace);
+  of.last_trace.clear();
+  Rooted kept(*of.heap);
   kept.values.push_back(exception);
-  ctx.interrupt.store(0);
   if (exit_code >= 0) {
     Error error = engine_error("exit(" + std::to_string(exit_code) + ")", ErrorKind::exit);
     error.exit_code = std::exchange(exit_code, -1);
     return error;
   }
-  Error error;
-  error.kind = exception.type == types.interrupt_exception     ? ErrorKind::interrupted
-               : exception.type == types.differentiation_error ? ErrorKind::not_differentiable
-                                                               : ErrorKind::runtime;
-  if (error.kind == ErrorKind::not_differentiable) error.position = position_of(pipeline->take_refused());
+  Error error = limit_error(of);
+  if (error.kind != ErrorKind::limit)
+    error.kind = exception.type == types.interrupt_exception     ? ErrorKind::interrupted
+                 : exception.type == types.differentiation_error ? ErrorKind::not_differentiable
+                                                                 : ErrorKind::runtime;
+  if (error.kind == ErrorKind::not_differentiable) {
+    const Span refused = pipeline->take_refused();
+    if (is_host_text(runtime.sources, refused)) error.position = position_of(refused);
+  }
   for (const TraceEntry& entry : trace) {
     if (error.position.line != 0) break;
     if (is_host_text(runtime.sources, entry.span)) error.position = position_of(entry.span);
   }
-  error.message = without_last_newlines(runtime.describe_error(ctx, exception, trace));
+  error.message = without_last_newlines(runtime.describe_error(of, exception, trace));
   constexpr std::string_view prefix = "ERROR: ";
+  if (error.kind == ErrorKind::limit)
+    error.message.replace(0, error.message.find('\n'), std::string(prefix) + error.summary);
   std::string_view text = error.message;
   if (text.starts_with(prefix)) text.remove_prefix(prefix.size());
   error.summary = text.substr(0, text.find('\n'));
@@ -272,7 +372,6 @@ Result<api::Value> EngineState::run(FileId file) {
     if (ctx.failed()) return failure();
     return syntax_error(diagnostics);
   }
-  if (exit_code >= 0) return failure();  // exit() inside a try block that caught it
   return Access::make(*this, result);
 }
 

@@ -15,11 +15,17 @@
 #define SLOPE_IMPLEMENTATION
 #endif
 
+#include <limits>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "codegen/loader.hpp"
+#include "embed/host.hpp"
+#include "embed/watchdog.hpp"
+#include "embed/workspace.hpp"
 #include "interpreter/interpreter.hpp"
 #include "lang/pipeline.hpp"
 #include "slope/engine.hpp"
@@ -63,7 +69,9 @@ struct Access {
     return engine.find_function(name, parameters, result, Dispatch::refused);
   }
   static Result<void> define(Engine& engine, std::string_view name, std::unique_ptr<HostFunction> function) {
-    return engine.define_host(name, std::move(function));
+    Definition made = engine.define_host(name, std::move(function));
+    if (made.ok()) return {};
+    return made.error();
   }
   static RawValue raw(const api::Value& handle);  // undefined for `nothing` without an engine and for dead handles
 };
@@ -81,8 +89,9 @@ class EngineState {
 
   Result<api::Value> run(FileId file);
   Result<api::Value> call(RawValue callee, const RawValue* arguments, std::size_t count);
-  // The pending error, taken away, for people.
-  Error failure();
+  // The pending error, taken away, for people; of a workspace's context under Runtime::shared.
+  Error failure() { return failure(ctx); }
+  Error failure(Context& of);
   Position position_of(Span span) const;
   Error syntax_error(const std::vector<Diagnostic>& diagnostics);
   // Calls a function of Base or Core by name; false: none, or an error is pending.
@@ -105,44 +114,77 @@ class EngineState {
   std::unique_ptr<Interpreter> interpreter;
   std::unique_ptr<Pipeline> pipeline;
   std::shared_ptr<HandleTable> handles;
-  std::vector<std::unique_ptr<HostFunction>> host_functions;
+  std::vector<std::unique_ptr<DefinedHost>> host_functions;
   std::vector<class SlopeFunction*> functions;         // the typed handles that live
   std::vector<std::unique_ptr<double[]>> dead_memory;  // what arrays show that a script kept after their loan
   std::size_t dead_length = 0;
   std::exception_ptr host_exception;  // and the Slope exception it became, in the handle slot 0
   std::string no_generator;           // why there is no machine code
   int exit_code = -1;                 // of exit(code), while it unwinds
-  std::unique_ptr<Error> broken;      // the standard library did not load: every use says so
+  WorkspaceGate gate;
+  std::unique_ptr<Error> broken;  // the standard library did not load: every use says so
 
   // The runtime knows which stack it is on; a frame on the stack known from the last time needs nothing.
   void enter() {
     const void* here = __builtin_frame_address(0);
     if (here <= stack_low_ || stack_high_ <= here) enter_stack();
+    if (uses_++ == 0) {
+      ctx.fuel = fuel_;
+      if (limits_each_use_) begin_use(here);
+    } else if (uses_ == most_uses) {
+      before_most_uses_ = std::exchange(ctx.stack_limit, reinterpret_cast<const char*>(~std::uintptr_t{0}));
+    }
   }
+  void leave() {
+    if (uses_-- == most_uses) ctx.stack_limit = before_most_uses_;
+    if (uses_ == 0 && (limits_each_use_ || ctx.stopped != Stop::none)) end_use();
+  }
+  void set_fuel(std::uint64_t fuel);
+  std::int64_t fuel_of_use() const { return fuel_; }
+  void has_workspaces() { limits_each_use_ = workspaces_ = true; }  // while the engine is used
   double* dead(std::size_t length);
 
  private:
   void set_up_output();
   void load_library();
   void set_arguments();
+  void grant();
+  void set_limits();
+  Error limit_error(const Context& of) const;
   void enter_stack();
+  void begin_use(const void* here);
+  void end_use();
   const void* stack_low_ = nullptr;
   const void* stack_high_ = nullptr;
+  const char* thread_limit_ = nullptr;  // of the stack, whatever the options say
+  // Uses from outside that are under way, one inside the other. In the last that may be every call is one too many:
+  // script and host are calling each other without end.
+  std::size_t uses_ = 0;
+  static constexpr std::size_t most_uses = 200;
+  const char* before_most_uses_ = nullptr;
+  std::int64_t fuel_ = std::numeric_limits<std::int64_t>::max();
+  bool limits_each_use_ = false;  // begin_use and end_use have something to do
+  bool workspaces_ = false;       // there were some
+  std::optional<CollectionPause> idle_pause_;
+  std::unique_ptr<Watchdog> watchdog_;
 };
 
 // One use of the engine from outside.
 class Entry {
  public:
   explicit Entry(EngineState& engine) : Entry(engine, engine.runtime.world()) {}
-  Entry(EngineState& engine, World world) : ctx_(engine.ctx), world_(ctx_.world) {
+  Entry(EngineState& engine, World world) : engine_(engine), world_(engine.ctx.world) {
     engine.enter();
-    ctx_.world = world;
+    engine.ctx.world = world;
   }
-  ~Entry() { ctx_.world = world_; }
+  ~Entry() {
+    engine_.ctx.world = world_;
+    engine_.leave();
+  }
   Entry(const Entry&) = delete;
 
  private:
-  Context& ctx_;
+  EngineState& engine_;
   World world_;
 };
 

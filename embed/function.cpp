@@ -15,6 +15,18 @@ LentArrays::LentArrays(EngineState& engine, std::size_t count) : engine_(engine)
   ready_ = true;
 }
 
+LentArrays::LentArrays(EngineState& engine, Heap& heap, std::size_t count)
+    : engine_(engine), roots_(std::make_unique<Rooted>(heap)) {
+  const std::int64_t dims[] = {0};
+  for (std::size_t i = 0; i < count; ++i) {
+    ArrayObject* array = heap.borrow_array(engine.float_vector, nullptr, dims);
+    if (!array) return;
+    arrays_.push_back(array);
+    roots_->values.emplace_back(engine.float_vector, static_cast<const void*>(array));
+  }
+  ready_ = true;
+}
+
 LentArrays::~LentArrays() {
   for (std::size_t slot : slots_) handles_->release(slot);
 }
@@ -24,6 +36,7 @@ bool SlopeFunction::find() {
   RawValue callee = engine_.global(name_);
   if (!callee.defined()) return refuse("there is no function `" + name_ + "` in Main");
   found_ = Found();
+  word_call = nullptr;
   found_.callee.table = handles_;
   found_.callee.slot = handles_->add(callee);
   found_.world = runtime.world();
@@ -60,9 +73,11 @@ bool SlopeFunction::refresh() {
   if (!alive()) return false;
   Entry entry(engine_);
   Found before = std::move(found_);
+  const WordCall word_call_before = word_call;
   found_ = Found();
   if (find()) return true;
   found_ = std::move(before);
+  word_call = word_call_before;
   return false;
 }
 
@@ -119,12 +134,19 @@ bool SlopeFunction::find_direct() {
     if (!lent_->ready()) return true;
   }
   found_.direct = engine_.pipeline->direct(engine_.ctx, *code, why);
+  if (found_.direct.entry && !arrays) word_call = call_words;
   return true;
+}
+
+bool SlopeFunction::call_words(FunctionState& function, const std::uint64_t* arguments, std::uint64_t* result) {
+  auto& self = static_cast<SlopeFunction&>(function);
+  Entry entry(self.engine_, self.found_.world);
+  return self.found_.direct.entry(&self.engine_.ctx, arguments, result) || self.fail();
 }
 
 inline bool SlopeFunction::call_direct(const Datum* arguments, Datum& result) {
   Words words;
-  give_words(arguments, words);
+  give_words(parameters_, arguments, lent_.get(), words);
   const Lending lending(lent_.get());
   std::uint64_t returned[2];
   if (!found_.direct.entry(&engine_.ctx, words.data(), returned)) return fail();

@@ -12,38 +12,37 @@
 
 namespace slope::api::detail {
 
-bool SlopeFunction::check_targets(const Datum* arguments, const GradientTarget* targets) {
-  auto refuse = [&](std::size_t i, const std::string& why) {
-    return SlopeFunction::refuse("gradient of `" + name_ + "`, argument " + std::to_string(i + 1) + ": " + why,
-                                 ErrorKind::conversion);
+std::string gradient_misfit(std::span<const Kind> parameters, const Datum* arguments, const GradientTarget* targets) {
+  auto overlap = [](const double* a, std::size_t a_size, const double* b, std::size_t b_size) {
+    return a_size != 0 && b_size != 0 && std::less<>()(a, b + b_size) && std::less<>()(b, a + a_size);
   };
-  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
     const GradientTarget& target = targets[i];
     if (!target.wanted) continue;
-    if (parameters_[i] == Kind::number) {
-      if (target.size != 1) return refuse(i, "a number has a derivative of one number");
-    } else if (parameters_[i] == Kind::numbers) {
-      std::size_t size = arguments[i].size;
-      if (target.size != size)
-        return refuse(i, "the argument has " + std::to_string(size) + " elements, the memory for its gradient " +
-                             std::to_string(target.size));
-      for (std::size_t k = 0; k < parameters_.size(); ++k) {
-        if (arguments[k].kind != Kind::numbers || size == 0) continue;
-        auto* data = static_cast<const double*>(arguments[k].data);
-        if (std::less<>()(data, target.data + size) && std::less<>()(target.data, data + arguments[k].size))
-          return refuse(i, "the memory for the gradient overlaps an argument");
-      }
-      for (std::size_t k = 0; k < i; ++k) {
-        if (!targets[k].wanted || size == 0) continue;
-        if (std::less<>()(targets[k].data, target.data + size) &&
-            std::less<>()(target.data, targets[k].data + targets[k].size))
-          return refuse(i, "the memory for the gradient overlaps that of another");
-      }
+    auto misfit = [&](const std::string& why) { return "argument " + std::to_string(i + 1) + ": " + why; };
+    if (parameters[i] == Kind::number) {
+      if (target.size != 1) return misfit("a number has a derivative of one number");
+    } else if (parameters[i] == Kind::numbers) {
+      if (target.size != arguments[i].size)
+        return misfit("the argument has " + std::to_string(arguments[i].size) +
+                      " elements, the memory for its gradient " + std::to_string(target.size));
     } else {
-      return refuse(i, "there is no derivative with respect to this type; pass nullptr");
+      return misfit("there is no derivative with respect to this type; pass nullptr");
     }
+    for (std::size_t k = 0; k < parameters.size(); ++k)
+      if (arguments[k].kind == Kind::numbers &&
+          overlap(static_cast<const double*>(arguments[k].data), arguments[k].size, target.data, target.size))
+        return misfit("the memory for the gradient overlaps an argument");
+    for (std::size_t k = 0; k < i; ++k)
+      if (targets[k].wanted && overlap(targets[k].data, targets[k].size, target.data, target.size))
+        return misfit("the memory for the gradient overlaps that of another");
   }
-  return true;
+  return {};
+}
+
+bool SlopeFunction::check_targets(const Datum* arguments, const GradientTarget* targets) {
+  const std::string why = gradient_misfit(parameters_, arguments, targets);
+  return why.empty() || refuse("gradient of `" + name_ + "`, " + why, ErrorKind::conversion);
 }
 
 bool SlopeFunction::find_gradient(const GradientTarget* targets) {
@@ -57,7 +56,11 @@ bool SlopeFunction::find_gradient(const GradientTarget* targets) {
   }
   if (same) return true;
   const Pipeline::GradientCode* made = engine_.pipeline->gradient_code(engine_.ctx, *found_.target, active_);
-  if (!made) return fail();
+  if (!made) {
+    fail();
+    if (error_.position.line == 0) error_.position = engine_.position_of(found_.target->method->span);
+    return false;
+  }
   found_.gradient = *made;
   find_gradient_direct();
   return true;
@@ -70,18 +73,18 @@ bool SlopeFunction::gradient(const Datum* arguments, const GradientTarget* targe
   bool one_to_one =
       found_.target && !found_.target->method->is_vararg && as_data(callee().type)->storage == Storage::singleton;
   if (one_to_one && !find_gradient(targets)) return false;
-  if (one_to_one && found_.gradient_direct.entry && (!lent_ || !lent_->in_use))
-    return gradient_direct(arguments, targets, value);
+  if (one_to_one && found_.gradient_direct && (!lent_ || !lent_->in_use)) {
+    const Lending lending(lent_.get());
+    return found_.gradient_direct->run(engine_.ctx, parameters_, lent_.get(), arguments, targets, value) || fail();
+  }
   RawArguments raw;
   Loans loans;
   if (!give(arguments, raw, loans)) return fail();
   return one_to_one ? gradient_compiled(arguments, raw, targets, value) : gradient_by_value(raw, targets, value);
 }
 
-// The derivative's entry for words: it takes (the arguments, a shadow for each active array, the seed) and gives (the
-// value, the derivatives of the numbers).
 void SlopeFunction::find_gradient_direct() {
-  found_.gradient_direct = DirectCode();
+  found_.gradient_direct = nullptr;
   if (!found_.direct.entry) return;
   for (std::size_t i = 0; i < parameters_.size(); ++i)
     if (parameters_[i] == Kind::numbers && found_.gradient->active[i + 1] && !active_[i + 1]) return;
@@ -92,43 +95,44 @@ void SlopeFunction::find_gradient_direct() {
   if (!pair || pair->fields.size() != 2 || pair->fields[0].type != engine_.types.float64) return;
   const DataType* cotangents = as_data(pair->fields[1].type);
   if (!cotangents || cotangents->fields.size() != parameters_.size() + 1) return;
-  found_.gradient_numbers.clear();
+  auto made = std::make_shared<DirectGradient>();
+  made->wanted = active_;
+  made->active.assign(found_.gradient->active.begin(), found_.gradient->active.end());
   for (std::size_t i = 0; i <= parameters_.size(); ++i) {
     const DataType* type = as_data(cotangents->fields[i].type);
     if (type == engine_.types.float64 && i > 0) {
-      found_.gradient_numbers.push_back(i - 1);
+      made->numbers.push_back(i - 1);
     } else if (!type || type->storage != Storage::singleton) {
       return;
     }
   }
-  found_.gradient_direct = engine_.pipeline->direct(engine_.ctx, *code, why);
+  made->code = engine_.pipeline->direct(engine_.ctx, *code, why);
+  if (made->code.entry) found_.gradient_direct = std::move(made);
 }
 
-bool SlopeFunction::gradient_direct(const Datum* arguments, const GradientTarget* targets, double& value) {
+bool DirectGradient::run(Context& ctx, std::span<const Kind> parameters, LentArrays* lent, const Datum* arguments,
+                         const GradientTarget* targets, double& value) const {
   Words words;
-  std::size_t count = give_words(arguments, words);
-  const Lending lending(lent_.get());
-  for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    if (parameters_[i] == Kind::number) {
+  std::size_t count = give_words(parameters, arguments, lent, words);
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    if (parameters[i] == Kind::number) {
       if (targets[i].wanted) *targets[i].data = 0.0;  // stays when nothing depends on it
       continue;
     }
-    if (!targets[i].wanted || parameters_[i] != Kind::numbers) continue;
+    if (!targets[i].wanted || parameters[i] != Kind::numbers) continue;
     std::fill_n(targets[i].data, targets[i].size, 0.0);
-    if (found_.gradient->active[i + 1])
-      words[count++] = lent_->lend(parameters_.size() + i, targets[i].data, targets[i].size);
+    if (active[i + 1]) words[count++] = lent->lend(parameters.size() + i, targets[i].data, targets[i].size);
   }
   words[count++] = std::bit_cast<std::uint64_t>(1.0);
   std::array<std::uint64_t, most_arguments + 1> returned;
-  Context& ctx = engine_.ctx;
   std::uint64_t mark = ctx.tapes ? ctx.tapes->mark() : 0;
-  if (!found_.gradient_direct.entry(&ctx, words.data(), returned.data())) {
+  if (!code.entry(&ctx, words.data(), returned.data())) {
     if (ctx.tapes) ctx.tapes->release_since(mark);
-    return fail();
+    return false;
   }
   value = std::bit_cast<double>(returned[0]);
-  for (std::size_t k = 0; k < found_.gradient_numbers.size(); ++k) {
-    const GradientTarget& target = targets[found_.gradient_numbers[k]];
+  for (std::size_t k = 0; k < numbers.size(); ++k) {
+    const GradientTarget& target = targets[numbers[k]];
     if (target.wanted) *target.data = std::bit_cast<double>(returned[k + 1]);
   }
   return true;

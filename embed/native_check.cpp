@@ -62,10 +62,24 @@ bool NativeCheck::check(const ir::Function& function, Span caller) {
       if (never_returns(inst)) break;
       if (inst.op == Op::call || inst.op == Op::call_splat)
         return refuse(function, inst, caller, dispatched(function, inst));
+      if (std::string what; for_workspace && reaches_outside(inst, what)) return refuse(function, inst, caller, what);
       if (inst.op == Op::invoke && !check(*inst.aux_as<Specialization>(), of_the_host(function, inst, caller)))
         return false;
     }
   }
+  return true;
+}
+
+bool NativeCheck::reaches_outside(const ir::Inst& inst, std::string& what) const {
+  if (inst.op == Op::store_global) {
+    what = "a global is assigned here";
+    return true;
+  }
+  if (inst.op != Op::native) return false;
+  const NativeInfo& native = *inst.aux_as<NativeInfo>();
+  if (native.is_context_free || !(native.effects & (effect_writes | effect_reads))) return false;
+  what = native.host ? "this function of the host is not declared pure()"
+                     : "`" + std::string(native.name) + "` reaches outside the function";
   return true;
 }
 

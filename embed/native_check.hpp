@@ -17,14 +17,18 @@ class NativeCheck {
   NativeCheck(Pipeline& pipeline, Context& ctx) : pipeline_(pipeline), ctx_(ctx) {}
   bool passes(Specialization& target);  // false: `where` and `why` say what stands against it
 
-  Span where;            // the host's text, not the library's
-  std::string why;       // "the call of `g` is dispatched at run time: its arguments are (Any, Float64)"
+  Span where;       // the host's text, not the library's
+  std::string why;  // "the call of `g` is dispatched at run time: its arguments are (Any, Float64)"
+  // To be set before: asked of a function that shall run on several threads, which may reach nothing but its arguments
+  // and memory of its own.
+  bool for_workspace = false;
   bool catches = false;  // some function reached has a `catch`; valid after passes() said true
 
  private:
   bool check(Specialization& target, Span caller);
   bool check(const ir::Function& function, Span caller);
   bool refuse(const ir::Function& function, const ir::Inst& inst, Span caller, std::string reason);
+  bool reaches_outside(const ir::Inst& inst, std::string& what) const;
   std::string dispatched(const ir::Function& function, const ir::Inst& inst);
   Span of_the_host(const ir::Function& function, const ir::Inst& inst, Span caller) const;
   bool is_library(Span span) const;

@@ -19,6 +19,7 @@ namespace slope::api::detail {
 class LentArrays {
  public:
   LentArrays(EngineState& engine, std::size_t count);
+  LentArrays(EngineState& engine, Heap& heap, std::size_t count);  // of a workspace
   ~LentArrays();
   LentArrays(const LentArrays&) = delete;
   bool ready() const { return ready_; }
@@ -30,8 +31,15 @@ class LentArrays {
   }
   // The call is over: nobody who kept a header after all (an exception may) sees the host's memory through it.
   void take_back() {
-    for (ArrayObject* array : arrays_)
-      if (array->data) array->data = reinterpret_cast<char*>(engine_.dead(static_cast<std::size_t>(array->length)));
+    for (ArrayObject* array : arrays_) {
+      const auto length = static_cast<std::size_t>(array->length);
+      if (!roots_) {
+        if (array->data) array->data = reinterpret_cast<char*>(engine_.dead(length));
+        continue;
+      }
+      if (dead_.size() < length) dead_.resize(2 * length, std::numeric_limits<double>::quiet_NaN());
+      array->data = reinterpret_cast<char*>(dead_.data());
+    }
   }
   // One call at a time; a call inside a call takes the other road.
   bool in_use = false;
@@ -40,6 +48,8 @@ class LentArrays {
   EngineState& engine_;
   std::shared_ptr<HandleTable> handles_;
   std::vector<std::size_t> slots_;
+  std::unique_ptr<Rooted> roots_;  // of a workspace's
+  std::vector<double> dead_;       // and what its arrays show between calls
   std::vector<ArrayObject*> arrays_;
   bool ready_ = false;
 };
@@ -61,7 +71,37 @@ class Lending {
   LentArrays* arrays_;
 };
 
-class SlopeFunction final : public FunctionState {
+using Words = std::array<std::uint64_t, 2 * most_arguments + 1>;
+
+inline std::size_t give_words(std::span<const Kind> parameters, const Datum* arguments, LentArrays* lent,
+                              Words& words) {
+  std::size_t count = 0;
+  for (Kind kind : parameters) {
+    const Datum& datum = arguments[count];
+    words[count] = kind == Kind::numbers ? lent->lend(count, static_cast<const double*>(datum.data), datum.size)
+                                         : static_cast<std::uint64_t>(datum.integer);
+    ++count;
+  }
+  return count;
+}
+
+// A derivative's entry for words: it takes (the arguments, a shadow for each active array, the seed) and gives (the
+// value, the derivatives of the numbers).
+struct DirectGradient {
+  std::vector<char> wanted;          // with respect to what, callee first
+  std::vector<char> active;          // what carries a derivative on the way
+  std::vector<std::size_t> numbers;  // the arguments whose derivatives it returns, in order
+  DirectCode code;
+
+  // The arrays are lent by the caller (Lending). False: an error is pending in the context.
+  bool run(Context& ctx, std::span<const Kind> parameters, LentArrays* lent, const Datum* arguments,
+           const GradientTarget* targets, double& value) const;
+};
+
+// What a gradient may not be given: memory of another length, memory that overlaps. Empty: all is well.
+std::string gradient_misfit(std::span<const Kind> parameters, const Datum* arguments, const GradientTarget* targets);
+
+class SlopeFunction final : public FunctionState, public std::enable_shared_from_this<SlopeFunction> {
  public:
   SlopeFunction(EngineState& engine, std::string name, std::span<const Kind> parameters, Kind result, Dispatch dispatch)
       : engine_(engine),
@@ -76,18 +116,22 @@ class SlopeFunction final : public FunctionState {
     if (handles_->engine()) std::erase(engine_.functions, this);
   }
 
-  void let_go() { found_ = Found(); }  // the engine ends: its machine code goes with it
-  bool find();                         // in the newest world
+  void let_go() {  // the engine ends: its machine code goes with it
+    found_ = Found();
+    word_call = nullptr;
+  }
+  bool find();  // in the newest world
   bool call(const Datum* arguments, Datum& result, api::Value* holder) override;
   bool gradient(const Datum* arguments, const GradientTarget* targets, double& value) override;
   Error take_error() override { return std::move(error_); }
+  std::unique_ptr<WorkspaceState> make_workspace() override;
   bool is_current() const override;
   bool refresh() override;
 
  private:
+  friend class SlopeWorkspace;
   using RawArguments = std::array<RawValue, most_arguments>;
   using Loans = std::array<std::optional<Loan>, most_arguments>;
-  using Words = std::array<std::uint64_t, 2 * most_arguments + 1>;
 
   bool alive() { return handles_->engine() || refuse("the engine of the function `" + name_ + "` is gone"); }
   // All false.
@@ -104,17 +148,8 @@ class SlopeFunction final : public FunctionState {
   // --- calls ---
   bool check_native(bool& catches);
   bool find_direct();
-  std::size_t give_words(const Datum* arguments, Words& words) {
-    std::size_t count = 0;
-    for (Kind kind : parameters_) {
-      const Datum& datum = arguments[count];
-      words[count] = kind == Kind::numbers ? lent_->lend(count, static_cast<const double*>(datum.data), datum.size)
-                                           : static_cast<std::uint64_t>(datum.integer);
-      ++count;
-    }
-    return count;
-  }
   bool call_direct(const Datum* arguments, Datum& result);
+  static bool call_words(FunctionState& function, const std::uint64_t* arguments, std::uint64_t* result);
   bool call_values(const Datum* arguments, Datum& result, api::Value* holder);
   bool give(const Datum* arguments, RawArguments& raw, Loans& loans);
 
@@ -122,7 +157,6 @@ class SlopeFunction final : public FunctionState {
   bool check_targets(const Datum* arguments, const GradientTarget* targets);
   bool find_gradient(const GradientTarget* targets);
   void find_gradient_direct();
-  bool gradient_direct(const Datum* arguments, const GradientTarget* targets, double& value);
   bool gradient_compiled(const Datum* arguments, const RawArguments& raw, const GradientTarget* targets, double& value);
   bool gradient_by_value(const RawArguments& raw, const GradientTarget* targets, double& value);
   bool copy_gradient(RawValue from, const GradientTarget& to);
@@ -150,8 +184,7 @@ class SlopeFunction final : public FunctionState {
     Specialization* target = nullptr;  // null: some argument is of any type, calls dispatch
     DirectCode direct;
     std::optional<Pipeline::GradientCode> gradient;
-    DirectCode gradient_direct;
-    std::vector<std::size_t> gradient_numbers;  // the arguments whose derivatives it returns, in order
+    std::shared_ptr<const DirectGradient> gradient_direct;
   };
 
   EngineState& engine_;

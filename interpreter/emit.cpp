@@ -111,9 +111,9 @@ class Emitter {
     }
     order_moves(pending);
     code.move_count = static_cast<std::uint32_t>(result_->moves.size()) - code.first_move;
-    if (target.is_loop_header && edge.target < block_pc_.size() && is_back_edge(edge.target)) {
-      code.loop = loop_index(edge.target);
-    }
+    // A safe point; where the header is marked also a place to continue in machine code.
+    if (edge.target < block_pc_.size() && is_back_edge(edge.target))
+      code.loop = loop_index(edge.target, target.is_loop_header);
     result_->edges.push_back(code);
     edge_targets_.push_back(edge.target);
   }
@@ -122,11 +122,12 @@ class Emitter {
   // behind.
   bool is_back_edge(ir::BlockId target) const { return target < result_->blocks.size(); }
 
-  std::uint32_t loop_index(ir::BlockId header) {
+  std::uint32_t loop_index(ir::BlockId header, bool is_marked) {
     for (std::uint32_t i = 0; i < result_->loops.size(); ++i)
       if (result_->loops[i].header == header) return i;
     LoopCode loop;
     loop.header = header;
+    loop.possible = is_marked;
     result_->loops.push_back(std::move(loop));
     return static_cast<std::uint32_t>(result_->loops.size() - 1);
   }

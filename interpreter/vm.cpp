@@ -79,12 +79,6 @@ class Vm final : public Interpreter {
     edge.binding = &binding;
     run.source->edges.push_back(edge);
   }
-  // The host asked the program to stop. Back edges of loops are safe points here, calls are in
-  // Runtime::call_specialized.
-  bool interrupt(Context& ctx) const {
-    ctx.interrupt.store(0, std::memory_order_relaxed);
-    return ctx.raise(builtin_.interrupt_exception->instance);
-  }
   bool stack_is_low(const Context& ctx, std::size_t frame_bytes) const {
     const char* here = static_cast<const char*>(__builtin_frame_address(0));
     return here - frame_bytes < ctx.stack_limit;
@@ -460,7 +454,11 @@ bool Vm::execute(Context& ctx, Frame& frame, Value& result) {
       registers[moves[i].destination] = bases[moves[i].source >> 31][moves[i].source & 0x7fffffffu];
     pc = code.code.data() + edge->target_pc;
     if (edge->loop == ~0u) continue;
-    if (ctx.interrupt.load(std::memory_order_relaxed)) goto interrupted;
+    // Back edges of loops are safe points here, calls are in Runtime::call_specialized.
+    if (--ctx.fuel < 0 || ctx.interrupt.load(std::memory_order_relaxed)) {
+      ctx.stop();
+      goto raise;
+    }
     ++frame.back_edges;
     if (frame.back_edges < loop_threshold) continue;
     count_back_edges(frame);
@@ -484,12 +482,10 @@ bool Vm::execute(Context& ctx, Frame& frame, Value& result) {
     continue;
   }
 
-  interrupted:
-    interrupt(ctx);
   raise : {
     push_trace(ctx, *code.function, pc->inst);
     const BlockRange& range = code.range_of(static_cast<std::uint32_t>(pc - code.code.data()));
-    if (range.handler_pc == ~0u) return false;
+    if (range.handler_pc == ~0u || ctx.stopped != Stop::none) return false;
     ctx.caught.resize(frame.caught_base + range.catch_depth);
     ctx.caught.push_back(ctx.take_error());
     pc = code.code.data() + range.handler_pc;

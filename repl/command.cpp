@@ -80,6 +80,7 @@ class Command {
     options.check_generators = line_.check_generators;
     options.check_rules = line_.check_rules;
     options.arguments = line_.arguments;
+    options.capabilities = Capabilities::all();
     options.output = [this](std::string_view text) { output_.out(text); };
     options.error_output = [this](std::string_view text) { output_.err(text); };
     return options;

@@ -19,7 +19,7 @@ void on_interrupt(int) {
     raise(SIGINT);
     return;
   }
-  if (engine) engine->interrupt();
+  if (engine) engine->interrupt(Interrupt::exception);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 // plain struct, Datum, so that the templates here hold no more than the conversion itself.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -209,6 +210,37 @@ struct Composite {
 };
 
 Error does_not_fit(const Datum& d, std::size_t bytes, bool is_signed);  // an integer outside the C++ type's range
+
+// Words: what machine code takes and gives, the bits of a double, an integer, a boolean.
+constexpr bool is_word(Kind kind) { return kind == Kind::boolean || kind == Kind::integer || kind == Kind::number; }
+
+template <class T>
+std::uint64_t word_of(T value) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return std::bit_cast<std::uint64_t>(static_cast<double>(value));
+  } else {
+    return static_cast<std::uint64_t>(static_cast<std::int64_t>(value));
+  }
+}
+
+// False, with the error: an integer outside the C++ type's range.
+template <class T>
+bool of_word(std::uint64_t word, T& value, Error& error) {
+  if constexpr (std::is_floating_point_v<T>) {
+    value = static_cast<T>(std::bit_cast<double>(word));
+  } else if constexpr (std::is_same_v<T, bool>) {
+    value = word != 0;
+  } else {
+    Datum datum;
+    datum.kind = Kind::integer;
+    datum.integer = static_cast<std::int64_t>(word);
+    if (!Crossing<T>::take(datum, value)) {
+      error = does_not_fit(datum, sizeof(T), std::is_signed_v<T>);
+      return false;
+    }
+  }
+  return true;
+}
 
 template <class T>
 Result<T> taken(const Datum& d) {

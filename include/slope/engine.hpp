@@ -32,6 +32,66 @@ struct Statistics {
   double compile_seconds = 0;
 };
 
+// What Engine::define gives: whether it went well, and how to tell more about the function. To be used at once.
+//
+// A gradient through a host function needs to know its derivative, in one of these ways, or is refused with the line.
+class Definition {
+ public:
+  bool ok() const { return result_.ok(); }
+  explicit operator bool() const { return ok(); }
+  void value() const { result_.value(); }
+  const Error& error() const { return result_.error(); }  // only when !ok()
+
+  // Of a function of numbers to a number: its partial derivatives, one function for each argument that is a double,
+  // that take what it takes.
+  template <class... D>
+  Definition& derivative(D&&... partials) {
+    std::vector<std::unique_ptr<detail::HostFunction>> all;
+    (all.push_back(detail::make_host_function(std::forward<D>(partials))), ...);
+    return add_partials(std::move(all));
+  }
+  // The tangent of the result: a function of the arguments, then of a tangent for each that is a double or a span.
+  // Serves forward mode; of functions of numbers to a number both.
+  template <class F>
+  Definition& jvp(F&& function) {
+    return add_jvp(detail::make_host_function(std::forward<F>(function)));
+  }
+  // The cotangents of the arguments: a function of the arguments and the result's cotangent. It gives the cotangent of
+  // the argument that is a double (as double) or a span (as std::vector<double>), or a std::tuple of several
+  // (slope/containers.hpp). Serves reverse mode.
+  template <class F>
+  Definition& vjp(F&& function) {
+    return add_vjp(detail::make_host_function(std::forward<F>(function)));
+  }
+  // It does nothing but compute its result, which depends on nothing but the arguments: the compiler may call it once
+  // instead of twice, beforehand or not at all, and workspaces may call it on several threads at the same time.
+  Definition& pure();
+  // Its result has no derivative: gradients take it as a constant.
+  Definition& non_differentiable();
+
+ private:
+  friend class Engine;
+  friend struct detail::Access;
+  Definition& fail(Error error);
+  Definition& run(std::string text);
+  Definition& refuse(const std::string& what, const std::string& expected);
+  const detail::HostFunction& function() const;
+  Definition& add_partials(std::vector<std::unique_ptr<detail::HostFunction>> partials);
+  Definition& run_partials(const std::vector<std::string>& partials);
+  Definition& add_jvp(std::unique_ptr<detail::HostFunction> jvp);
+  Definition& add_vjp(std::unique_ptr<detail::HostFunction> vjp);
+
+  detail::EngineState* engine_ = nullptr;
+  std::string name_;
+  std::size_t function_ = 0;
+  Result<void> result_;
+};
+
+enum class Interrupt : unsigned char {
+  final,      // no catch block of the script stops it
+  exception,  // an InterruptException, which scripts may catch, as Ctrl-C at a prompt
+};
+
 class Engine {
  public:
   explicit Engine(Options options = {});
@@ -63,11 +123,18 @@ class Engine {
 
   // Makes a C++ callable a Slope function, a method for the types of its signature: a name may have several. An
   // exception it throws becomes a Slope error that scripts can catch; uncaught it comes back as Error::cause.
+  // Derivative rules are told to what it gives:
+  //   engine.define("spline", spline).derivative(spline_slope).value();
   template <class F>
-  Result<void> define(std::string_view name, F&& function) {
-    using Plain = std::decay_t<F>;
-    using Signature = typename detail::SignatureOf<Plain>::type;
-    return define_host(name, std::make_unique<detail::Callable<Plain, Signature>>(std::forward<F>(function)));
+  Definition define(std::string_view name, F&& function) {
+    return define_host(name, detail::make_host_function(std::forward<F>(function)));
+  }
+  // Tests the derivatives of a function of Main at these arguments, whoever made them: against central differences, in
+  // forward and reverse mode, called twice, arguments left as they were. The error lists what is wrong.
+  template <class... A>
+  Result<void> check_rule(std::string_view name, const A&... arguments) {
+    const detail::Datum data[] = {detail::Crossing<std::decay_t<const A>>::give(arguments)..., detail::Datum()};
+    return check_rule_data(name, {data, sizeof...(A)});
   }
 
   // A function of Main, for a C++ signature: Signature is R(A...). An error of kind not_native when compiled code alone
@@ -83,8 +150,13 @@ class Engine {
     return call_data(name, {data, sizeof...(A)});
   }
 
-  // Makes running code stop with InterruptException. May be called from any thread and from a signal handler.
-  void interrupt();
+  // Ends what the engine runs, with an error of kind `interrupted`, at the next call or turn of a loop. May be called
+  // from any thread and from a signal handler. When nothing runs, it ends what comes next.
+  void interrupt(Interrupt how = Interrupt::final);
+  // What each use of the engine may burn from now on, instead of Options::fuel (which must not have been 0); and what
+  // the last one left, or the running one still has.
+  void set_fuel(std::uint64_t fuel);
+  std::uint64_t fuel() const;
 
   // For prompts and tools.
   bool incomplete(std::string_view text);                      // does the text end inside a form?
@@ -105,7 +177,8 @@ class Engine {
   }
   Result<void> set_datum(std::string_view name, const detail::Datum& datum);
   Result<Value> global(std::string_view name);
-  Result<void> define_host(std::string_view name, std::unique_ptr<detail::HostFunction> function);
+  Definition define_host(std::string_view name, std::unique_ptr<detail::HostFunction> function);
+  Result<void> check_rule_data(std::string_view name, std::span<const detail::Datum> arguments);
   Result<std::shared_ptr<detail::FunctionState>> find_function(std::string_view name,
                                                                std::span<const detail::Kind> parameters,
                                                                detail::Kind result, Dispatch dispatch);

@@ -22,6 +22,7 @@ enum class ErrorKind : unsigned char {
   not_native,   // a typed handle of a function that compiled code alone cannot run; Error::position says where and why
   not_differentiable,  // a gradient that there is none of; Error::position says where
   engine,              // the engine cannot do it: a file that cannot be read, a name that is no function
+  limit,               // one of the limits in Options was reached
 };
 
 // Of a script's text. Line and column count from 1; line 0: unknown.
@@ -42,7 +43,8 @@ struct Error {
 };
 
 #if defined(__cpp_exceptions)
-// What Result::value() throws.
+// What Result::value() throws. Where the exception of a host function was the cause, it is nested in this one, for
+// std::rethrow_if_nested.
 class ScriptError : public std::runtime_error {
  public:
   explicit ScriptError(Error error) : std::runtime_error(error.message), error_(std::move(error)) {}
@@ -56,7 +58,12 @@ class ScriptError : public std::runtime_error {
 namespace detail {
 [[noreturn]] inline void fail(const Error& error) {
 #if defined(__cpp_exceptions)
-  throw ScriptError(error);
+  if (!error.cause) throw ScriptError(error);
+  try {
+    std::rethrow_exception(error.cause);
+  } catch (...) {
+    std::throw_with_nested(ScriptError(error));
+  }
 #else
   std::fprintf(stderr, "slope: value() of a failed result: %s\n", error.message.c_str());
   std::abort();

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "slope/error.hpp"
 
 namespace slope::api {
 
@@ -15,13 +18,39 @@ enum class Tier : unsigned char {
   automatic,  // compiles what is called or loops often
 };
 
+// What scripts may do to the world outside; nothing unless granted. What is refused is an error that names the
+// capability. Standard output is not one: it goes where Options::output says.
+struct Capabilities {
+  std::vector<std::string> read = {};   // folders in which, and below which, files may be read and listed
+  std::vector<std::string> write = {};  // and written, made, moved, removed
+  bool environment = false;             // variables; without: ENV is empty
+  bool time = false;                    // clocks, and waiting
+  bool random = false;                  // random seeds from the system; without: the same numbers in every run
+  bool input = false;                   // standard input
+
+  static Capabilities all() { return {{"/"}, {"/"}, true, true, true, true}; }
+};
+
+// Limits hold for one use of the engine from outside: a run, a call, a gradient, with all that happens in it. Running
+// into one ends the script for good: none of its `catch` and `finally` blocks runs, and the host gets an error of kind
+// `limit` that says which, and where. 0: no limit.
+//
 // What scripts print goes to functions that take a text; an empty one asks to write out what is held back (`flush`, and
 // before standard input is read).
 struct Options {
   Tier tier = Tier::automatic;
-  bool check_generators = false;                      // run each generator of @generated functions twice and compare
-  bool check_rules = false;                           // look at what derivative rules return, where they return it
-  std::size_t heap_limit = 0;                         // bytes; 0: none. Beyond it scripts get OutOfMemoryError
+  bool check_generators = false;  // run each generator of @generated functions twice and compare
+  bool check_rules = false;       // look at what derivative rules return, where they return it
+  bool optimise = true;           // machine code; without: sooner there, several times slower
+  std::size_t heap_limit = 0;     // bytes of the engine's heap
+  std::uint64_t fuel = 0;         // calls and turns of loops
+  double time_limit = 0;          // seconds on the wall clock
+  std::size_t stack_limit = 0;    // bytes of the calling thread's stack: the depth of recursion
+  std::size_t tape_limit = 0;     // bytes of tapes, in which gradients keep what loops compute
+  Capabilities capabilities = {};
+  // The text of a file that a script includes, by its path (relative ones: from the including file's folder). Default:
+  // the file system, where the capability `read` grants it or the file lies in or below a folder of Engine::run_file.
+  std::function<Result<std::string>(const std::string& path)> load_source = {};
   std::vector<std::string> arguments = {};            // ARGS
   std::function<void(std::string_view)> output = {};  // what scripts print; default: the process's standard output
   std::function<void(std::string_view)> error_output = {};  // what they print to stderr; default: standard error

@@ -43,6 +43,15 @@ typedef struct slope_options {
   void (*output)(void *data, const char *text, size_t length); /* what scripts print; NULL: standard output */
   void (*error_output)(void *data, const char *text, size_t length);
   void *output_data;
+  /* Limits of one use of the engine, as in slope/options.hpp; 0: none. Errors are of kind SLOPE_ERROR_LIMIT. */
+  uint64_t fuel;      /* calls and turns of loops */
+  double time_limit;  /* seconds */
+  size_t stack_limit; /* bytes */
+  size_t tape_limit;  /* bytes */
+  /* What scripts may do outside; nothing unless granted. Folders: arrays of paths that end in NULL. */
+  const char *const *read;
+  const char *const *write;
+  int environment, time, random, input;
 } slope_options;
 
 SLOPE_API const char *slope_version(void);
@@ -159,7 +168,8 @@ typedef enum slope_error_kind {
   SLOPE_ERROR_EXIT,
   SLOPE_ERROR_NOT_NATIVE,
   SLOPE_ERROR_NOT_DIFFERENTIABLE,
-  SLOPE_ERROR_ENGINE
+  SLOPE_ERROR_ENGINE,
+  SLOPE_ERROR_LIMIT
 } slope_error_kind;
 SLOPE_API slope_error_kind slope_error_kind_of(const slope_error *error);
 SLOPE_API const char *slope_error_message(const slope_error *error); /* all of it, with position or trace */

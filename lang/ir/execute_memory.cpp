@@ -42,7 +42,7 @@ bool array_new(const Operation& o) {
   const ValueType* ndims = as_value(type->params[1]);
   if (!ndims || ndims->value.bits != static_cast<std::int64_t>(dims.size()))
     return o.ctx.argument_error("wrong number of dimensions for " + to_string(type));
-  ArrayObject* array = o.runtime.heap.allocate_array(type, dims);
+  ArrayObject* array = o.ctx.heap->allocate_array(type, dims);
   return array ? o.give(Value(type, array)) : o.ctx.out_of_memory();
 }
 
@@ -56,7 +56,7 @@ bool array_share(const Operation& o) {
     return o.ctx.raise_message(o.types.dimension_mismatch,
                                "new dimensions must be consistent with array size " + std::to_string(array->length));
   const DataType* type = o.runtime.types.array_of(array_element_type(array), static_cast<std::int64_t>(dims.size()));
-  ArrayObject* shared = o.runtime.heap.share_array(type, array, dims);
+  ArrayObject* shared = o.ctx.heap->share_array(type, array, dims);
   return shared ? o.give(Value(type, shared)) : o.ctx.out_of_memory();
 }
 
@@ -74,7 +74,7 @@ bool array_get(const Operation& o) {
   std::int64_t i = o.operands[1].bits;
   if (i < 1 || i > array->length) return o.ctx.bounds_error(o.operands[0], o.operands[1]);
   const Type* element = array_element_type(array);
-  Value v = load_stored(o.runtime.heap, array->data + (i - 1) * array->element_size, element);
+  Value v = load_stored(*o.ctx.heap, array->data + (i - 1) * array->element_size, element);
   if (v.defined()) return o.give(v);
   if (storage_of(element) == Storage::aggregate) return o.ctx.out_of_memory();  // only its box could not be made
   return o.ctx.raise(o.types.undef_ref_error->instance);
@@ -101,7 +101,7 @@ bool array_resize(const Operation& o) {
   if (o.operands[1].bits < 0) return o.ctx.argument_error("new length must be ≥ 0");
   if (array->flags & (array_borrowed | array_shared) || !(array->flags & array_owns_memory))
     return o.ctx.raise_error("cannot resize array with shared data");
-  return o.runtime.heap.resize_vector(array, o.operands[1].bits) ? o.give_nothing() : o.ctx.out_of_memory();
+  return o.ctx.heap->resize_vector(array, o.operands[1].bits) ? o.give_nothing() : o.ctx.out_of_memory();
 }
 
 bool string_operation(const Operation& o) {
@@ -140,7 +140,7 @@ bool tape_operation(const Operation& o) {
     store_value(where, type, v);
     return o.give_nothing();
   }
-  Value v = load_stored(o.runtime.heap, where, type);
+  Value v = load_stored(*o.ctx.heap, where, type);
   if (!v.defined() && storage_of(type) == Storage::aggregate) return o.ctx.out_of_memory();
   return o.give(v);
 }

@@ -115,7 +115,7 @@ bool field_at(const Operation& o) {
   const Field* field = field_of(o);
   if (!field) return o.ctx.bounds_error(o.operands[0], o.runtime.from_int(static_cast<std::int64_t>(o.aux) + 1));
   if (field->storage == Storage::singleton) return o.give(as_data(field->type)->instance);
-  Value v = load_field(o.runtime.heap, o.operands[0].object, *field);
+  Value v = load_field(*o.ctx.heap, o.operands[0].object, *field);
   if (v.defined()) return o.give(v);
   if (field->storage == Storage::aggregate) return o.ctx.out_of_memory();  // only its box could not be made
   return o.ctx.raise(o.types.undef_ref_error->instance);
@@ -215,7 +215,7 @@ bool store_global(const Operation& o) {
 }
 
 bool cell_new(const Operation& o) {
-  CellObject* cell = o.runtime.heap.allocate_cell();
+  CellObject* cell = o.ctx.heap->allocate_cell();
   if (!cell) return o.ctx.out_of_memory();
   if (o.count) cell->value = o.operands[0];
   return o.give(Value(o.types.cell, cell));
@@ -225,7 +225,7 @@ CellObject* cell_of(const Operation& o) { return static_cast<CellObject*>(o.oper
 
 bool make_expr(const Operation& o) {
   if (!o.want(o.types.symbol, 0)) return false;
-  Heap& heap = o.runtime.heap;
+  Heap& heap = *o.ctx.heap;
   std::int64_t dims[] = {static_cast<std::int64_t>(o.count) - 1};
   ArrayObject* args = heap.allocate_array(o.runtime.types.array_of(o.types.any, 1), dims);
   if (!args) return o.ctx.out_of_memory();

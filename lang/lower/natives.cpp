@@ -181,6 +181,7 @@ bool include_file(Context& ctx, const Value* args, std::size_t count, Value& res
   const std::filesystem::path wanted(std::string(static_cast<StringObject*>(args[2].object)->view()));
   const std::string path = (wanted.is_absolute() ? wanted : from.parent_path() / wanted).lexically_normal().string();
   std::string text;
+  if (!runtime.read_source && !may_access(ctx, Capabilities::Access::include, path)) return false;
   if (runtime.read_source) {
     if (!runtime.read_source(path, text))
       return ctx.raise_message(builtin.system_error, "opening file \"" + path + "\": " + text);

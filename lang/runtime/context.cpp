@@ -49,12 +49,44 @@ bool Context::raise(Value exception) {
   return false;
 }
 
+bool Context::stop(Stop why, Value exception) {
+  stopped = why;
+  // Should somebody on the way drop the error, the next safe point raises it again.
+  interrupt.store(interrupt_final, std::memory_order_relaxed);
+  return raise(exception);
+}
+
+bool Context::stop() {
+  const Value exception = builtin(*this).interrupt_exception->instance;
+  if (stopped != Stop::none) return raise(exception);
+  if (fuel < 0) return stop(Stop::fuel, exception);
+  switch (interrupt.load(std::memory_order_relaxed)) {
+    case interrupt_timeout:
+      return stop(Stop::time, exception);
+    case interrupt_catchable:
+      interrupt.store(no_interrupt, std::memory_order_relaxed);
+      return raise(exception);
+    default:
+      return stop(Stop::interrupt, exception);
+  }
+}
+
+void Context::go_on() {
+  stopped = Stop::none;
+  interrupt.store(no_interrupt, std::memory_order_relaxed);
+}
+
+Value Context::new_string(std::string_view text) {
+  StringObject* string = heap->allocate_string(text);
+  return string ? Value(builtin(*this).string, static_cast<const void*>(string)) : Value();
+}
+
 bool Context::raise_error(std::string message) {
   return raise_message(builtin(*this).error_exception, std::move(message));
 }
 
 bool Context::raise_message(const DataType* type, std::string message) {
-  return raise_made(*this, type, {runtime->from_string(message)});
+  return raise_made(*this, type, {new_string(message)});
 }
 
 bool Context::argument_error(std::string message) {
@@ -62,15 +94,16 @@ bool Context::argument_error(std::string message) {
 }
 
 bool Context::type_error(std::string where, const Type* expected, Value found) {
+  SharedAccess tables(*this);
   // "Array, in T" names a place inside: TypeError(:Array, "T", …) prints "in Array, in T, expected …".
   std::string inside;
   if (std::size_t comma = where.find(", in "); comma != std::string::npos) {
     inside = where.substr(comma + 5);
     where.resize(comma);
   }
-  return raise_made(*this, builtin(*this).type_error,
-                    {runtime->from_symbol(runtime->symbol(where)), runtime->from_string(inside),
-                     runtime->from_type(expected), found});
+  return raise_made(
+      *this, builtin(*this).type_error,
+      {runtime->from_symbol(runtime->symbol(where)), new_string(inside), runtime->from_type(expected), found});
 }
 
 bool Context::bounds_error(Value array, Value index) {
@@ -82,13 +115,22 @@ bool Context::undef_var(const Symbol* name) {
 }
 
 bool Context::method_error(Value callee, const Value* args, std::size_t count) {
+  SharedAccess tables(*this);
   Value tuple;
   if (!runtime->new_tuple(*this, args, count, tuple)) return false;
   return raise_made(*this, builtin(*this).method_error, {callee, tuple});
 }
 
-bool Context::out_of_memory() { return raise(builtin(*this).out_of_memory_error->instance); }
+bool Context::out_of_memory() {
+  const Value exception = builtin(*this).out_of_memory_error->instance;
+  return heap_is_limited ? stop(Stop::heap, exception) : raise(exception);
+}
 
-bool Context::stack_overflow() { return raise(builtin(*this).stack_overflow_error->instance); }
+bool Context::out_of_tape() { return stop(Stop::tape, builtin(*this).out_of_memory_error->instance); }
+
+bool Context::stack_overflow() {
+  const Value exception = builtin(*this).stack_overflow_error->instance;
+  return depth_is_limited ? stop(Stop::depth, exception) : raise(exception);
+}
 
 }  // namespace slope

@@ -29,20 +29,7 @@ bool holds_pointer(const DataType* type) {
 
 }  // namespace
 
-const TraceMap& Heap::Impl::trace_map(const DataType* type) {
-  if (type->trace_map) return maps[type->trace_map];
-  TraceMap map;
-  for (const Field& field : type->fields) {
-    if (field.storage == Storage::dynamic) map.values.push_back(field.offset);
-    if (field.storage == Storage::reference && holds_pointer(as_data(field.type)))
-      map.references.push_back(field.offset);
-  }
-  type->trace_map = static_cast<std::uint32_t>(maps.size());
-  maps.push_back(std::move(map));
-  return maps.back();
-}
-
-struct Heap::Marker final : Tracer {
+struct Heap::Marker final : Tracer, Survivors {
   explicit Marker(Heap& h) : heap(h), impl(*h.impl_) {
     if (impl.regions.empty()) return;
     region_low = impl.regions.begin()->first;
@@ -103,7 +90,7 @@ struct Heap::Marker final : Tracer {
   bool has_contents(Object* o) {
     switch (o->type->object_kind) {
       case DataType::ObjectKind::fields: {
-        const TraceMap& map = impl.trace_map(o->type);
+        const TraceMap& map = heap.types_.trace_map(o->type);
         return !map.references.empty() || !map.values.empty();
       }
       case DataType::ObjectKind::array:
@@ -135,7 +122,7 @@ struct Heap::Marker final : Tracer {
   }
 
   void trace_fields(Object* o) {
-    const TraceMap& map = impl.trace_map(o->type);
+    const TraceMap& map = heap.types_.trace_map(o->type);
     for (std::uint32_t offset : map.references) object(*reinterpret_cast<Object**>(o->payload() + offset));
     for (std::uint32_t offset : map.values) value(*reinterpret_cast<Value*>(o->payload() + offset));
   }
@@ -156,6 +143,12 @@ struct Heap::Marker final : Tracer {
       auto* objects = reinterpret_cast<Object**>(array->data);
       for (std::int64_t i = 0; i < array->length; ++i) object(objects[i]);
     }
+  }
+
+  bool alive(const Object* o) const override {
+    if (Block* block = impl.space.find(o)) return block->is_marked(block->cell_at(o));
+    Region* region = impl.region_of(o);
+    return region && region->marked;
   }
 
   bool is_marked(const Object* o) const {
@@ -222,6 +215,7 @@ __attribute__((noinline)) void Heap::collect() {
     tracer(marker);
     marker.drain();
   }
+  for (auto& [key, tracer] : impl_->weak) tracer(marker);
   sweep(marker);
 
   statistics_.live_bytes = marker.live_bytes;

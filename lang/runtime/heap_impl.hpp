@@ -1,7 +1,6 @@
 // The inside of Heap, shared by heap.cpp (allocation) and heap_collect.cpp (marking, sweeping).
 #pragma once
 
-#include <deque>
 #include <map>
 #include <unordered_set>
 #include <utility>
@@ -14,12 +13,6 @@ namespace slope {
 
 struct AllocationRecord {
   std::unordered_set<const Object*> objects;
-};
-
-// Where a payload holds references, by type; DataType::trace_map is an index into Heap::Impl::maps.
-struct TraceMap {
-  std::vector<std::uint32_t> references;  // offsets of pointers
-  std::vector<std::uint32_t> values;      // offsets of Values
 };
 
 // Memory outside blocks: a large object, or the memory of an array.
@@ -49,14 +42,13 @@ struct Heap::Impl {
   std::size_t region_peak = 0;   // since malloc was last told to give memory back
   std::size_t trigger = 0;       // collect when so many bytes are live
   std::vector<std::pair<int, RootTracer>> roots;
+  std::vector<std::pair<int, WeakTracer>> weak;
   int next_root = 1;
-  std::deque<TraceMap> maps{TraceMap{}};   // 0: not looked at; a deque, so that references stay valid
   const void* thread_stack_low = nullptr;  // of the thread that collected last
   const void* thread_stack_high = nullptr;
   unsigned long thread = 0;
   bool collecting = false;
 
-  const TraceMap& trace_map(const DataType* type);
   Region* region_of(const void* address);
   void add_region(std::uintptr_t begin, const Region& region);
   void free_region(std::uintptr_t begin);

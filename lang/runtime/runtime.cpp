@@ -15,7 +15,7 @@ namespace {
 // Core.describe_exception(e): what `showerror` prints for the exceptions that C++ raises.
 bool describe_exception(Context& ctx, const Value* args, std::size_t count, Value& result) {
   if (count != 1) return ctx.argument_error("describe_exception takes one argument");
-  result = ctx.runtime->from_string(ctx.runtime->exception_text(ctx, args[0]));
+  result = ctx.new_string(ctx.runtime->exception_text(ctx, args[0]));
   return result.defined() || ctx.out_of_memory();
 }
 
@@ -100,7 +100,7 @@ void Runtime::enter_thread(Context& ctx) {
   constexpr std::size_t reserve = 256 * 1024;
   std::size_t kept = std::min<std::size_t>(reserve, size / 4);
   ctx.stack_limit = static_cast<const char*>(low) + kept;
-  heap.set_stack_base(static_cast<const char*>(low) + size);
+  ctx.heap->set_stack_base(static_cast<const char*>(low) + size);
 }
 
 void Runtime::Impl::trace(Tracer& tracer) {

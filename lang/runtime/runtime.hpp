@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "lang/runtime/backend.hpp"
+#include "lang/runtime/capabilities.hpp"
 #include "lang/runtime/context.hpp"
 #include "lang/runtime/module.hpp"
 #include "lang/runtime/subtype.hpp"
@@ -43,6 +44,10 @@ class Runtime {
   Context context;  // the engine's own
   OutputSink sink;
   std::vector<std::string> script_args;  // ARGS
+  Capabilities capabilities;
+  bool optimises = true;        // machine code; set like the next before any is made
+  bool counts_fuel = false;     // machine code counts Context::fuel; set before any is made
+  std::recursive_mutex shared;  // of what all contexts use: see SharedAccess
 
   Interpreter* interpreter = nullptr;  // set by embed
   Tiers* tiers = nullptr;

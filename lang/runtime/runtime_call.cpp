@@ -54,10 +54,7 @@ bool Runtime::call_caching(Context& ctx, CallCache& site, Value callee, const Va
 bool Runtime::call_specialized(Context& ctx, Specialization& target, Value callee, const Value* args, std::size_t count,
                                Value& result) {
   if (stack_is_low(ctx)) return ctx.stack_overflow();
-  if (ctx.interrupt.load(std::memory_order_relaxed)) {
-    ctx.interrupt.store(0, std::memory_order_relaxed);
-    return ctx.raise(types.builtin().interrupt_exception->instance);
-  }
+  if (--ctx.fuel < 0 || ctx.interrupt.load(std::memory_order_relaxed)) return ctx.stop();
   auto native_code = [&]() -> BoxedEntry {
     CodeInstance* code = target.current;
     return code && code->valid_in(ctx.world) ? code->boxed.load(std::memory_order_acquire) : nullptr;

@@ -96,7 +96,7 @@ bool Runtime::get_field(Context& ctx, Value object, Value name_or_index, Value& 
     result = as_data(field.type)->instance;
     return true;
   }
-  result = load_stored(heap, payload_of(object) + field.offset, field.type);
+  result = load_stored(*ctx.heap, payload_of(object) + field.offset, field.type);
   if (result.defined()) return true;
   if (field.storage == Storage::aggregate) return ctx.out_of_memory();  // no room for its box
   Value missing;
@@ -140,7 +140,7 @@ bool Runtime::new_object(Context& ctx, const DataType* type, const Value* fields
     result = type->instance;
     return true;
   }
-  Object* object = heap.allocate(type, type->size);
+  Object* object = ctx.heap->allocate(type, type->size);
   if (!object) return ctx.out_of_memory();
   for (std::size_t i = 0; i < count; ++i) {
     const Field& field = type->fields[i];

@@ -92,7 +92,8 @@ bool TapePool::reserve(Tape* tape, std::int64_t rows) {
   };
   std::int64_t bytes = 0;
   if (!bytes_for(capacity, bytes) || !fits(bytes)) capacity = rows;
-  if (!bytes_for(capacity, bytes) || !fits(bytes)) return context_.out_of_memory();
+  if (!bytes_for(capacity, bytes)) return context_.out_of_memory();
+  if (!fits(bytes)) return context_.out_of_tape();
   std::vector<char*> grown(tape->storage.size());
   for (std::size_t i = 0; i < grown.size(); ++i) {
     std::size_t size = stored_size(tape->layout->columns[i]);

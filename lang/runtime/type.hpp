@@ -86,8 +86,8 @@ struct DataType : Type {
     opaque,
     immortal
   } object_kind = ObjectKind::fields;
-  Value instance;                       // of a singleton type
-  mutable std::uint32_t trace_map = 0;  // the heap's: where the payload holds references; 0: not looked at yet
+  Value instance;                                      // of a singleton type
+  mutable const struct TraceMap* trace_map = nullptr;  // TypeTable::trace_map's; null: not looked at yet
 
   int field_index(const Symbol* field_name) const;  // -1 when there is none
 };
@@ -189,6 +189,12 @@ struct BuiltinTypes {
       *load_error, *system_error, *eof_error, *string_index_error, *differentiation_error;
 };
 
+// Where a payload holds references.
+struct TraceMap {
+  std::vector<std::uint32_t> references;  // offsets of pointers
+  std::vector<std::uint32_t> values;      // offsets of Values
+};
+
 class TypeTable {
  public:
   explicit TypeTable(class SymbolTable& symbols);
@@ -233,6 +239,8 @@ class TypeTable {
   // Cached lookups of one runtime are keyed by this: the type of a value as dispatch sees it (Type{T} for a type
   // value).
   const Type* dispatch_type(Value v) { return v.type->is_kind ? type_type(v.as_type) : v.type; }
+  // For collectors; several heaps may ask at the same time.
+  const TraceMap& trace_map(const DataType* type);
   // The type `typeof(v)` gives, and the most precise type of a constant (Type{T} for types).
   const Type* type_of_constant(Value v);
 

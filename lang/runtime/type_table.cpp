@@ -1,6 +1,7 @@
 // Construction of types: hash-consing and normalisation. Layout of fields is in type_table_layout.cpp, substitution and
 // application in type_table_apply.cpp.
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 
 #include "lang/runtime/subtype.hpp"
@@ -495,6 +496,21 @@ const DataType* TypeTable::type_type(const Type* t) {
 const DataType* TypeTable::array_of(const Type* element, std::int64_t dims) {
   const Type* params[] = {element, value_int(dims)};
   return impl_->find_or_make(impl_->builtin.array_name, params);
+}
+
+const TraceMap& TypeTable::trace_map(const DataType* type) {
+  std::atomic_ref<const TraceMap*> known(type->trace_map);
+  if (const TraceMap* map = known.load(std::memory_order_acquire)) return *map;
+  std::lock_guard<std::mutex> lock(impl_->trace_mutex);
+  if (const TraceMap* map = known.load(std::memory_order_acquire)) return *map;
+  TraceMap& map = impl_->trace_maps.emplace_back();
+  for (const Field& field : type->fields) {
+    if (field.storage == Storage::dynamic) map.values.push_back(field.offset);
+    if (field.storage == Storage::reference && as_data(field.type)->object_kind != DataType::ObjectKind::immortal)
+      map.references.push_back(field.offset);
+  }
+  known.store(&map, std::memory_order_release);
+  return map;
 }
 
 const Type* TypeTable::type_of_constant(Value v) { return dispatch_type(v); }

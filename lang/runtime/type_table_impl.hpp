@@ -7,6 +7,7 @@
 
 #include <deque>
 #include <memory>
+#include <mutex>
 #include <unordered_map>
 #include <vector>
 
@@ -121,6 +122,9 @@ struct TypeTable::Impl {
   std::vector<DataType*> pending;
   std::vector<const DataType*> laying_out;
   int layout_depth = 0;
+
+  std::mutex trace_mutex;
+  std::deque<TraceMap> trace_maps;
 
   // Values as type parameters that are more than a word live in malloc'ed boxes of this table.
   std::vector<void*> immortal_boxes;

@@ -220,8 +220,8 @@ bool blas_gemm(Context& ctx, const Value* args, std::size_t count, Value& result
 constexpr std::uint32_t effect_computes = effect_reads | effect_writes | effect_throws;
 
 const NativeInfo natives[] = {
-    {"blas_gemv", blas_gemv, effect_computes, returns_nothing},
-    {"blas_gemm", blas_gemm, effect_computes, returns_nothing},
+    {"blas_gemv", blas_gemv, effect_computes, returns_nothing, false, false, true},
+    {"blas_gemm", blas_gemm, effect_computes, returns_nothing, false, false, true},
 };
 
 }  // namespace

@@ -23,7 +23,7 @@ bool failure(Call& call, const std::string& what, const std::error_code& error) 
 bool file_size(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "filesize", args, count, result);
   std::string_view path;
-  if (!call.arity(1) || !call.string(0, path)) return false;
+  if (!call.arity(1) || !call.string(0, path) || !may_access(ctx, Capabilities::Access::read, path)) return false;
   std::error_code error;
   auto size = fs::file_size(path, error);
   return call.give_int(error ? 0 : static_cast<std::int64_t>(size));
@@ -33,7 +33,7 @@ bool file_size(Context& ctx, const Value* args, std::size_t count, Value& result
 bool directory_list(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "readdir", args, count, result);
   std::string_view path;
-  if (!call.arity(1) || !call.string(0, path)) return false;
+  if (!call.arity(1) || !call.string(0, path) || !may_access(ctx, Capabilities::Access::read, path)) return false;
   std::error_code error;
   std::vector<std::string> names;
   for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error))
@@ -51,6 +51,7 @@ bool directory_make(Context& ctx, const Value* args, std::size_t count, Value& r
   std::string_view path;
   bool parents = false;
   if (!call.arity(2) || !call.string(0, path) || !call.boolean(1, parents)) return false;
+  if (!may_access(ctx, Capabilities::Access::write, path)) return false;
   std::error_code error;
   bool made = parents ? fs::create_directories(path, error) : fs::create_directory(path, error);
   if (!error && !made && !parents) error = std::make_error_code(std::errc::file_exists);
@@ -62,7 +63,7 @@ bool directory_make(Context& ctx, const Value* args, std::size_t count, Value& r
 bool directory_remove(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "rm", args, count, result);
   std::string_view path;
-  if (!call.arity(1) || !call.string(0, path)) return false;
+  if (!call.arity(1) || !call.string(0, path) || !may_access(ctx, Capabilities::Access::write, path)) return false;
   std::error_code error;
   fs::remove_all(path, error);
   if (error) return failure(call, "rm(\"" + std::string(path) + "\")", error);
@@ -74,6 +75,8 @@ bool file_move(Context& ctx, const Value* args, std::size_t count, Value& result
   Call call(ctx, "mv", args, count, result);
   std::string_view from, to;
   if (!call.arity(2) || !call.string(0, from) || !call.string(1, to)) return false;
+  if (!may_access(ctx, Capabilities::Access::write, from) || !may_access(ctx, Capabilities::Access::write, to))
+    return false;
   std::error_code error;
   fs::rename(from, to, error);
   if (error) return failure(call, "rename(\"" + std::string(from) + "\")", error);
@@ -84,6 +87,8 @@ bool file_copy(Context& ctx, const Value* args, std::size_t count, Value& result
   Call call(ctx, "cp", args, count, result);
   std::string_view from, to;
   if (!call.arity(2) || !call.string(0, from) || !call.string(1, to)) return false;
+  if (!may_access(ctx, Capabilities::Access::read, from) || !may_access(ctx, Capabilities::Access::write, to))
+    return false;
   std::error_code error;
   fs::copy(from, to, fs::copy_options::recursive | fs::copy_options::overwrite_existing, error);
   if (error) return failure(call, "copy(\"" + std::string(from) + "\")", error);
@@ -96,6 +101,7 @@ bool working_directory(Context& ctx, const Value* args, std::size_t count, Value
   std::error_code error;
   std::string path = fs::current_path(error).string();
   if (error) return failure(call, "pwd()", error);
+  if (!may_access(ctx, Capabilities::Access::read, path)) return false;
   return call.give(path);
 }
 

@@ -1,5 +1,6 @@
 // Standard streams, files, time. Output goes through Runtime::sink, so a host decides where it ends.
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdio>
@@ -56,7 +57,7 @@ bool standard_flush(Context& ctx, const Value* args, std::size_t count, Value& r
 // A line with its end; "" at the end of input.
 bool standard_read_line(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "readline", args, count, result);
-  if (!call.arity(0)) return false;
+  if (!call.arity(0) || !may_use(ctx, call.runtime.capabilities.input, "reading standard input", "input")) return false;
   flush_standard_output(call.runtime);
   std::string line;
   for (int c; (c = std::getc(stdin)) != EOF;) {
@@ -68,7 +69,7 @@ bool standard_read_line(Context& ctx, const Value* args, std::size_t count, Valu
 
 bool standard_eof(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "eof", args, count, result);
-  if (!call.arity(0)) return false;
+  if (!call.arity(0) || !may_use(ctx, call.runtime.capabilities.input, "reading standard input", "input")) return false;
   flush_standard_output(call.runtime);
   int c = std::getc(stdin);
   if (c != EOF) std::ungetc(c, stdin);
@@ -84,7 +85,7 @@ bool system_error_text(Context& ctx, const Value* args, std::size_t count, Value
 bool file_read(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "read", args, count, result);
   std::string_view path;
-  if (!call.string(0, path)) return false;
+  if (!call.string(0, path) || !may_access(ctx, Capabilities::Access::read, path)) return false;
   std::string name(path);
   struct stat info;
   errno = 0;
@@ -106,6 +107,7 @@ bool file_write(Context& ctx, const Value* args, std::size_t count, Value& resul
   std::string_view path, text;
   bool append = false;
   if (!call.string(0, path) || !call.string(1, text) || !call.boolean(2, append)) return false;
+  if (!may_access(ctx, Capabilities::Access::write, path)) return false;
   errno = 0;
   std::ofstream out(std::string(path), append ? std::ios::binary | std::ios::app : std::ios::binary | std::ios::trunc);
   if (out) out.write(text.data(), static_cast<std::streamsize>(text.size())).flush();
@@ -117,7 +119,7 @@ bool file_write(Context& ctx, const Value* args, std::size_t count, Value& resul
 bool file_kind(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "isfile", args, count, result);
   std::string_view path;
-  if (!call.string(0, path)) return false;
+  if (!call.string(0, path) || !may_access(ctx, Capabilities::Access::read, path)) return false;
   struct stat info;
   if (::stat(std::string(path).c_str(), &info) != 0) return call.give_int(0);
   return call.give_int(S_ISREG(info.st_mode) ? 1 : S_ISDIR(info.st_mode) ? 2 : 3);
@@ -127,7 +129,8 @@ bool file_remove(Context& ctx, const Value* args, std::size_t count, Value& resu
   Call call(ctx, "rm", args, count, result);
   std::string_view path;
   bool force = false;
-  if (!call.string(0, path) || !call.boolean(1, force)) return false;
+  if (!call.string(0, path) || !call.boolean(1, force) || !may_access(ctx, Capabilities::Access::write, path))
+    return false;
   errno = 0;
   if (std::remove(std::string(path).c_str()) != 0 && !(force && errno == ENOENT))
     return system_error(call, "unlink(\"" + std::string(path) + "\")");
@@ -136,12 +139,14 @@ bool file_remove(Context& ctx, const Value* args, std::size_t count, Value& resu
 
 bool clock_seconds(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "time", args, count, result);
+  if (!may_use(ctx, call.runtime.capabilities.time, "reading the clock", "time")) return false;
   auto now = std::chrono::system_clock::now().time_since_epoch();
   return call.give_float(std::chrono::duration<double>(now).count());
 }
 
 bool clock_nanoseconds(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "time_ns", args, count, result);
+  if (!may_use(ctx, call.runtime.capabilities.time, "reading the clock", "time")) return false;
   auto now = std::chrono::steady_clock::now().time_since_epoch();
   return call.give(
       Value(call.builtin.uint64, std::int64_t{std::chrono::duration_cast<std::chrono::nanoseconds>(now).count()}));
@@ -152,12 +157,32 @@ bool clock_sleep(Context& ctx, const Value* args, std::size_t count, Value& resu
   double seconds = 0;
   if (!call.floating(0, seconds)) return false;
   if (!(seconds >= 0)) return ctx.argument_error("cannot sleep for " + std::to_string(seconds) + " seconds");
-  std::this_thread::sleep_for(std::chrono::duration<double>(std::min(seconds, 1e6)));
+  if (!may_use(ctx, call.runtime.capabilities.time, "waiting", "time")) return false;
+  // In short naps: the host may want to stop it.
+  using Clock = std::chrono::steady_clock;
+  const auto end =
+      Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(std::min(seconds, 1e6)));
+  for (auto now = Clock::now(); now < end; now = Clock::now()) {
+    std::this_thread::sleep_for(std::min<Clock::duration>(end - now, std::chrono::milliseconds(10)));
+    if (ctx.interrupt.load(std::memory_order_relaxed)) return ctx.stop();
+  }
   return call.give_nothing();
+}
+
+// "NAME=value" of all variables, each followed by a 0.
+bool environment_text(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "ENV", args, count, result);
+  if (!call.arity(0)) return false;
+  std::string text;
+  if (call.runtime.capabilities.environment)
+    for (char** entry = environ; entry && *entry; ++entry) text.append(*entry).push_back('\0');
+  return call.give(text);
 }
 
 bool random_seed(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "random_seed", args, count, result);
+  // Without the capability every run draws the same numbers.
+  if (!call.runtime.capabilities.random) return call.give_int(0x5106e);
   std::random_device device;
   std::uint64_t high = device();
   return call.give_int(static_cast<std::int64_t>(high << 32 | device()));
@@ -167,7 +192,7 @@ bool script_arguments(Context& ctx, const Value* args, std::size_t count, Value&
   Call call(ctx, "ARGS", args, count, result);
   const std::int64_t dims[] = {static_cast<std::int64_t>(call.runtime.script_args.size())};
   const DataType* type = call.runtime.types.array_of(call.builtin.string, 1);
-  ArrayObject* made = call.runtime.heap.allocate_array(type, dims);
+  ArrayObject* made = call.ctx.heap->allocate_array(type, dims);
   if (!made) return ctx.out_of_memory();
   result = Value(type, static_cast<const void*>(made));
   for (std::size_t i = 0; i < call.runtime.script_args.size(); ++i) {
@@ -211,6 +236,7 @@ const NativeInfo natives[] = {
     {"clock_seconds", clock_seconds, effect_all, returns_float},
     {"clock_nanoseconds", clock_nanoseconds, effect_all, returns_uint},
     {"clock_sleep", clock_sleep, effect_all, returns_nothing},
+    {"environment_text", environment_text, effect_all, returns_string},
     {"random_seed", random_seed, effect_all, returns_int},
     {"script_arguments", script_arguments, effect_all, nullptr},
     {"heap_count", heap_count, effect_all, returns_int},

@@ -280,15 +280,15 @@ bool native(Context& ctx, const Value* args, std::size_t count, Value& result) {
 constexpr std::uint32_t effect_computes = effect_reads | effect_writes | effect_throws;
 
 const NativeInfo natives[] = {
-    {"lapack_getrf", native<Getrf, 2>, effect_computes, returns_int},
-    {"lapack_getrs", native<Getrs, 3>, effect_computes, returns_int},
-    {"lapack_potrf", native<Potrf, 1>, effect_computes, returns_int},
-    {"lapack_trtrs", native<Trtrs, 3, 1>, effect_computes, returns_int},
-    {"lapack_gelsd", native<Gelsd, 2>, effect_computes, returns_int},
-    {"lapack_qr", native<Qr, 2>, effect_computes, returns_int},
-    {"lapack_syevd", native<Syevd, 2>, effect_computes, returns_int},
-    {"lapack_geev", native<Geev, 4>, effect_computes, returns_int},
-    {"lapack_gesdd", native<Gesdd, 4>, effect_computes, returns_int},
+    {"lapack_getrf", native<Getrf, 2>, effect_computes, returns_int, false, false, true},
+    {"lapack_getrs", native<Getrs, 3>, effect_computes, returns_int, false, false, true},
+    {"lapack_potrf", native<Potrf, 1>, effect_computes, returns_int, false, false, true},
+    {"lapack_trtrs", native<Trtrs, 3, 1>, effect_computes, returns_int, false, false, true},
+    {"lapack_gelsd", native<Gelsd, 2>, effect_computes, returns_int, false, false, true},
+    {"lapack_qr", native<Qr, 2>, effect_computes, returns_int, false, false, true},
+    {"lapack_syevd", native<Syevd, 2>, effect_computes, returns_int, false, false, true},
+    {"lapack_geev", native<Geev, 4>, effect_computes, returns_int, false, false, true},
+    {"lapack_gesdd", native<Gesdd, 4>, effect_computes, returns_int, false, false, true},
 };
 
 }  // namespace

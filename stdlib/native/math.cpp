@@ -50,17 +50,17 @@ bool apply(Context& ctx, const Value* args, std::size_t count, Value& result) {
 }
 
 const NativeInfo natives[] = {
-    {"math_erf", apply<::erf>, effect_throws, returns_float},
-    {"math_erfc", apply<::erfc>, effect_throws, returns_float},
-    {"math_gamma", apply<::tgamma>, effect_throws, returns_float},
-    {"math_loggamma", apply<log_gamma>, effect_throws, returns_float},
-    {"math_digamma", apply<digamma>, effect_throws, returns_float},
-    {"math_besselj0", apply<::j0>, effect_throws, returns_float},
-    {"math_besselj1", apply<::j1>, effect_throws, returns_float},
-    {"math_bessely0", apply<::y0>, effect_throws, returns_float},
-    {"math_bessely1", apply<::y1>, effect_throws, returns_float},
-    {"math_besselj", apply_order<::jn>, effect_throws, returns_float},
-    {"math_bessely", apply_order<::yn>, effect_throws, returns_float},
+    {"math_erf", apply<::erf>, effect_throws, returns_float, false, false, true},
+    {"math_erfc", apply<::erfc>, effect_throws, returns_float, false, false, true},
+    {"math_gamma", apply<::tgamma>, effect_throws, returns_float, false, false, true},
+    {"math_loggamma", apply<log_gamma>, effect_throws, returns_float, false, false, true},
+    {"math_digamma", apply<digamma>, effect_throws, returns_float, false, false, true},
+    {"math_besselj0", apply<::j0>, effect_throws, returns_float, false, false, true},
+    {"math_besselj1", apply<::j1>, effect_throws, returns_float, false, false, true},
+    {"math_bessely0", apply<::y0>, effect_throws, returns_float, false, false, true},
+    {"math_bessely1", apply<::y1>, effect_throws, returns_float, false, false, true},
+    {"math_besselj", apply_order<::jn>, effect_throws, returns_float, false, false, true},
+    {"math_bessely", apply_order<::yn>, effect_throws, returns_float, false, false, true},
 };
 
 }  // namespace

@@ -146,7 +146,7 @@ bool method_parts(Context& ctx, const Value* args, std::size_t count, Value& res
   for (const Method* method : found)
     if (!add_parts(call, *method, parts)) return false;
   const std::int64_t dims[] = {static_cast<std::int64_t>(parts.size())};
-  ArrayObject* made = call.runtime.heap.allocate_array(type, dims);
+  ArrayObject* made = call.ctx.heap->allocate_array(type, dims);
   if (!made) return ctx.out_of_memory();
   for (std::size_t i = 0; i < parts.size(); ++i) store_value(made->data + i * made->element_size, any, parts[i]);
   return call.give(Value(type, static_cast<const void*>(made)));
@@ -239,7 +239,7 @@ bool generator_counts(Context& ctx, const Value* args, std::size_t count, Value&
   }
   const std::int64_t dims[] = {static_cast<std::int64_t>(sums.size())};
   const DataType* type = call.runtime.types.array_of(call.builtin.int64, 1);
-  ArrayObject* made = call.runtime.heap.allocate_array(type, dims);
+  ArrayObject* made = call.ctx.heap->allocate_array(type, dims);
   if (!made) return ctx.out_of_memory();
   std::copy(sums.begin(), sums.end(), reinterpret_cast<std::int64_t*>(made->data));
   return call.give(Value(type, static_cast<const void*>(made)));
@@ -262,7 +262,7 @@ bool module_names(Context& ctx, const Value* args, std::size_t count, Value& res
   names.erase(std::unique(names.begin(), names.end()), names.end());
   const std::int64_t dims[] = {static_cast<std::int64_t>(names.size())};
   const DataType* type = call.runtime.types.array_of(call.builtin.symbol, 1);
-  ArrayObject* made = call.runtime.heap.allocate_array(type, dims);
+  ArrayObject* made = call.ctx.heap->allocate_array(type, dims);
   if (!made) return ctx.out_of_memory();
   for (std::size_t i = 0; i < names.size(); ++i)
     store_value(made->data + i * made->element_size, call.builtin.symbol, call.runtime.from_symbol(names[i]));

@@ -100,7 +100,7 @@ class Call {
     result_ = v;
     return true;
   }
-  bool give(std::string_view text) { return give(runtime.from_string(text)); }
+  bool give(std::string_view text) { return give(ctx.new_string(text)); }
   bool give_int(std::int64_t n) { return give(runtime.from_int(n)); }
   bool give_float(double x) { return give(runtime.from_float(x)); }
   bool give_bool(bool b) { return give(runtime.from_bool(b)); }

@@ -49,11 +49,11 @@ bool tuple_from_array(Context& ctx, const Value* args, std::size_t count, Value&
   ArrayObject* a = nullptr;
   if (!call.array(0, a)) return false;
   const Type* element = array_element_type(a);
-  Rooted values(call.runtime.heap);
+  Rooted values(*call.ctx.heap);
   for (std::int64_t i = 0; i < a->length; ++i) {
     Value v = storage_of(element) == Storage::singleton
                   ? as_data(element)->instance
-                  : load_stored(call.runtime.heap, a->data + i * a->element_size, element);
+                  : load_stored(*call.ctx.heap, a->data + i * a->element_size, element);
     if (!v.defined())
       return ctx.raise(Value(call.builtin.undef_ref_error, call.builtin.undef_ref_error->instance.bits));
     values.values.push_back(v);
@@ -66,7 +66,7 @@ bool copy_object(Context& ctx, const Value* args, std::size_t count, Value& resu
   if (!call.arity(1)) return false;
   auto* d = as_data(args[0].type);
   if (d->object_kind != DataType::ObjectKind::fields || d->storage != Storage::reference) return call.give(args[0]);
-  Object* made = call.runtime.heap.allocate(d, d->size);
+  Object* made = call.ctx.heap->allocate(d, d->size);
   if (!made) return ctx.out_of_memory();
   std::memcpy(made->payload(), args[0].object->payload(), d->size);
   return call.give(Value(d, static_cast<const void*>(made)));
@@ -80,7 +80,7 @@ bool new_undefined(Context& ctx, const Value* args, std::size_t count, Value& re
   auto* d = as_data(t);
   if (!d || !d->is_concrete || !d->is_mutable || d->object_kind != DataType::ObjectKind::fields)
     return ctx.argument_error("a concrete mutable type is needed, found " + to_string(t));
-  Object* made = call.runtime.heap.allocate(d, d->size);
+  Object* made = call.ctx.heap->allocate(d, d->size);
   if (!made) return ctx.out_of_memory();
   std::memset(made->payload(), 0, d->size);
   return call.give(Value(d, static_cast<const void*>(made)));
@@ -109,7 +109,7 @@ bool box_contents(Context& ctx, const Value* args, std::size_t count, Value& res
 bool new_box(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "new_box", args, count, result);
   if (!call.arity(1)) return false;
-  CellObject* made = call.runtime.heap.allocate_cell();
+  CellObject* made = call.ctx.heap->allocate_cell();
   if (!made) return ctx.out_of_memory();
   made->value = args[0];
   return call.give(Value(call.builtin.cell, made));

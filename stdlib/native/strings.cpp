@@ -18,7 +18,7 @@ bool string_concat(Context& ctx, const Value* args, std::size_t count, Value& re
     if (!call.string(i, part)) return false;
     bytes += part.size();
   }
-  StringObject* made = ctx.runtime->heap.allocate_string_uninitialized(bytes);
+  StringObject* made = ctx.heap->allocate_string_uninitialized(bytes);
   if (!made) return ctx.out_of_memory();
   char* to = made->bytes;
   for (std::size_t i = 0; i < count; ++i) {
@@ -52,7 +52,7 @@ bool string_bytes(Context& ctx, const Value* args, std::size_t count, Value& res
   if (!call.string(0, s)) return false;
   const std::int64_t dims[] = {static_cast<std::int64_t>(s.size())};
   const DataType* type = call.runtime.types.array_of(call.builtin.uint8, 1);
-  ArrayObject* a = call.runtime.heap.allocate_array(type, dims);
+  ArrayObject* a = call.ctx.heap->allocate_array(type, dims);
   if (!a) return ctx.out_of_memory();
   if (!s.empty()) std::memcpy(a->data, s.data(), s.size());
   return call.give(Value(type, static_cast<const void*>(a)));
@@ -65,7 +65,7 @@ bool bytes_append(Context& ctx, const Value* args, std::size_t count, Value& res
   std::string_view s;
   if (!call.array_of(0, call.builtin.uint8, 1, a) || !call.string(1, s)) return false;
   std::int64_t before = a->length;
-  if (!call.runtime.heap.resize_vector(a, before + static_cast<std::int64_t>(s.size()))) return ctx.out_of_memory();
+  if (!call.ctx.heap->resize_vector(a, before + static_cast<std::int64_t>(s.size()))) return ctx.out_of_memory();
   if (!s.empty()) std::memcpy(a->data + before, s.data(), s.size());
   return call.give_nothing();
 }
@@ -95,7 +95,7 @@ bool string_repeat(Context& ctx, const Value* args, std::size_t count, Value& re
   if (!call.string(0, s) || !call.integer(1, times)) return false;
   if (times <= 0 || s.empty()) return call.give("");
   if (times > (std::int64_t{1} << 40) / static_cast<std::int64_t>(s.size())) return ctx.out_of_memory();
-  StringObject* made = ctx.runtime->heap.allocate_string_uninitialized(s.size() * static_cast<std::size_t>(times));
+  StringObject* made = ctx.heap->allocate_string_uninitialized(s.size() * static_cast<std::size_t>(times));
   if (!made) return ctx.out_of_memory();
   char* to = made->bytes;
   for (std::int64_t i = 0; i < times; ++i) to = std::copy(s.begin(), s.end(), to);

@@ -22,7 +22,7 @@ run(${CMAKE_COMMAND} --build ${work}/host)
 run(${work}/host/host)
 
 # The examples of hosts are projects like theirs.
-foreach(example hello calibrate c)
+foreach(example hello calibrate c game threads mpi)
   run(${CMAKE_COMMAND} -S ${EXAMPLES}/${example} -B ${work}/${example} -G Ninja
     -DCMAKE_PREFIX_PATH=${work}/prefix -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS=${FLAGS}" "-DCMAKE_C_FLAGS=${FLAGS}")
   run(${CMAKE_COMMAND} --build ${work}/${example})
@@ -33,6 +33,38 @@ if(NOT output STREQUAL "bump(0.5, 2) = 0.939413, slope -0.234853 along x, 0.0587
 endif()
 run(${work}/calibrate/calibrate)
 run(${work}/c/spring)
+run(${work}/game/game)
+run(${work}/threads/threads)
+if(NOT FLAGS MATCHES "sanitize") # the launcher's own leaks are not ours
+  foreach(ranks 1 4)
+    run(${CMAKE_COMMAND} -E env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
+      mpirun --oversubscribe -n ${ranks} ${work}/mpi/ranks)
+    set(ranks_${ranks} "${output}")
+  endforeach()
+  if(NOT ranks_1 STREQUAL ranks_4)
+    message(FATAL_ERROR "examples/embed/mpi: one rank printed ${ranks_1}, four printed ${ranks_4}")
+  endif()
+endif()
+
+# Hosts without CMake.
+file(GLOB_RECURSE pc ${work}/prefix/*/slope.pc)
+get_filename_component(pc "${pc}" DIRECTORY)
+function(flags_of module)
+  execute_process(COMMAND ${CMAKE_COMMAND} -E env PKG_CONFIG_PATH=${pc} pkg-config --cflags --libs ${module}
+    OUTPUT_VARIABLE out RESULT_VARIABLE status OUTPUT_STRIP_TRAILING_WHITESPACE)
+  if(NOT status EQUAL 0)
+    message(FATAL_ERROR "pkg-config does not find ${module} in ${pc}")
+  endif()
+  separate_arguments(out)
+  set(found "${out}" PARENT_SCOPE)
+endfunction()
+separate_arguments(own_flags UNIX_COMMAND "${FLAGS}")
+flags_of(slope)
+run(c++ ${own_flags} ${EXAMPLES}/hello/main.cpp -o ${work}/hello-pc ${found})
+run(${work}/hello-pc)
+flags_of(slope-c)
+run(cc ${own_flags} ${EXAMPLES}/c/main.c -o ${work}/spring-pc ${found} -lm)
+run(${CMAKE_COMMAND} -E env LD_LIBRARY_PATH=${pc}/.. ${work}/spring-pc)
 if(NOT FLAGS MATCHES "sanitize") # the sanitizers must come first in a process, and python does not bring them
   file(GLOB shared ${work}/prefix/lib*/libslope.so ${work}/prefix/lib/*/libslope.so)
   run(/usr/bin/python3 ${EXAMPLES}/python/logistic.py ${shared})

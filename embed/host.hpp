@@ -1,0 +1,29 @@
+// A C++ function as scripts see it: the native that stands for it.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "lang/runtime/method.hpp"
+#include "slope/host_function.hpp"
+
+namespace slope::api::detail {
+
+class EngineState;
+
+struct DefinedHost {
+  DefinedHost(EngineState& engine, std::size_t number, std::unique_ptr<HostFunction> function);
+  DefinedHost(const DefinedHost&) = delete;
+
+  const std::unique_ptr<HostFunction> function;
+  NativeInfo info{};
+
+ private:
+  std::string name_;
+  HostCode code_;  // of one that is called with words
+};
+
+// Gives its number.
+std::size_t add_host_function(EngineState& engine, std::unique_ptr<HostFunction> function);
+
+}  // namespace slope::api::detail

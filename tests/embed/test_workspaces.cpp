@@ -1,0 +1,170 @@
+// One compiled function on several threads, each with a workspace.
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <cmath>
+#include <thread>
+#include <vector>
+
+#include "slope/engine.hpp"
+
+using slope::Engine;
+using slope::ErrorKind;
+using slope::Options;
+using slope::Tier;
+
+namespace {
+
+const char* const model = R"(
+const table = [sin(i) for i in 1:64]
+struct Step
+    x::Float64
+    v::Float64
+end
+function loss(w, scale)
+    s = 0.0
+    kept = zeros(length(w))
+    for i in eachindex(w)
+        kept[i] = table[i % 64 + 1] * w[i]
+        s += scale * tanh(kept[i])^2
+    end
+    state = Step(s, 1.0)
+    for k in 1:20
+        state = Step(state.x + 0.01 * state.v, state.v - 0.01 * state.x * w[1])
+    end
+    state.x + sum(map(x -> x^2, kept)) + sum(abs2, w .* kept)
+end
+polynomial(x) = x^3 - 2x
+first_of(w, i) = w[i]
+counter = Ref(0)
+const buffer = zeros(3)
+writes(w) = (buffer[1] = w[1]; sum(w))
+prints(x) = (println(x); x)
+draws(x) = x + rand()
+spin(x) = (while x > 0; x += 1; end; x)
+)";
+
+}  // namespace
+
+TEST_CASE("Eight threads with a workspace each compute what one computes") {
+  Engine engine(Options{.tier = Tier::compile});
+  engine.run(model).value();
+  auto loss = engine.function<double(std::span<const double>, double)>("loss").value();
+  constexpr int threads = 8, rounds = 200;
+  constexpr std::size_t n = 50;
+  auto input = [](int k) {
+    std::vector<double> w(n);
+    for (std::size_t i = 0; i < n; ++i) w[i] = 0.1 * std::sin(static_cast<double>(k + 1) * static_cast<double>(i));
+    return w;
+  };
+  std::vector<double> values(threads), scales(threads);
+  std::vector<std::vector<double>> gradients(threads, std::vector<double>(n));
+  for (int k = 0; k < threads; ++k)
+    values[k] = loss.value_and_gradient(input(k), 0.5 + k, gradients[k], scales[k]).value();
+
+  std::atomic<int> wrong = 0;
+  std::vector<slope::Workspace> workspaces;
+  for (int k = 0; k < threads; ++k) workspaces.push_back(loss.workspace().value());
+  std::vector<std::thread> running;
+  for (int k = 0; k < threads; ++k) {
+    running.emplace_back([&, k] {
+      const std::vector<double> w = input(k);
+      std::vector<double> g(n);
+      double scale = 0;
+      for (int i = 0; i < rounds; ++i) {
+        auto value = loss(workspaces[k], w, 0.5 + k);
+        auto both = loss.value_and_gradient(workspaces[k], w, 0.5 + k, g, scale);
+        if (!value.ok() || !both.ok() || value.value() != values[k] || both.value() != values[k] || g != gradients[k] ||
+            scale != scales[k])
+          ++wrong;
+      }
+    });
+  }
+  for (auto& thread : running) thread.join();
+  CHECK(wrong == 0);
+  CHECK(engine.eval<int>("1 + 1").value() == 2);
+  engine.collect_garbage();
+  CHECK(loss(workspaces[0], input(0), 0.5).value() == values[0]);
+}
+
+TEST_CASE("Errors on several threads stay apart") {
+  Engine engine(Options{.tier = Tier::compile, .fuel = 100'000});
+  engine.run(model, "model.slope").value();
+  auto first = engine.function<double(std::span<const double>, std::int64_t)>("first_of").value();
+  auto spin = engine.function<double(double)>("spin").value();
+  std::atomic<int> wrong = 0;
+  std::vector<std::thread> running;
+  for (int k = 0; k < 4; ++k) {
+    running.emplace_back([&, k, one = first.workspace().value(), two = spin.workspace().value()]() mutable {
+      const std::vector<double> w(static_cast<std::size_t>(k + 1), 1.0);
+      for (int i = 0; i < 50; ++i) {
+        auto failed = first(one, w, 10 + k);
+        if (failed.ok() || failed.error().type != "BoundsError" || failed.error().position.line == 0 ||
+            failed.error().summary.find("[" + std::to_string(10 + k) + "]") == std::string::npos)
+          ++wrong;
+        if (first(one, w, 1).value_or(0) != 1.0) ++wrong;
+        auto stopped = spin(two, 1.0);
+        if (stopped.ok() || stopped.error().kind != ErrorKind::limit) ++wrong;
+      }
+    });
+  }
+  for (auto& thread : running) thread.join();
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("What reaches outside its arguments has no workspace, and the refusal says where") {
+  Engine engine;
+  engine.run(model, "model.slope").value();
+  auto writes = engine.function<double(std::span<const double>)>("writes").value();
+  CHECK(writes.workspace().error().kind == ErrorKind::not_native);
+  CHECK(writes.workspace().error().position.file == "model.slope");
+  for (const char* name : {"prints", "draws"}) {
+    CAPTURE(name);
+    auto f = engine.function<double(double)>(name, slope::Dispatch::allowed).value();
+    CHECK_FALSE(f.workspace().ok());
+  }
+  engine.define("effectful", [](double x) { return x; }).value();
+  engine.define("plain", [](double x) { return x + 1; }).pure().derivative([](double) { return 1.0; }).value();
+  engine.run("a(x) = effectful(x)\nb(x) = plain(x)^2").value();
+  CHECK_FALSE(engine.function<double(double)>("a").value().workspace().ok());
+  auto b = engine.function<double(double)>("b").value();
+  auto workspace = b.workspace().value();
+  CHECK(b(workspace, 2.0).value() == 9.0);
+  double dx = 0;
+  CHECK(b.value_and_gradient(workspace, 2.0, dx).value() == 9.0);
+  CHECK(dx == 6.0);
+}
+
+TEST_CASE("A workspace is of its function, can be interrupted, and outlives its engine dead") {
+  slope::Workspace workspace;
+  {
+    Engine engine;
+    engine.run(model).value();
+    auto polynomial = engine.function<double(double)>("polynomial").value();
+    auto spin = engine.function<double(double)>("spin").value();
+    CHECK_FALSE(polynomial(workspace, 1.0).ok());
+    workspace = spin.workspace().value();
+    CHECK_FALSE(polynomial(workspace, 1.0).ok());
+    std::thread other([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      workspace.interrupt();
+    });
+    CHECK(spin(workspace, 1.0).error().kind == ErrorKind::interrupted);
+    other.join();
+    // The engine waits for it, and it for the engine is refused.
+    std::thread long_one([&] { CHECK(spin(workspace, 1.0).error().kind == ErrorKind::interrupted); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    std::thread stopper([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      workspace.interrupt();
+    });
+    CHECK(engine.eval<int>("2 + 2").value() == 4);
+    long_one.join();
+    stopper.join();
+    auto one = polynomial.workspace().value();
+    CHECK(polynomial(one, 2.0).value() == 4.0);
+    engine.run("polynomial(x) = x").value();
+    CHECK(polynomial(one, 2.0).value() == 4.0);  // as the function: the definitions that it was made with
+    workspace = std::move(one);
+  }
+}
