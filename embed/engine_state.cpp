@@ -129,9 +129,9 @@ EngineState::EngineState(Options given)
 
   // The library's own top-level statements run once: nothing there is worth compiling.
   pipeline->mode = TierMode::interpret;
-  enter();
+  const std::size_t before = enter();
   load_library();
-  leave();
+  leave(before);
   pipeline->mode = static_cast<TierMode>(options.tier);
   runtime.check_generators = options.check_generators;
   pipeline->check_rules = options.check_rules || is_set("SLOPE_CHECK_RULES");

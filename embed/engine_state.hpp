@@ -125,19 +125,33 @@ class EngineState {
   std::unique_ptr<Error> broken;  // the standard library did not load: every use says so
 
   // The runtime knows which stack it is on; a frame on the stack known from the last time needs nothing.
-  void enter() {
+  // Gives how many uses from outside are under way, for leave().
+  std::size_t enter() {
     const void* here = __builtin_frame_address(0);
     if (here <= stack_low_ || stack_high_ <= here) enter_stack();
-    if (uses_++ == 0) {
+    const std::size_t before = uses_;
+    uses_ = before + 1;
+    if (before == 0) {
       ctx.fuel = fuel_;
       if (limits_each_use_) begin_use(here);
-    } else if (uses_ == most_uses) {
+    } else if (before + 1 == most_uses) {
       before_most_uses_ = std::exchange(ctx.stack_limit, reinterpret_cast<const char*>(~std::uintptr_t{0}));
     }
+    return before;
   }
-  void leave() {
-    if (uses_-- == most_uses) ctx.stack_limit = before_most_uses_;
-    if (uses_ == 0 && (limits_each_use_ || ctx.stopped != Stop::none)) end_use();
+  void leave(std::size_t before) {
+    uses_ = before;
+    if (before == 0) {
+      if (limits_each_use_ || ctx.stopped != Stop::none) end_use();
+    } else if (before + 1 == most_uses) {
+      ctx.stack_limit = before_most_uses_;
+    }
+  }
+  // The compiler is to run on a workspace's thread, under Runtime::shared.
+  void borrow_thread() {
+    runtime.enter_thread(ctx);
+    stack_low_ = stack_high_ = nullptr;  // the next use looks again
+    if (uses_ == 0) ctx.fuel = fuel_;
   }
   void set_fuel(std::uint64_t fuel);
   std::int64_t fuel_of_use() const { return fuel_; }
@@ -173,19 +187,19 @@ class EngineState {
 class Entry {
  public:
   explicit Entry(EngineState& engine) : Entry(engine, engine.runtime.world()) {}
-  Entry(EngineState& engine, World world) : engine_(engine), world_(engine.ctx.world) {
-    engine.enter();
+  Entry(EngineState& engine, World world) : engine_(engine), world_(engine.ctx.world), before_(engine.enter()) {
     engine.ctx.world = world;
   }
   ~Entry() {
     engine_.ctx.world = world_;
-    engine_.leave();
+    engine_.leave(before_);
   }
   Entry(const Entry&) = delete;
 
  private:
   EngineState& engine_;
   World world_;
+  std::size_t before_;
 };
 
 // An array over the host's memory for one call. A script that keeps it finds NaN in it afterwards, never freed memory.

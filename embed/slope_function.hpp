@@ -139,7 +139,7 @@ class SlopeFunction final : public FunctionState, public std::enable_shared_from
     error_ = engine_error(std::move(message), kind);
     return false;
   }
-  bool fail() {
+  [[gnu::noinline, gnu::cold]] bool fail() {
     error_ = engine_.failure();
     return false;
   }

@@ -150,6 +150,7 @@ class SlopeWorkspace final : public WorkspaceState, public WorkspaceRun {
       refuse("the function `" + function_->name_ + "` was refreshed: make a new workspace");
       return nullptr;
     }
+    engine_.borrow_thread();
     const World world = std::exchange(engine_.ctx.world, world_);
     const bool found = function_->find_gradient(targets);
     engine_.ctx.world = world;

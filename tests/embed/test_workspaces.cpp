@@ -87,6 +87,25 @@ TEST_CASE("Eight threads with a workspace each compute what one computes") {
   CHECK(loss(workspaces[0], input(0), 0.5).value() == values[0]);
 }
 
+TEST_CASE("A gradient may be asked of workspaces first, on their threads") {
+  Engine engine;
+  engine.run(model).value();
+  auto loss = engine.function<double(std::span<const double>, double)>("loss").value();
+  const std::vector<double> w{0.5, -1.0, 2.0};
+  std::vector<std::vector<double>> gradients(4, std::vector<double>(3));
+  std::vector<std::thread> running;
+  std::atomic<int> wrong = 0;
+  for (auto& g : gradients)
+    running.emplace_back([&loss, &w, &g, &wrong, workspace = loss.workspace().value()]() mutable {
+      if (!loss.value_and_gradient(workspace, w, 1.0, g, nullptr).ok()) ++wrong;
+    });
+  for (auto& thread : running) thread.join();
+  CHECK(wrong == 0);
+  std::vector<double> g(3);
+  loss.value_and_gradient(w, 1.0, g, nullptr).value();
+  for (const auto& other : gradients) CHECK(other == g);
+}
+
 TEST_CASE("Errors on several threads stay apart") {
   Engine engine(Options{.tier = Tier::compile, .fuel = 100'000});
   engine.run(model, "model.slope").value();
