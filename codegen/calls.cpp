@@ -63,7 +63,7 @@ Val Emitter::given_operand(const ir::Inst& call, ir::Operand o) {
 }
 
 // A function of the host, with words. False: not with arguments of these types.
-bool Emitter::call_host(const ir::Inst& inst, const HostCode& host, Val& result) {
+bool Emitter::call_host(const ir::Inst& inst, const WordCode& host, Val& result) {
   const std::size_t count = host.parameters.size();
   if (inst.operands.size() != count + 1 || inst.type != host.result) return false;
   for (std::size_t i = 0; i < count; ++i)

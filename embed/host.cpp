@@ -5,7 +5,7 @@
 //   function spline(x1::Core.Real) Core.host_0(0, Base.convert(Core.Float64, x1)) end
 //
 // in Main: dispatch, conversion and inference see an ordinary method, whose body is a native of its own. Machine code
-// calls the C++ side with words where all its types are numbers (HostCode); everything else comes through call_host,
+// calls the C++ side with words where all its types are numbers (WordCode); everything else comes through call_host,
 // with the number of the function as first argument. Derivative rules are definitions of the same kind.
 #include "embed/host.hpp"
 
@@ -188,7 +188,7 @@ DefinedHost::DefinedHost(EngineState& engine, std::size_t number, std::unique_pt
   info.result_type = result_type_of(function->result());
   const HostFunction::WordCall words = function->word_call();
   if (!words) return;
-  code_.call = reinterpret_cast<HostCode::Call>(words);
+  code_.call = reinterpret_cast<WordCode::Call>(words);
   code_.raise = raise_word_failure;
   code_.function = function.get();
   for (Kind kind : function->parameters()) code_.parameters.push_back(engine.type_for(kind));

@@ -20,7 +20,7 @@ struct DefinedHost {
 
  private:
   std::string name_;
-  HostCode code_;  // of one that is called with words
+  WordCode code_;  // of one that is called with words
 };
 
 // Gives its number.

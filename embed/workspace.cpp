@@ -41,8 +41,10 @@ class SlopeWorkspace final : public WorkspaceState, public WorkspaceRun {
     engine_.gate.add(*this);
   }
   ~SlopeWorkspace() override {
-    if (handles_->engine()) engine_.gate.remove(*this);
+    if (!handles_->engine()) return;
+    engine_.gate.enter(*this);  // the machine code that it held is the engine's to free
     let_go();
+    engine_.gate.remove(*this);
   }
 
   bool call(const Datum* arguments, Datum& result) override {

@@ -47,7 +47,7 @@ enum Effect : std::uint32_t {
 };
 
 // A function of the host that machine code calls with words: the bits of a number, an integer, a boolean.
-struct HostCode {
+struct WordCode {
   // Null: it went well. `result` is written unless the type of the result is a singleton.
   using Call = void* (*)(void* function, const std::uint64_t* arguments, std::uint64_t* result);
   using Raise = void (*)(Context* ctx, void* function, void* failure);  // makes what `call` gave the pending error
@@ -70,7 +70,7 @@ struct NativeInfo {
   bool generator_may_call = false;
   // Touches its arguments and its context's heap alone, so that several contexts of an engine may be in it at once.
   bool is_context_free = false;
-  const HostCode* host = nullptr;  // the first argument of the native is then a number that this stands for
+  const WordCode* host = nullptr;  // the first argument of the native is then a number that this stands for
 };
 
 // What the source of a generated method is wanted for; counted apart, because only some of it is needed again.
