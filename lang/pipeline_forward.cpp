@@ -104,9 +104,7 @@ bool jvp_call(Context& ctx, const Value* args, std::size_t count, Value& result)
   }
   const diff::Environment::Tangent* code = pipeline_of(ctx).tangent(ctx, *primal.target, primal.asked, width);
   if (!code) return width > 1 && one_by_one(ctx, args, width, result);
-  for (std::size_t i = 0; i < primal.asked.size(); ++i)
-    if (code->active[i] && !primal.asked[i])
-      return ctx.argument_error("an argument is stored into and has no tangent; give it one (zeros)");
+  primal.asked = code->active;  // what is stored into, too (the function's own captures): it stands still at first
   for (const std::vector<Value>& given : given_directions)
     if (!directions.read(primal.arguments, given, primal.asked)) return false;
   std::vector<Value> given = primal.arguments;

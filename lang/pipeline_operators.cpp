@@ -243,20 +243,21 @@ class OperatorExpansion {
     }
     diff::Refusal refusal;
     const Pipeline::Impl::TangentCode* found = pipeline_.make_tangent(ctx_, *target_, asked, width, refusal);
-    if (!found || found->answer.active != asked) return {};
+    if (!found) return {};
     const diff::Environment::Tangent* code = &found->answer;
+    asked = code->active;  // what is stored into, too: it stands still at first
     edges_.push_back({Edge::Kind::callee, nullptr, nullptr, code->target});
     check_sharing();
     std::vector<Operand> operands{constant(code->callee)};
     operands.insert(operands.end(), arguments_.begin(), arguments_.end());
     for (std::size_t k = 0; k < width; ++k)
-      for (std::size_t i = 1; i < arguments_.size(); ++i) {
+      for (std::size_t i = 0; i < arguments_.size(); ++i) {
         const Type* type = type_of(arguments_[i]);
         if (asked[i] && tangents_.has_shadow(type))
           operands.push_back(call_base("direction_shadow", {arguments_[i], directions[k][i]}, tangents_.shadow(type)));
       }
     for (std::size_t k = 0; k < width; ++k)
-      for (std::size_t i = 1; i < arguments_.size(); ++i) {
+      for (std::size_t i = 0; i < arguments_.size(); ++i) {
         const Type* own = tangents_.cotangent(type_of(arguments_[i]));
         if (asked[i] && own && own != builtin_.nothing)
           operands.push_back(

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lang/diff/operations.hpp"
+#include "lang/diff/reducible.hpp"
 #include "lang/diff/tangent.hpp"
 #include "lang/ir/build.hpp"
 #include "lang/ir/cfg.hpp"
@@ -229,17 +230,18 @@ void drop_rule_states(ir::Function& function, Runtime& runtime) {
 bool normalise(ir::Function& function, Runtime& runtime, Refusal& refusal, bool forward_mode) {
   ir::remove_unreachable_blocks(function);
   group_splats(function, runtime);
-  define_undefined(function, runtime);
-  drop_rule_states(function, runtime);
   if (!forward_mode) raise_in_handlers(function, runtime);
   if (!function.slots.empty()) ir::promote_slots(function, &runtime.types.builtin());
+  if (!ir::find_loops(function, ir::build_cfg(function)).reducible) make_reducible(function, runtime);
+  define_undefined(function, runtime);
+  drop_rule_states(function, runtime);
   // The entry is never a loop header, so that what is made before everything else has a place.
   ir::Cfg cfg = ir::build_cfg(function);
   ir::LoopForest forest = ir::find_loops(function, cfg);
   if (!forest.reducible) {
     refusal.span = function.span;
     refusal.method = function.method;
-    refusal.reason = "control flow with more than one entry into a loop cannot be differentiated";
+    refusal.reason = "a loop with more than one entry, with a `try` in it, cannot be differentiated";
     return false;
   }
   unify_returns(function);
