@@ -395,9 +395,15 @@ Pipeline::Impl::Synthetic& Pipeline::Impl::synthetic(const std::string& name,
   target->method = &method;
   target->types = runtime.types.tuple(types);
   made->target = target.get();
+  by_callee[callee_type] = target.get();
   method.specializations.push_back(std::move(target));
   synthetics.push_back(std::move(made));
   return *synthetics.back();
+}
+
+Specialization* Pipeline::derivative_of(Value callee) const {
+  const auto found = impl_->by_callee.find(callee.type);
+  return found == impl_->by_callee.end() ? nullptr : found->second;
 }
 
 CodeInstance* Pipeline::Impl::publish(Synthetic& synthetic, infer::InferResult&& result,

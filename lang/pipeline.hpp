@@ -76,6 +76,8 @@ class Pipeline final : public Tiers {
   // Its forward derivative in `width` directions at once (diff/forward.hpp). Null: an error is raised in ctx.
   const diff::Environment::Tangent* tangent(Context& ctx, Specialization& primal, const std::vector<char>& active,
                                             std::size_t width);
+  // The specialisation that only this callee value reaches: a derivative's. Null: it is a function like any other.
+  Specialization* derivative_of(Value callee) const;
   diff::MemoryEffects& memory(Context& ctx);
   diff::MemoryEffects::Globals globals_of(Context& ctx, Specialization& target);
 

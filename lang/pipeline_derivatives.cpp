@@ -445,6 +445,7 @@ Pipeline::Impl::Halves* Pipeline::Impl::make_halves(Context& ctx, Specialization
     Halves entry;
     entry.forward = &synthetic("∇" + name, forward_types, code);
     entry.reverse = &synthetic("∇" + name + " (reverse)", reverse_types, code);
+    tangents.note_forward_half(entry.forward->target);
     // What they are derived from was not inlined either; when it is recursive, they would go into each other.
     entry.forward->method->inline_hint = entry.reverse->method->inline_hint = -1;
     entry.answer = {entry.forward->target, entry.reverse->target, entry.forward->callee, entry.reverse->callee, asked,
@@ -557,6 +558,8 @@ Pipeline::Impl::TangentCode* Pipeline::Impl::make_tangent(Context& ctx, Speciali
     TangentCode entry;
     entry.synthetic = &synthetic("tangent of " + name, all, code);
     const Type* result_type = by_rule ? as_data(code->return_type)->params[0] : code->return_type;
+    if (diff::tangent_types(runtime).is_forward_half(&target))
+      diff::tangent_types(runtime).note_forward_half(entry.synthetic->target);
     entry.answer = {entry.synthetic->target, entry.synthetic->callee, asked, result_type};
     tangents[key] = entry;
     auto fail = [&] {
@@ -590,6 +593,7 @@ Pipeline::Impl::TangentCode* Pipeline::Impl::make_tangent(Context& ctx, Speciali
         return fail();
       }
     opt::optimise(runtime, *result.typed, opt_options(nullptr));
+    dump("grad", *result.typed);
     sources[entry.synthetic->target] = std::shared_ptr<ir::Function>(std::move(derivative.forward));
     add_edges(target, derivative.edges);
     diff::find_rule(runtime, target.types, ctx.world, &derivative.edges);  // one defined later ends this

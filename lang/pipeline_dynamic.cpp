@@ -9,6 +9,7 @@
 //
 // `shadows` and the bits of `active` have the callee first. The record of a call is a tuple that begins with what kind
 // of call it was.
+#include "lang/diff/operations.hpp"
 #include "lang/diff/rules.hpp"
 #include "lang/ir/execute.hpp"
 #include "lang/pipeline_impl.hpp"
@@ -47,8 +48,9 @@ class DynamicForward {
   }
 
   bool run(Value& result) {
-    Value callee = operands_[0];
     const BuiltinTypes& builtin = runtime_.types.builtin();
+    if (calls_derivative()) unpack_call();
+    Value callee = operands_[0];
     if (callee.type == builtin.builtin_function) {
       if (!any_) return plain(true, result);
       if (callee.bits & 1) {
@@ -72,19 +74,183 @@ class DynamicForward {
             break;
         }
       }
-      return refuse(
-          "a builtin function is called here on values that carry a derivative and whose types were not "
-          "inferred",
-          nullptr);
+      return refuse_builtin();
     }
-    target_ = runtime_.dispatch(ctx_, callee, operands_.data() + 1, operands_.size() - 1);
-    if (!target_) return false;
-    if (!any_ || diff::find_rule(runtime_, target_->types, ctx_.world, nullptr) == diff::RuleKind::non_differentiable)
-      return plain(may_return_old_memory(), result);
+    if (!find_target()) return false;
+    if (is_plain()) return plain(may_return_old_memory(), result);
     return call(result);
   }
 
+  // What the call's derivative is, for what differentiates it again (Base.dynamic_forward_again): a number for a call
+  // that is made as it is (1: what it gives is constant), of a builtin a tuple that begins with a number; else
+  //   (derivative, its reverse half, which that is, seed types, where a vararg begins (-1: call_derivative), active
+  //   operands as bits, those of the method's arguments that have shadows as bits, those whose shadows are boxes)
+  bool describe(Value& result) {
+    const BuiltinTypes& builtin = runtime_.types.builtin();
+    if (calls_derivative()) unpack_call();
+    Value callee = operands_[0];
+    if (callee.type == builtin.builtin_function) {
+      const bool is_op = (callee.bits & 1) != 0;
+      if (!any_ || (is_op && ir::op_info(static_cast<ir::Op>(callee.bits >> 1)).derivative == ir::Derivative::none)) {
+        result = runtime_.from_int(1);
+        return true;
+      }
+      if (is_op) return describe_builtin(static_cast<ir::Op>(callee.bits >> 1), result);
+      return refuse_builtin();
+    }
+    if (!find_target()) return false;
+    if (is_plain()) {
+      result = runtime_.from_int(may_return_old_memory() ? 1 : 0);
+      return true;
+    }
+    Packed packed;
+    if (!pack(packed)) return false;
+    std::vector<Value> parts;
+    std::vector<char> active;
+    std::vector<Value> seeds;
+    if (forward_mode_) {
+      const diff::Environment::Tangent* code = pipeline_.tangent(ctx_, *target_, packed.active, 1);
+      if (!code) return false;
+      active = code->active;
+      for (std::size_t i = 0; i < packed.arguments.size(); ++i)
+        seeds.push_back(runtime_.from_type(active[i] ? tangents_.cotangent(type_of_argument(packed.arguments, i))
+                                                     : static_cast<const Type*>(builtin.nothing)));
+      parts = {code->callee, runtime_.nothing(), runtime_.from_int(0)};
+    } else {
+      const diff::Environment::Halves* halves = pipeline_.halves(ctx_, *target_, packed.active);
+      if (!halves) return false;
+      active = halves->active;
+      seeds.push_back(runtime_.from_type(tangents_.cotangent(halves->result_type)));
+      parts = {halves->forward_callee, halves->reverse_callee,
+               runtime_.from_int(reinterpret_cast<std::intptr_t>(halves->reverse))};
+    }
+    diff::MemorySummary effects = pipeline_.memory(ctx_).of(*target_);
+    std::uint64_t with_shadows = 0;
+    std::uint64_t boxed = 0;
+    for (std::size_t i = 0; i < packed.arguments.size(); ++i) {
+      const Type* type = type_of_argument(packed.arguments, i);
+      if (!active[i] || !tangents_.has_shadow(type)) continue;
+      with_shadows |= std::uint64_t{1} << i;
+      if (tangents_.shadow(type) == tangents_.dynamic()) boxed |= std::uint64_t{1} << i;
+      for (std::size_t k = i; k < operands_.size() && (k == i || i + 1 == packed.arguments.size()); ++k)
+        if (!only_accumulates() && (effects.writes & diff::parameter_mask(i)) && active_[k] &&
+            diff::has_forbidden_stores(runtime_, shadows_[k]))
+          return refuse_store(target_->method);
+    }
+    std::uint64_t mask = 0;
+    for (std::size_t i = 0; i < operands_.size(); ++i)
+      if (active_[i]) mask |= std::uint64_t{1} << i;
+    Value seed_types;
+    if (!record_of(seeds, seed_types)) return false;
+    parts.insert(
+        parts.end(),
+        {seed_types, runtime_.from_int(packed_call_ ? -1 : static_cast<std::int64_t>(packed.rest_at)),
+         runtime_.from_int(static_cast<std::int64_t>(mask)), runtime_.from_int(static_cast<std::int64_t>(with_shadows)),
+         runtime_.from_int(static_cast<std::int64_t>(boxed))});
+    return record_of(parts, result);
+  }
+
  private:
+  bool calls_derivative() const {
+    return operands_[0].type == runtime_.types.builtin().builtin_function && !(operands_[0].bits & 1) &&
+           operands_.size() == 3 &&
+           operands_[0].identical(runtime_.core->find(runtime_.symbol("call_derivative"))->value);
+  }
+  // call_derivative(f, arguments::Tuple) is the call f(arguments...).
+  void unpack_call() {
+    packed_call_ = true;
+    const Value arguments = operands_[2];
+    const Value shadow = shadows_[2];
+    const Value number = numbers_.empty() ? runtime_.nothing() : numbers_[2];
+    operands_ = {operands_[1]};
+    shadows_ = {shadows_[1]};
+    if (forward_mode_) numbers_ = {numbers_[1]};
+    const bool tuple_active = (asked_ >> 2 & 1) != 0;
+    active_ = {active_[1]};
+    any_ = active_[0];
+    auto part = [&](Value whole, std::size_t i) {
+      const DataType* d = as_data(whole.type);
+      if (!d->is_tuple || i >= d->fields.size()) return runtime_.nothing();
+      Value found = field_of(runtime_, whole, i);
+      roots_.values.push_back(found);
+      found = unboxed(found);
+      roots_.values.push_back(found);
+      return found;
+    };
+    for (std::size_t i = 0; i < as_data(arguments.type)->fields.size(); ++i) {
+      operands_.push_back(part_of(arguments, i));
+      shadows_.push_back(part(shadow, i));
+      if (forward_mode_) numbers_.push_back(part(number, i));
+      active_.push_back(tuple_active && tangents_.differentiable(operands_.back().type));
+      any_ |= active_.back();
+    }
+  }
+  Value part_of(Value tuple, std::size_t i) {
+    Value found = field_of(runtime_, tuple, i);
+    roots_.values.push_back(found);
+    return found;
+  }
+
+  bool find_target() {
+    target_ = pipeline_.derivative_of(operands_[0]);
+    is_derivative_ = target_ != nullptr;
+    if (!target_) target_ = runtime_.dispatch(ctx_, operands_[0], operands_.data() + 1, operands_.size() - 1);
+    if (!is_derivative_) return target_ != nullptr;
+    for (std::size_t i = 0; i < operands_.size(); ++i) {  // its parameters may know less than the values say
+      const bool asked = i == 0 || packed_call_ ? (asked_ >> (i == 0 ? 1 : 2) & 1) != 0 : (asked_ >> i & 1) != 0;
+      active_[i] = asked && tangents_.differentiable(declared(i));
+      any_ |= active_[i] != 0;
+    }
+    return true;
+  }
+  // A derivative, or what stands for one: what it writes of what it is given are accumulators and what was overwritten
+  // before; what user code stores is checked where that is called.
+  bool only_accumulates() { return is_derivative_ || diff::is_written_out(operands_[0], runtime_); }
+  const Type* declared(std::size_t i) const { return as_data(target_->types)->params[i]; }
+  // The type that argument `i` of the method has in its code.
+  const Type* type_of_argument(const std::vector<Value>& arguments, std::size_t i) const {
+    return is_derivative_ ? declared(i) : arguments[i].type;
+  }
+  bool is_plain() {
+    if (tangents_.is_forward_half(target_) || diff::makes_record(operands_[0], runtime_)) return false;
+    return !any_ ||
+           diff::find_rule(runtime_, target_->types, ctx_.world, nullptr) == diff::RuleKind::non_differentiable;
+  }
+  bool refuse_builtin() {
+    return refuse(
+        "a builtin function is called here on values that carry a derivative and whose types were not "
+        "inferred",
+        nullptr);
+  }
+  bool refuse_store(const Method* method) {
+    return refuse(
+        "it may store a value that carries a derivative into memory that is a global's, or that two "
+        "arguments share; pass it as an argument, or a copy of it",
+        method);
+  }
+  bool record_of(const std::vector<Value>& parts, Value& result) {
+    if (!runtime_.new_tuple(ctx_, parts.data(), parts.size(), result)) return false;
+    roots_.values.push_back(result);
+    return true;
+  }
+  // (kind, index of the field, fields there are, whether it is mutable, what the field is declared to hold)
+  bool describe_builtin(ir::Op op, Value& result) {
+    if (op == ir::Op::tuple || op == ir::Op::type_assert)
+      return record({runtime_.from_int(kind_tuple), runtime_.from_bool(op == ir::Op::type_assert)}, result);
+    if (op != ir::Op::get_field && op != ir::Op::set_field) return refuse_builtin();
+    const DataType* d = as_data(operands_[1].type);
+    std::int64_t index = field_index(operands_[1], operands_[2]);
+    if (index < 0) return false;
+    if (op == ir::Op::set_field && tangents_.has_shadow(operands_[1].type) && any_ &&
+        (!active_[1] || diff::has_forbidden_stores(runtime_, shadows_[1])))
+      return refuse_set_field();
+    return record(
+        {runtime_.from_int(op == ir::Op::get_field ? kind_get_field : kind_set_field), runtime_.from_int(index),
+         runtime_.from_int(static_cast<std::int64_t>(d->fields.size())), runtime_.from_bool(d->is_mutable),
+         runtime_.from_type(d->fields[static_cast<std::size_t>(index)].type)},
+        result);
+  }
+
   // Elements of a tuple; taking one out may allocate, and so collect.
   void take(Value tuple, std::vector<Value>& to, bool boxed) {
     for (std::size_t i = 0; i < as_data(tuple.type)->fields.size(); ++i) {
@@ -138,7 +304,11 @@ class DynamicForward {
   // Nothing that carries a derivative goes in, or it stops there.
   bool plain(bool constant, Value& result) {
     Value value;
-    if (!runtime_.call(ctx_, operands_[0], operands_.data() + 1, operands_.size() - 1, value)) return false;
+    if (target_ && pipeline_.derivative_of(operands_[0]) == target_
+            ? !runtime_.call_specialized(ctx_, *target_, operands_[0], operands_.data() + 1, operands_.size() - 1,
+                                         value)
+            : !runtime_.call(ctx_, operands_[0], operands_.data() + 1, operands_.size() - 1, value))
+      return false;
     roots_.values.push_back(value);
     diff::ShadowMaker maker(ctx_);
     Value shadow = runtime_.nothing();
@@ -151,6 +321,13 @@ class DynamicForward {
     diff::ShadowMaker maker(ctx_);
     if (!maker.shadow(v, shadow)) return false;
     maker.forbid_stores();
+    roots_.values.push_back(shadow);
+    return true;
+  }
+
+  bool box_as(const Type* declared, Value& shadow) {
+    if (tangents_.shadow(declared) != tangents_.dynamic() || shadow.type == tangents_.dynamic()) return true;
+    if (!runtime_.new_object(ctx_, tangents_.dynamic(), &shadow, 1, shadow)) return false;
     roots_.values.push_back(shadow);
     return true;
   }
@@ -176,20 +353,38 @@ class DynamicForward {
     return true;
   }
 
+  // The operands as the method has its arguments: a vararg is one tuple.
+  struct Packed {
+    std::vector<Value> arguments;
+    std::vector<char> active;
+    std::size_t fixed = 0;
+    std::size_t rest_at = 0;  // the vararg's place; 0: there is none
+  };
+  bool pack(Packed& packed) {
+    const Method& method = *target_->method;
+    packed.fixed = method.is_vararg ? method.arg_count : operands_.size();
+    const auto fixed = static_cast<std::ptrdiff_t>(packed.fixed);
+    packed.arguments.assign(operands_.begin(), operands_.begin() + fixed);
+    packed.active.assign(active_.begin(), active_.begin() + fixed);
+    if (!method.is_vararg) return true;
+    packed.rest_at = packed.fixed;
+    Value rest;
+    if (!runtime_.new_tuple(ctx_, operands_.data() + fixed, operands_.size() - packed.fixed, rest)) return false;
+    roots_.values.push_back(rest);
+    packed.arguments.push_back(rest);
+    bool any = false;
+    for (std::size_t i = packed.fixed; i < operands_.size(); ++i) any |= active_[i] != 0;
+    packed.active.push_back(any);
+    return true;
+  }
+
   bool call(Value& result) {
     const Method& method = *target_->method;
-    std::size_t fixed = method.is_vararg ? method.arg_count : operands_.size();
-    std::vector<Value> arguments(operands_.begin(), operands_.begin() + static_cast<std::ptrdiff_t>(fixed));
-    std::vector<char> active(active_.begin(), active_.begin() + static_cast<std::ptrdiff_t>(fixed));
-    if (method.is_vararg) {
-      Value rest;
-      if (!runtime_.new_tuple(ctx_, operands_.data() + fixed, operands_.size() - fixed, rest)) return false;
-      roots_.values.push_back(rest);
-      arguments.push_back(rest);
-      bool any = false;
-      for (std::size_t i = fixed; i < operands_.size(); ++i) any |= active_[i] != 0;
-      active.push_back(any);
-    }
+    Packed packed;
+    if (!pack(packed)) return false;
+    const std::size_t fixed = packed.fixed;
+    const std::vector<Value>& arguments = packed.arguments;
+    const std::vector<char>& active = packed.active;
     if (forward_mode_) return tangent_call(arguments, active, fixed, result);
     const diff::Environment::Halves* found = pipeline_.halves(ctx_, *target_, active);
     if (!found) return false;
@@ -198,15 +393,14 @@ class DynamicForward {
     diff::MemorySummary effects = pipeline_.memory(ctx_).of(*target_);
     std::vector<Value> given = arguments;
     for (std::size_t i = 0; i < arguments.size(); ++i) {
-      if (!halves.active[i] || !tangents_.has_shadow(arguments[i].type)) continue;
+      if (!halves.active[i] || !tangents_.has_shadow(type_of_argument(arguments, i))) continue;
       Value shadow;
       bool is_rest = method.is_vararg && i + 1 == arguments.size();
       if (!shadow_of(i, is_rest ? operands_.size() - fixed : 1, is_rest, arguments[i], shadow)) return false;
-      if ((effects.writes & diff::parameter_mask(i)) && diff::has_forbidden_stores(runtime_, shadow))
-        return refuse(
-            "it may store a value that carries a derivative into memory that is a global's, or that two "
-            "arguments share; pass it as an argument, or a copy of it",
-            &method);
+      if (!box_as(type_of_argument(arguments, i), shadow)) return false;
+      if (!only_accumulates() && (effects.writes & diff::parameter_mask(i)) &&
+          diff::has_forbidden_stores(runtime_, shadow))
+        return refuse_store(&method);
       given.push_back(shadow);
     }
     Value triple;
@@ -217,7 +411,8 @@ class DynamicForward {
     Value kept;
     if (!record({runtime_.from_int(kind_call), field_of(runtime_, triple, 2),
                  runtime_.from_int(reinterpret_cast<std::intptr_t>(halves.reverse)), halves.reverse_callee,
-                 runtime_.from_type(seed), runtime_.from_int(static_cast<std::int64_t>(method.is_vararg ? fixed : 0))},
+                 runtime_.from_type(seed),
+                 runtime_.from_int(packed_call_ ? -1 : static_cast<std::int64_t>(packed.rest_at))},
                 kept))
       return false;
     return finish(field_of(runtime_, triple, 0), field_of(runtime_, triple, 1), kept, result);
@@ -234,17 +429,20 @@ class DynamicForward {
     for (std::size_t i = 0; i < arguments.size(); ++i) {
       if (!code.active[i]) continue;
       bool is_rest = target_->method->is_vararg && i + 1 == arguments.size();
-      if (tangents_.has_shadow(arguments[i].type)) {
+      const Type* argument_type = type_of_argument(arguments, i);
+      if (tangents_.has_shadow(argument_type)) {
         Value shadow;
         if (!shadow_of(i, is_rest ? operands_.size() - fixed : 1, is_rest, arguments[i], shadow)) return false;
-        if ((effects.writes & diff::parameter_mask(i)) && diff::has_forbidden_stores(runtime_, shadow))
+        if (!box_as(argument_type, shadow)) return false;
+        if (!only_accumulates() && (effects.writes & diff::parameter_mask(i)) &&
+            diff::has_forbidden_stores(runtime_, shadow))
           return refuse(
               "it may store a value that carries a derivative into memory that is a global's; pass it as an "
               "argument, or a copy of it",
               target_->method);
         given.push_back(shadow);
       }
-      const Type* type = tangents_.cotangent(arguments[i].type);
+      const Type* type = tangents_.cotangent(argument_type);
       if (type == runtime_.nothing().type) continue;
       Value loose = runtime_.nothing();
       if (is_rest) {
@@ -357,11 +555,7 @@ class DynamicForward {
     Value shadow = shadows_[3];
     if (tangents_.has_shadow(operands_[3].type) && !active_[3] && !constant_shadow(operands_[3], shadow)) return false;
     if (!tangents_.has_shadow(object.type)) return finish(operands_[3], shadow, runtime_.nothing(), result);
-    if (!active_[1] || diff::has_forbidden_stores(runtime_, shadows_[1]))
-      return refuse(
-          "a value that carries a derivative is stored into an object that is a global's, or that two "
-          "arguments share; pass it as an argument, or a copy of it",
-          nullptr);
+    if (!active_[1] || diff::has_forbidden_stores(runtime_, shadows_[1])) return refuse_set_field();
     const DataType* shadow_type = as_data(shadows_[1].type);
     const Field& place = shadow_type->fields[at];
     Value old_tangent = load_field(runtime_.heap, shadows_[1].object, place);
@@ -376,6 +570,13 @@ class DynamicForward {
                    runtime_.from_bool(old.defined()), old_tangent},
                   kept) &&
            finish(operands_[3], shadow, kept, result);
+  }
+
+  bool refuse_set_field() {
+    return refuse(
+        "a value that carries a derivative is stored into an object that is a global's, or that two "
+        "arguments share; pass it as an argument, or a copy of it",
+        nullptr);
   }
 
   bool stored_tangent(const Type* declared, const Type* stored, Value shadow, Value& made) {
@@ -412,6 +613,8 @@ class DynamicForward {
   std::vector<Value> numbers_;   // forward mode: tangents of immutable values, out of their boxes
   std::vector<char> active_;
   bool forward_mode_ = false;
+  bool is_derivative_ = false;  // the target is a derivative
+  bool packed_call_ = false;    // the operands came as call_derivative has them
   bool any_ = false;
   Specialization* target_ = nullptr;
 };
@@ -424,6 +627,25 @@ bool dynamic_forward(Context& ctx, const Value* args, std::size_t count, Value& 
 bool dynamic_tangent(Context& ctx, const Value* args, std::size_t count, Value& result) {
   if (count != 6) return ctx.argument_error("dynamic_tangent takes six arguments");
   return DynamicForward(ctx, args, args + 5).run(result);
+}
+
+// derivative_step(callee, args::Tuple, shadows::Tuple, active::Int, where::String, tangents::Tuple or nothing)
+bool derivative_step(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count != 6) return ctx.argument_error("derivative_step takes six arguments");
+  const bool forward = args[5].type != ctx.runtime->nothing().type;
+  return DynamicForward(ctx, args, forward ? args + 5 : nullptr).describe(result);
+}
+
+// call_derivative(derivative, arguments::Tuple): the call of what derivative_step or pullback_step named.
+bool call_derivative(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count != 2 || !as_data(args[1].type) || !as_data(args[1].type)->is_tuple)
+    return ctx.argument_error("call_derivative takes a derivative and a tuple of arguments");
+  Specialization* target = static_cast<Pipeline*>(ctx.runtime->tiers)->derivative_of(args[0]);
+  if (!target) return ctx.argument_error("call_derivative takes a derivative that was made before");
+  Rooted given(ctx.runtime->heap);
+  for (std::size_t i = 0; i < as_data(args[1].type)->fields.size(); ++i)
+    given.values.push_back(field_of(*ctx.runtime, args[1], i));
+  return ctx.runtime->call_specialized(ctx, *target, args[0], given.values.data(), given.values.size(), result);
 }
 
 bool call_base(Context& ctx, const char* name, std::initializer_list<Value> args, Value& result) {
@@ -471,12 +693,22 @@ class DynamicReverse {
     auto* reverse = reinterpret_cast<Specialization*>(static_cast<std::intptr_t>(part(2).bits));
     Value cotangents;
     if (!runtime_.call_specialized(ctx_, *reverse, part(3), given, 2, cotangents)) return false;
-    std::size_t fixed = static_cast<std::size_t>(part(5).bits);
-    if (fixed == 0) {
+    roots_.values.push_back(cotangents);
+    if (part(5).bits == 0) {
       result = cotangents;
       return true;
     }
-    roots_.values.push_back(cotangents);
+    if (part(5).bits < 0) {  // of call_derivative, of the function, of the tuple of arguments
+      std::vector<Value> own;
+      for (std::size_t i = 0; i < as_data(cotangents.type)->fields.size(); ++i) {
+        own.push_back(field_of(runtime_, cotangents, i));
+        roots_.values.push_back(own.back());
+      }
+      Value rest;
+      if (!runtime_.new_tuple(ctx_, own.data() + 1, own.size() - 1, rest)) return false;
+      return give({runtime_.nothing(), own[0], rest}, result);
+    }
+    std::size_t fixed = static_cast<std::size_t>(part(5).bits);
     std::vector<Value> parts;
     auto take = [&](Value tuple, std::size_t i) {
       parts.push_back(field_of(runtime_, tuple, i));
@@ -573,6 +805,8 @@ const NativeInfo natives[] = {
     {"dynamic_forward", dynamic_forward, effect_all, nullptr},
     {"dynamic_tangent", dynamic_tangent, effect_all, nullptr},
     {"dynamic_reverse", dynamic_reverse, effect_all, nullptr},
+    {"derivative_step", derivative_step, effect_throws | effect_reads | effect_allocates, nullptr},
+    {"call_derivative", call_derivative, effect_all, nullptr},
 };
 
 }  // namespace

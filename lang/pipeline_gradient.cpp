@@ -5,6 +5,13 @@ namespace slope {
 
 namespace {
 
+bool raise_sharing(Context& ctx, const Specialization& target) {
+  return ctx.raise_message(ctx.runtime->types.builtin().differentiation_error,
+                           "cannot differentiate `" + std::string(target.method->name->name) +
+                               "` inside a differentiated function: it stores into memory that two arguments share; "
+                               "give it a copy of one");
+}
+
 // value_and_gradient_call(f, xs::Tuple) → (value, gradients::Tuple)
 bool value_and_gradient_call(Context& ctx, const Value* args, std::size_t count, Value& result) {
   if (count != 2) return ctx.argument_error("value_and_gradient_call takes a function and a tuple of arguments");
@@ -97,6 +104,31 @@ bool pullback_reverse(Context& ctx, const Value* args, std::size_t count, Value&
   return primal.finish(cotangents, result);
 }
 
+// pullback_step(f, xs::Tuple, active::Int or nothing): what the two halves are, for what differentiates a pullback
+// again (Base.pullback_forward_again): (forward half, reverse half, which that is, seed type, active arguments as bits,
+// where a vararg begins).
+bool pullback_step(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count != 2) return ctx.argument_error("pullback_step takes a function and a tuple of arguments");
+  Runtime& runtime = *ctx.runtime;
+  DerivedCall primal(ctx);
+  if (!primal.resolve(args[0], args[1]) || !primal.find_shared_memory()) return false;
+  if (primal.shared || primal.stores_forbidden) return raise_sharing(ctx, *primal.target);
+  const diff::Environment::Halves* halves = pipeline_of(ctx).halves(ctx, *primal.target, primal.asked);
+  if (!halves) return false;
+  std::uint64_t active = 0;
+  diff::TangentTypes& tangents = diff::tangent_types(runtime);
+  for (std::size_t i = 0; i < halves->active.size(); ++i)
+    if (halves->active[i] && tangents.has_shadow(primal.arguments[i].type)) active |= std::uint64_t{1} << i;
+  const Method& method = *primal.target->method;
+  Value parts[6] = {halves->forward_callee,
+                    halves->reverse_callee,
+                    runtime.from_int(reinterpret_cast<std::intptr_t>(halves->reverse)),
+                    runtime.from_type(tangents.cotangent(halves->result_type)),
+                    runtime.from_int(static_cast<std::int64_t>(active)),
+                    runtime.from_int(method.is_vararg ? static_cast<std::int64_t>(method.arg_count) : 0)};
+  return runtime.new_tuple(ctx, parts, 6, result);
+}
+
 // check_sharing(f, xs::Tuple): raises when what `f` stores into can be reached in two ways, which a derivative inside a
 // differentiated function cannot take into account.
 bool check_sharing(Context& ctx, const Value* args, std::size_t count, Value& result) {
@@ -104,11 +136,7 @@ bool check_sharing(Context& ctx, const Value* args, std::size_t count, Value& re
   DerivedCall primal(ctx);
   if (!primal.resolve(args[0], args[1]) || !primal.find_shared_memory()) return false;
   result = ctx.runtime->nothing();
-  if (!primal.shared && !primal.stores_forbidden) return true;
-  return ctx.raise_message(ctx.runtime->types.builtin().differentiation_error,
-                           "cannot differentiate `" + std::string(primal.target->method->name->name) +
-                               "` inside a differentiated function: it stores into memory that two arguments share; "
-                               "give it a copy of one");
+  return (!primal.shared && !primal.stores_forbidden) || raise_sharing(ctx, *primal.target);
 }
 
 // value_and_gradient_into(f, gs::Tuple, xs::Tuple) → (value, gradients): those of arrays are `gs`. Compiled code calls
@@ -161,6 +189,7 @@ const NativeInfo natives[] = {
     {"mutates_arguments", mutates_arguments, effect_throws | effect_reads | effect_allocates, gives_bool},
     {"derivatives_built", derivatives_built, effect_reads, gives_int},
     {"value_and_gradient_call", value_and_gradient_call, effect_all, nullptr},
+    {"pullback_step", pullback_step, effect_throws | effect_reads | effect_allocates, nullptr},
     {"pullback_forward", pullback_forward, effect_all, nullptr},
     {"pullback_reverse", pullback_reverse, effect_all, nullptr},
 };

@@ -147,6 +147,7 @@ struct Pipeline::Impl {
   bool asked_for_generator = false;
   CodeGenerator* code_generator = nullptr;
   std::vector<std::unique_ptr<Synthetic>> synthetics;
+  std::unordered_map<const Type*, Specialization*> by_callee;  // of the synthetics
   std::map<std::pair<const ir::Function*, std::vector<const Type*>>, CodeInstance*>
       loops;  // types end with the header's number
   int root_key = 0;

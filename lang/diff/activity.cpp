@@ -120,7 +120,8 @@ class Analysis {
       for (const ir::Block& block : function_.blocks) {
         for (std::uint32_t id : block.insts) {
           const ir::Inst& inst = function_.insts[id];
-          bool global = inst.op == Op::load_global || (inst.op == Op::native && !makes_shadows(inst));
+          bool global = inst.op == Op::load_global ||
+                        (inst.op == Op::native && !makes_shadows(inst) && !calls_what_it_is_given(inst));
           switch (inst.op) {
             case Op::field_at:
             case Op::array_get:
@@ -139,7 +140,7 @@ class Analysis {
     }
   }
   bool from_global(Operand o) {
-    return o.is_constant() ? is_memory(type_of(o)) && !is_undefined(function_, o) : global_[o.index()];
+    return o.is_constant() ? tangents_.holds_memory(function_.constant_value(o)) : global_[o.index()];
   }
 
   // Memory that receives varied values (or, not `definite`, may): its definition chain must lead to real shadows.
@@ -291,6 +292,7 @@ class Analysis {
   // A callee may write derivative-carrying values into the memory it is given, and give back some of that memory.
   bool visit_call(std::uint32_t id, bool flows) {
     const ir::Inst& inst = function_.insts[id];
+    flows = flows || makes_record(function_, inst, tangents_.runtime());
     if (flows) vary(id);
     bool known = inst.op == Op::invoke;
     if (known && result_.rules[id] != RuleKind::none && result_.rules[id] != RuleKind::stateful) return true;
@@ -320,7 +322,7 @@ class Analysis {
       if (!result_.written[parameter]) continue;
       vary(parameter);
       if (function_.insts.empty() || !is_memory(type_of(edge.arguments[i]))) continue;
-      if (edge.arguments[i].is_constant() && is_undefined(function_, edge.arguments[i])) continue;
+      if (edge.arguments[i].is_constant() && !from_global(edge.arguments[i])) continue;
       if (edge.arguments[i].is_constant() || global_[edge.arguments[i].index()]) {
         // Memory that is now a global's, now not, and written: only the second has a shadow that lasts.
         if (refusal_.reason.empty() && definitely_[parameter])

@@ -1,5 +1,7 @@
 #include "lang/diff/memory.hpp"
 
+#include "lang/diff/operations.hpp"
+
 #include <algorithm>
 
 #include "lang/diff/rules.hpp"
@@ -107,8 +109,7 @@ MemorySummary MemoryEffects::analyse(const ir::Function& function) {
   auto of_operand = [&](Operand o) -> MemoryMask {
     if (o.is_inst()) return mask[o.index()];
     if (!o.is_constant()) return 0;
-    Value v = function.constant_value(o);
-    return v.defined() && !is_stand_in(v) && holds_memory(v.type) ? global_memory : 0;
+    return tangents_.holds_memory(function.constant_value(o)) ? global_memory : 0;
   };
   const std::vector<std::uint32_t>& parameters = function.blocks[0].parameters;
   for (std::size_t i = 0; i < parameters.size(); ++i)
@@ -163,6 +164,12 @@ MemorySummary MemoryEffects::analyse(const ir::Function& function) {
             set(id, all | global_memory);
             break;
           case Op::native: {
+            if (calls_what_it_is_given(inst)) {
+              summary.unknown |= all;
+              kept |= all;
+              set(id, all | global_memory);
+              break;
+            }
             std::uint32_t effects = inst.aux_as<const NativeInfo>()->effects;
             if (effects & effect_writes) summary.writes |= all;
             set(id, all);

@@ -147,6 +147,33 @@ void group_splats(ir::Function& function, Runtime& runtime) {
   }
 }
 
+// Builtins that are differentiated as functions of the standard library: what derivatives of calls whose target is not
+// known are made of, pullbacks, a tuple of an array's elements.
+void replace_builtins(ir::Function& function, Runtime& runtime) {
+  static constexpr std::pair<std::string_view, const char*> written_out[] = {
+      {"dynamic_forward", "dynamic_forward_again"},   {"dynamic_reverse", "dynamic_reverse_again"},
+      {"dynamic_tangent", "dynamic_tangent_again"},   {"pullback_forward", "pullback_forward_again"},
+      {"pullback_reverse", "pullback_reverse_again"}, {"tuple_from_array", "tuple_of_elements"},
+  };
+  for (ir::Block& block : function.blocks)
+    for (std::uint32_t id : block.insts) {
+      if (function.insts[id].op != Op::native) continue;
+      std::string_view name = function.insts[id].aux_as<const NativeInfo>()->name;
+      for (const auto& [builtin, by] : written_out) {
+        if (name != builtin) continue;
+        Binding* binding = runtime.base->find(runtime.symbol(by));
+        if (!binding || !binding->value.defined()) break;
+        Operand callee = function.constant(binding->value);
+        ir::Inst& inst = function.insts[id];
+        inst.op = Op::call;
+        inst.aux = 0;
+        inst.flags = 0;
+        inst.operands.insert(inst.operands.begin(), callee);
+        break;
+      }
+    }
+}
+
 // A variable without a value yet, passed on to a block, becomes a value of that block's type which nobody looks at:
 // derivatives save it and put it back like any other.
 void define_undefined(ir::Function& function, Runtime& runtime) {
@@ -230,6 +257,7 @@ void drop_rule_states(ir::Function& function, Runtime& runtime) {
 bool normalise(ir::Function& function, Runtime& runtime, Refusal& refusal, bool forward_mode) {
   ir::remove_unreachable_blocks(function);
   group_splats(function, runtime);
+  replace_builtins(function, runtime);
   if (!forward_mode) raise_in_handlers(function, runtime);
   if (!function.slots.empty()) ir::promote_slots(function, &runtime.types.builtin());
   if (!ir::find_loops(function, ir::build_cfg(function)).reducible) make_reducible(function, runtime);

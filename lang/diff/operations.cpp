@@ -6,6 +6,16 @@ namespace slope::diff {
 
 using ir::Op;
 
+namespace {
+
+// What there is to know of a derivative before it is called: functions, types, numbers.
+bool describes_derivative(const ir::Inst& inst) {
+  std::string_view name = inst.aux_as<const NativeInfo>()->name;
+  return name == "derivative_step" || name == "pullback_step";
+}
+
+}  // namespace
+
 Treatment classify(const ir::Inst& inst, RuleKind rule) {
   switch (inst.op) {
     case Op::invoke:
@@ -62,7 +72,8 @@ Treatment treatment_of(const ir::Function& function, const ir::Inst& inst, RuleK
   if (inst.op == Op::native) {
     if (forgets_element(inst)) return Treatment::value;
     if (makes_shadows(inst)) return Treatment::value;
-    if (is_operator(inst)) return Treatment::call;
+    if (calls_what_it_is_given(inst)) return Treatment::call;
+    if (describes_derivative(inst)) return Treatment::inert;
     // What only looks and gives back something without a derivative: hashes, texts, whether an element is assigned.
     TangentTypes& tangents = tangent_types(runtime);
     bool looks = !(inst.aux_as<const NativeInfo>()->effects & effect_writes);
@@ -93,7 +104,50 @@ bool is_operator(const ir::Inst& inst) {
   return name == "value_and_gradient_call" || name == "jvp_call";
 }
 
+bool calls_what_it_is_given(const ir::Inst& inst) {
+  return is_operator(inst) ||
+         (inst.op == Op::native && std::string_view(inst.aux_as<const NativeInfo>()->name) == "call_derivative");
+}
+
+namespace {
+
+bool is_one_of(Value callee, std::initializer_list<const char*> names, Runtime& runtime) {
+  for (const char* name : names) {
+    Binding* binding = runtime.base->find(runtime.symbol(name));
+    if (binding && binding->value.defined() && callee.identical(binding->value)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool makes_record(Value callee, Runtime& runtime) {
+  return is_one_of(callee, {"dynamic_forward_again", "pullback_forward_again"}, runtime);
+}
+
+bool is_written_out(Value callee, Runtime& runtime) {
+  return is_one_of(callee,
+                   {"dynamic_forward_again", "dynamic_reverse_again", "dynamic_tangent_again", "pullback_forward_again",
+                    "pullback_reverse_again"},
+                   runtime);
+}
+
+bool makes_record(const ir::Function& function, const ir::Inst& inst, Runtime& runtime) {
+  switch (inst.op) {
+    case Op::invoke:
+      return tangent_types(runtime).is_forward_half(inst.aux_as<Specialization>());
+    case Op::native:
+      return calls_what_it_is_given(inst) && !is_operator(inst);
+    case Op::call:
+      return inst.operands[0].is_constant() && makes_record(function.constant_value(inst.operands[0]), runtime);
+    default:
+      return false;
+  }
+}
+
 Value implied_callee(const ir::Inst& inst, Runtime& runtime) {
+  if (inst.op == Op::native && !is_operator(inst))
+    return runtime.core->find(runtime.symbol(inst.aux_as<const NativeInfo>()->name))->value;
   if (!is_operator(inst))
     return Value(runtime.types.builtin().builtin_function, static_cast<std::int64_t>(inst.op) << 1 | 1);
   bool gradient = std::string_view(inst.aux_as<const NativeInfo>()->name) == "value_and_gradient_call";
@@ -101,7 +155,7 @@ Value implied_callee(const ir::Inst& inst, Runtime& runtime) {
 }
 
 bool is_dynamic_call(const ir::Function& function, const ir::Inst& inst, Runtime& runtime) {
-  return inst.op == Op::call || inst.op == Op::set_field || is_operator(inst) ||
+  return inst.op == Op::call || inst.op == Op::set_field || calls_what_it_is_given(inst) ||
          (inst.op == Op::get_field && !indexed_element(function, inst, runtime));
 }
 

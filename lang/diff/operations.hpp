@@ -27,6 +27,14 @@ bool forgets_element(const ir::Inst& inst);
 bool makes_shadows(const ir::Inst& inst);
 // Core.value_and_gradient_call or Core.jvp_call, which was not expanded (lang/pipeline_operators.cpp).
 bool is_operator(const ir::Inst& inst);
+// Core.call_derivative, or an operator that was not expanded: a call whose target is found when it runs.
+bool calls_what_it_is_given(const ir::Inst& inst);
+// The call of a forward half of a derivative: always differentiated (TangentTypes::is_forward_half).
+bool makes_record(const ir::Function& function, const ir::Inst& inst, Runtime& runtime);
+// The standard library's functions that stand for such calls, where their types are not known.
+bool makes_record(Value callee, Runtime& runtime);
+// One of the standard library's functions that builtins of derivatives are differentiated as (derivatives_again.slope).
+bool is_written_out(Value callee, Runtime& runtime);
 // What a call whose target is found at run time calls, when that is no operand: a builtin, or an operator's function.
 Value implied_callee(const ir::Inst& inst, Runtime& runtime);
 // A call whose target is found at run time: also the reading and writing of fields of what is not known.

@@ -112,8 +112,7 @@ std::vector<BlockId> entries_of_region(const ir::Cfg& cfg) {
 
 class Dispatching {
  public:
-  Dispatching(ir::Function& function, Runtime& runtime)
-      : function_(function), runtime_(runtime), builder_(function) {}
+  Dispatching(ir::Function& function, Runtime& runtime) : function_(function), runtime_(runtime), builder_(function) {}
 
   void run() {
     for (;;) {

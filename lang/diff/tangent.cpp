@@ -63,6 +63,15 @@ bool plain(const DataType* d) {
 
 }  // namespace
 
+bool TangentTypes::holds_memory(Value v) {
+  if (!v.defined() || is_stand_in(v) || (known(v.type) && !has_shadow(v.type))) return false;
+  const DataType* d = as_data(v.type);
+  if (!d || d->is_mutable || d->object_kind != DataType::ObjectKind::fields || !v.object) return true;
+  for (const Field& field : d->fields)
+    if (holds_memory(load_field(runtime_.heap, v.object, field))) return true;
+  return false;
+}
+
 // An abstract type below which nothing can carry a derivative.
 bool TangentTypes::never_carries(const Type* t) {
   for (const Type* none : std::initializer_list<const Type*>{builtin_.type, builtin_.abstract_string, builtin_.integer,

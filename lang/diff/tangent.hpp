@@ -4,6 +4,7 @@
 
 #include <map>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "lang/diff/diff.hpp"
@@ -38,6 +39,8 @@ class TangentTypes {
     const Type* c = cotangent(t);
     return c && c != builtin_.nothing;
   }
+  // Whether there is memory in this value, whatever its type may hold: in a box of nothing there is none.
+  bool holds_memory(Value v);
   bool differentiable(const Type* t) { return has_shadow(t) || has_cotangent(t); }
   bool is_float(const Type* t) const { return t == builtin_.float64 || t == builtin_.float32; }
 
@@ -49,6 +52,11 @@ class TangentTypes {
   const std::vector<Leaf>& leaves(const Type* t);
 
   Runtime& runtime() { return runtime_; }
+
+  // Forward halves of derivatives, and derivatives of such: what they give back may hold tapes. Where they are
+  // differentiated again they always are, whatever goes in: the other half looks for the tangents on the tapes.
+  void note_forward_half(const Specialization* target) { forward_halves_.insert(target); }
+  bool is_forward_half(const Specialization* target) const { return forward_halves_.count(target) != 0; }
 
   // A tape's layout with columns for tangents: after its own, for each direction, for each of them the leaves, then the
   // shadow.
@@ -66,6 +74,7 @@ class TangentTypes {
   std::unordered_map<const Type*, const Type*> shadows_;  // Bottom while being computed
   std::unordered_map<const Type*, const Type*> cotangents_;
   std::unordered_map<const Type*, std::vector<Leaf>> leaves_;
+  std::unordered_set<const Specialization*> forward_halves_;
 };
 
 // One table a runtime (tangent types of mutable structs are nominal and must be made once).

@@ -174,7 +174,7 @@ bool ShadowMaker::array(Value v, Value& result) {
   }
   for (std::int64_t i = 0; i < source->length; ++i) {
     Value value = load_stored(runtime_.heap, source->data + i * from, declared);
-    if (!value.defined()) continue;
+    if (!value.defined() && tangents_.has_shadow(declared)) continue;
     Value part;
     if (!element(value, declared, stored, part)) return false;
     store_value(made->data + i * to, stored, part);
@@ -533,13 +533,15 @@ const Type* constant_shadow_type(TypeTable& types, std::span<const Type* const> 
   if (element == types.builtin().float64 || element == types.builtin().float32) return array;
   return types.builtin().any;
 }
+const Type* gives_bool(TypeTable& types, std::span<const Type* const>) { return types.builtin().boolean; }
+const Type* gives_int(TypeTable& types, std::span<const Type* const>) { return types.builtin().int64; }
 
 const NativeInfo tangent_natives[] = {
     {"take_rule_state", take_rule_state, effect_throws | effect_reads | effect_writes, nullptr},
     {"give_rule_state", give_rule_state, effect_throws | effect_writes, nullptr},
-    {"fingerprint", fingerprint, effect_reads | effect_allocates, nullptr},
-    {"tangent_kinds", tangent_kinds, effect_reads, nullptr},
-    {"carries_derivative", carries_derivative, effect_reads, nullptr},
+    {"fingerprint", fingerprint, effect_reads | effect_allocates, gives_int},
+    {"tangent_kinds", tangent_kinds, effect_reads, gives_int},
+    {"carries_derivative", carries_derivative, effect_reads, gives_bool},
     {"zero_shadows", zero_shadows, effect_throws | effect_allocates | effect_reads, nullptr},
     {"constant_shadow", constant_shadow, effect_allocates | effect_reads, constant_shadow_type},
     {"finish_tangents", finish_tangents, effect_throws | effect_allocates | effect_reads, nullptr},
