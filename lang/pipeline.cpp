@@ -38,6 +38,7 @@ Pipeline::Impl::Impl(Pipeline& owner, std::function<CodeGenerator*()> generator)
     for (const auto& [target, call] : rule_calls)
       if (call.code) runtime.trace_function(*call.code, tracer);
     for (const auto& [target, source] : sources) runtime.trace_function(*source, tracer);
+    for (const auto& [types, built] : built_rules) tracer.value(built.rule);
   });
 }
 

@@ -51,6 +51,9 @@ class PipelineEnvironment final : public diff::Environment {
     Pipeline::Impl::TangentCode* made = impl_.make_tangent(ctx_, callee, active, width, refusal);
     return made ? made->answer : Tangent{};
   }
+  bool built_rule(const DataType* call_types, Value& rule) override {
+    return impl_.built_rule(ctx_, call_types, false, rule);
+  }
   diff::MemoryEffects& memory() override { return impl_.memory(ctx_); }
   Runtime& runtime() override { return impl_.runtime; }
   World world() override { return ctx_.world; }
@@ -177,6 +180,16 @@ diff::RuleKind Pipeline::Impl::rule_of(Context& ctx, const DataType* call_types,
   return kind;
 }
 
+bool Pipeline::Impl::has_forward_rule(Context& ctx, const DataType* call_types, PrimalCode& noting) {
+  std::vector<Edge> asked;
+  const bool found = diff::has_forward_rule(runtime, call_types, ctx.world, &asked);
+  for (const Edge& edge : asked) {
+    const DataType* call = as_data(edge.signature);
+    noting.rules.emplace(call, runtime.lookup(call, ctx.world).method);
+  }
+  return found;
+}
+
 void Pipeline::Impl::add_edges(const Specialization& primal, std::vector<Edge>& edges) const {
   edges.push_back({Edge::Kind::callee, nullptr, nullptr, const_cast<Specialization*>(&primal)});
   for (const auto* known : {&primals, &rule_calls})
@@ -212,7 +225,7 @@ const ir::Function* Pipeline::Impl::primal(Context& ctx, Specialization& target)
     if (inst.op != ir::Op::invoke) return false;
     switch (rule_of(ctx, inst.aux_as<Specialization>()->types, noted)) {
       case diff::RuleKind::none:
-        return false;
+        return has_forward_rule(ctx, inst.aux_as<Specialization>()->types, noted);
       case diff::RuleKind::non_differentiable: {
         // Lengths and tests of types: inlined they show what loops count; what prints must stay a call.
         const CodeInstance* code = valid_code(ctx, *inst.aux_as<Specialization>());
@@ -255,6 +268,21 @@ const ir::Function* Pipeline::Impl::primal(Context& ctx, Specialization& target)
   auto& made = primals[&target];
   made = {basis, std::shared_ptr<ir::Function>(std::move(result.typed)), std::move(edges), std::move(noted.rules), {}};
   return made.code.get();
+}
+
+// build_rrule(types) or build_frule(types), run once for each type of call and each definition of the builder.
+bool Pipeline::Impl::built_rule(Context& ctx, const DataType* call_types, bool forward, Value& rule) {
+  const char* name = forward ? "build_frule" : "build_rrule";
+  const Method* builder = runtime.lookup(diff::builder_call(runtime, name, call_types), ctx.world).method;
+  BuiltRule& known = built_rules[{call_types, forward}];
+  if (!builder || known.builder != builder) {
+    Value types = runtime.from_type(call_types);
+    Value made;
+    if (!runtime.call(ctx, runtime.base->find(runtime.symbol(name))->value, &types, 1, made)) return false;
+    built_rules[{call_types, forward}] = {made, builder};
+  }
+  rule = built_rules[{call_types, forward}].rule;
+  return true;
 }
 
 // What is differentiated when the user asks for `target`: its code, or, when there is a rule for it, just the call of
@@ -529,6 +557,7 @@ Pipeline::Impl::TangentCode* Pipeline::Impl::make_tangent(Context& ctx, Speciali
   std::string name = std::string(target.method->name->name);
   std::unique_ptr<ir::Function> by_rule;
   const ir::Function* code = frule_call(ctx, target, active, width, by_rule);
+  if (ctx.failed()) return nullptr;  // a rule's builder raised
   // The rule is called once a direction: where it overwrites what it is given, the second call would see the first's.
   if (code && width > 1 && (typed_code_effects(ctx, target) & effect_writes)) {
     refusal = {target.method->span, target.method,
@@ -597,6 +626,7 @@ Pipeline::Impl::TangentCode* Pipeline::Impl::make_tangent(Context& ctx, Speciali
     sources[entry.synthetic->target] = std::shared_ptr<ir::Function>(std::move(derivative.forward));
     add_edges(target, derivative.edges);
     diff::find_rule(runtime, target.types, ctx.world, &derivative.edges);  // one defined later ends this
+    diff::has_forward_rule(runtime, target.types, ctx.world, &derivative.edges);
     publish(*entry.synthetic, std::move(result), derivative.edges);
     if (pipeline.mode == TierMode::compile) pipeline.on_hot(ctx, *entry.synthetic->target);
     tangents[key].ready = true;
@@ -624,7 +654,14 @@ const ir::Function* Pipeline::Impl::frule_call(Context& ctx, Specialization& tar
   }
   std::vector<const Type*> call{rule->value.type, runtime.types.tuple(given)};
   for (const Type* t : target.types->params) call.push_back(t);
-  if (!runtime.lookup(runtime.types.tuple(call), ctx.world).method) return nullptr;
+  const Method* written = runtime.lookup(runtime.types.tuple(call), ctx.world).method;
+  const DataType* builder_types = diff::builder_call(runtime, "build_frule", target.types);
+  const Method* builder = builder_types ? runtime.lookup(builder_types, ctx.world).method : nullptr;
+  if (!written && !builder) return nullptr;
+  Value called = rule->value;
+  if (builder && (!written || builder->min_world > written->min_world)) {
+    if (!built_rule(ctx, target.types, true, called)) return nullptr;
+  }
   const Type* result = basis->return_type;
   if (!tangents.known(result)) return nullptr;
   made = std::make_unique<ir::Function>();
@@ -637,7 +674,7 @@ const ir::Function* Pipeline::Impl::frule_call(Context& ctx, Specialization& tar
   b.set_block(b.new_block());
   b.set_span(target.method->span);
   b.add_parameter(0, builtin.nothing);
-  std::vector<ir::Operand> operands{b.constant(rule->value), ir::Operand()};
+  std::vector<ir::Operand> operands{b.constant(called), ir::Operand()};
   for (const Type* t : types) operands.push_back(b.add_parameter(0, t));
   std::vector<std::vector<ir::Operand>> directions(width, std::vector<ir::Operand>(types.size()));
   for (bool shadows : {true, false})

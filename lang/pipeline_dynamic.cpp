@@ -120,6 +120,8 @@ class DynamicForward {
       const diff::Environment::Halves* halves = pipeline_.halves(ctx_, *target_, packed.active);
       if (!halves) return false;
       active = halves->active;
+      pipeline_.pin(*halves->forward);
+      pipeline_.pin(*halves->reverse);  // a record will hold it
       seeds.push_back(runtime_.from_type(tangents_.cotangent(halves->result_type)));
       parts = {halves->forward_callee, halves->reverse_callee,
                runtime_.from_int(reinterpret_cast<std::intptr_t>(halves->reverse))};

@@ -122,7 +122,7 @@ bool pullback_step(Context& ctx, const Value* args, std::size_t count, Value& re
   const Method& method = *primal.target->method;
   Value parts[6] = {halves->forward_callee,
                     halves->reverse_callee,
-                    runtime.from_int(reinterpret_cast<std::intptr_t>(halves->reverse)),
+                    runtime.from_int(static_cast<std::int64_t>(halves->serial)),
                     runtime.from_type(tangents.cotangent(halves->result_type)),
                     runtime.from_int(static_cast<std::int64_t>(active)),
                     runtime.from_int(method.is_vararg ? static_cast<std::int64_t>(method.arg_count) : 0)};

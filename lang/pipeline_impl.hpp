@@ -92,11 +92,19 @@ struct Pipeline::Impl {
     std::map<const DataType*, const Method*> rules;
     std::optional<diff::Refusal> refusal;  // why there is none
   };
+  // What rules' builders made, by the types of the call and whether it is for forward mode.
+  struct BuiltRule {
+    Value rule;
+    const Method* builder = nullptr;
+  };
+  std::map<std::pair<const DataType*, bool>, BuiltRule> built_rules;
+  bool built_rule(Context& ctx, const DataType* call_types, bool forward, Value& rule);
   // Adds what a derivative of this code rests on.
   void add_edges(const Specialization& primal, std::vector<Edge>& edges) const;
   void take_refusal(const Specialization& primal, diff::Refusal& refusal) const;
   // The rules that may apply to a call of these types: looked up, and noted.
   diff::RuleKind rule_of(Context& ctx, const DataType* call_types, PrimalCode& noting);
+  bool has_forward_rule(Context& ctx, const DataType* call_types, PrimalCode& noting);
   // A pass runs functions that have rules (pipeline_overlay.cpp).
   Specialization* under_pass(Context& ctx, Specialization& target, PrimalCode& noting, std::string& why);
   bool use_rules_under_pass(Context& ctx, ir::Function& function, PrimalCode& noting);

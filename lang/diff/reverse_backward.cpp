@@ -232,6 +232,7 @@ bool Reverse::backward_call(std::uint32_t id) {
       backward_scalar_rule(id);
       return true;
     case RuleKind::reverse:
+    case RuleKind::built:
       return backward_rrule(id);
     case RuleKind::stateful:
       return backward_stateful(id);

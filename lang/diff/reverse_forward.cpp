@@ -233,6 +233,7 @@ bool Reverse::forward_call(std::uint32_t id) {
       clone_inst(id);
       return true;
     case RuleKind::reverse:
+    case RuleKind::built:
       return forward_rrule(id);
     case RuleKind::stateful:
       return forward_stateful(id);

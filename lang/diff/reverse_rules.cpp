@@ -92,7 +92,13 @@ void Reverse::backward_scalar_rule(std::uint32_t id) {
 bool Reverse::forward_rrule(std::uint32_t id) {
   const ir::Inst inst = primal_->insts[id];
   Specialization& callee = *inst.aux_as<Specialization>();
-  std::vector<Operand> operands{base_function("rrule", *f_)};
+  Operand rule = base_function("rrule", *f_);
+  if (activity_.rules[id] == RuleKind::built) {
+    Value made;
+    if (!env_.built_rule(callee.types, made)) return refuse(inst, "the builder of its rule failed");
+    rule = f_->constant(made);
+  }
+  std::vector<Operand> operands{rule};
   std::vector<const Type*> types{forward_out_->type_of(operands[0], runtime_.types)};
   for (std::size_t i = 0; i < inst.operands.size(); ++i) {
     operands.push_back(forward(inst.operands[i]));
@@ -259,10 +265,12 @@ Operand Reverse::rule_name(ir::Builder& at, const ir::Inst& inst) {
   const char* function = kind == RuleKind::scalar     ? "scalar_partials"
                          : kind == RuleKind::stateful ? "rule_state"
                                                       : "rrule";
-  const Method* rule =
-      runtime_.lookup(rule_call(runtime_, function, types, kind == RuleKind::scalar), env_.world()).method;
+  const DataType* call = kind == RuleKind::built ? builder_call(runtime_, "build_rrule", types)
+                                                 : rule_call(runtime_, function, types, kind == RuleKind::scalar);
+  const Method* rule = runtime_.lookup(call, env_.world()).method;
   std::string text = std::string(kind == RuleKind::scalar     ? "the scalar rule"
                                  : kind == RuleKind::stateful ? "the rule with state"
+                                 : kind == RuleKind::built    ? "the built rrule"
                                                               : "the rrule") +
                      " for `" + std::string(inst.aux_as<Specialization>()->method->name->name) + "`";
   if (rule) text += " (" + runtime_.sources.describe(rule->span) + ")";

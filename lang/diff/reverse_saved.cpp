@@ -199,7 +199,9 @@ void Reverse::find_stores() {
         }
         case Op::invoke: {
           const CodeInstance* code = inst.aux_as<Specialization>()->current;
-          if (activity_.rules[id] == RuleKind::reverse || activity_.rules[id] == RuleKind::scalar) break;
+          if (activity_.rules[id] == RuleKind::reverse || activity_.rules[id] == RuleKind::built ||
+              activity_.rules[id] == RuleKind::scalar)
+            break;
           if (!code || (code->effects & effect_writes)) writes_unknown_ = true;
           break;
         }

@@ -12,6 +12,29 @@ const DataType* rule_call(Runtime& runtime, const char* rule, const DataType* ca
   return runtime.types.tuple(types);
 }
 
+const DataType* builder_call(Runtime& runtime, const char* builder, const DataType* call_types) {
+  Binding* binding = runtime.base->find(runtime.symbol(builder));
+  if (!binding || !binding->value.defined()) return nullptr;
+  const Type* types[] = {binding->value.type, runtime.types.type_of_constant(runtime.from_type(call_types))};
+  return runtime.types.tuple(types);
+}
+
+bool has_forward_rule(Runtime& runtime, const DataType* call_types, World world, std::vector<Edge>* edges) {
+  bool found = false;
+  auto look = [&](const DataType* types) {
+    if (!types) return;
+    if (edges) edges->push_back({Edge::Kind::lookup, types, nullptr});
+    found |= runtime.lookup(types, world).method != nullptr;
+  };
+  if (Binding* rule = runtime.base->find(runtime.symbol("frule")); rule && rule->value.defined()) {
+    std::vector<const Type*> types{rule->value.type, runtime.types.builtin().tuple_any};
+    types.insert(types.end(), call_types->params.begin(), call_types->params.end());
+    look(runtime.types.tuple(types));
+  }
+  look(builder_call(runtime, "build_frule", call_types));
+  return found;
+}
+
 namespace {
 
 bool scalar_call(Runtime& runtime, const DataType* call_types) {
@@ -28,7 +51,8 @@ RuleKind find_rule(Runtime& runtime, const DataType* call_types, World world, st
   RuleKind found = RuleKind::none;
   World defined = 0;
   auto consider = [&](RuleKind kind, const char* name, bool with_result = false) {
-    const DataType* types = rule_call(runtime, name, call_types, with_result);
+    const DataType* types = kind == RuleKind::built ? builder_call(runtime, name, call_types)
+                                                    : rule_call(runtime, name, call_types, with_result);
     if (!types) return;
     if (edges) edges->push_back({Edge::Kind::lookup, types, nullptr});
     const Method* method = runtime.lookup(types, world).method;
@@ -38,6 +62,7 @@ RuleKind find_rule(Runtime& runtime, const DataType* call_types, World world, st
   };
   if (scalar_call(runtime, call_types)) consider(RuleKind::scalar, "scalar_partials", true);
   consider(RuleKind::reverse, "rrule");
+  consider(RuleKind::built, "build_rrule");
   consider(RuleKind::stateful, "rule_state");
   consider(RuleKind::non_differentiable, "nondifferentiable");
   return found;

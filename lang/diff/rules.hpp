@@ -13,7 +13,8 @@ enum class RuleKind : std::uint8_t {
   non_differentiable,  // @non_differentiable: Base.nondifferentiable(f, args…)
   scalar,              // @scalar_rule: Base.scalar_partials(f, Ω, args…) → tuple of partials
   reverse,             // rrule(f, args…) → (value, pullback)
-  stateful,            // rule_state, rule_forward!, rule_reverse! (reverse_rules.cpp)
+  built,     // build_rrule(Tuple{typeof(f), types of args…}) → what is called as rrule is, without its name
+  stateful,  // rule_state, rule_forward!, rule_reverse! (reverse_rules.cpp)
 };
 
 // `call_types`: Tuple{typeof(f), args…}. Where rules of several kinds apply, the one that was defined last. The
@@ -24,6 +25,12 @@ RuleKind find_rule(Runtime& runtime, const DataType* call_types, World world, st
 // Types of the call `rule(f, args…)`, with Ω's type after f when the rule is for scalars. Null when Base has no such
 // function.
 const DataType* rule_call(Runtime& runtime, const char* rule, const DataType* call_types, bool with_result = false);
+
+// The call build_rrule(types) or build_frule(types). Null when Base has no such function.
+const DataType* builder_call(Runtime& runtime, const char* builder, const DataType* call_types);
+
+// Whether forward mode has a rule of its own for such calls (frule, build_frule): they stay calls then.
+bool has_forward_rule(Runtime& runtime, const DataType* call_types, World world, std::vector<Edge>* edges);
 
 // The rule of an `invoke`; none for other instructions.
 RuleKind rule_of(Runtime& runtime, const ir::Inst& inst, World world);
