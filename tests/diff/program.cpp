@@ -46,12 +46,13 @@ function difference(f, a, b, v, k, h)
     (at(h) - at(-h)) / (2h)
 end
 near(x, y, tolerance) = abs(x - y) <= tolerance * (1 + abs(x) + abs(y))
-function check_forward(f, name, a, b, v, gradients)
+function check_forward(f, name, a, b, v, gradients, twice)
     directions = (0.7, -0.4, [0.3, 0.9, -0.5])
     wanted = gradients[1] * directions[1] + gradients[2] * directions[2] + sum(gradients[3] .* directions[3])
     try
         value, tangent = jvp(f, (a, b, copy(v)), directions)
         near(tangent, wanted, 1e-9) || println(name, ": forward mode gives ", tangent, ", reverse mode ", wanted)
+        twice || return nothing
         moved(h) = gradient(f, a + h * 0.7, b - h * 0.4, v .+ h .* directions[3])
         flat(g) = vcat(g[1], g[2], g[3])
         change(h) = (flat(moved(h)) .- flat(moved(-h))) ./ 2h
@@ -67,7 +68,7 @@ function check_forward(f, name, a, b, v, gradients)
         global refused_forward += 1
     end
 end
-function check(f, name)
+function check(f, name, twice)
     for (a, b, v) in ((0.3, -0.7, [0.9, -0.4, 0.6]), (-1.1, 0.45, [-0.2, 1.3, 0.8]))
         u = copy(v)
         value, gradients = value_and_gradient(f, a, b, u)
@@ -77,7 +78,7 @@ function check(f, name)
         stored = !isequal(u, v)   # then a second call is refused
         once = back(1.0)
         again = (once, stored ? once : back(1.0))
-        check_forward(f, name, a, b, v, gradients)
+        check_forward(f, name, a, b, v, gradients, twice)
         all_of(g) = vcat(g[1], g[2], g[3])
         for (way, found) in (("gradient", all_of(gradients)), ("pullback", all_of(again[1])), ("second pullback", all_of(again[2])))
             for k in 1:5
@@ -393,7 +394,9 @@ std::string random_program(std::uint64_t seed) { return Generator(seed).run(); }
 
 std::string program_check(std::uint64_t seed) {
   std::string name = "model_" + std::to_string(seed);
-  return "check(" + name + ", \"" + name + "\")\n";
+  // Second derivatives through values of unknown type take long: in some of those programs only.
+  const bool twice = seed % 2 == 1 || seed % 16 == 0;
+  return "check(" + name + ", \"" + name + "\", " + (twice ? "true" : "false") + ")\n";
 }
 
 }  // namespace slope::test
