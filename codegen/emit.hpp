@@ -166,6 +166,7 @@ class Emitter {
   // --- calls.cpp ---
   bool emit_call(const ir::Inst& inst, Val& result);
   Val invoke(const ir::Inst& inst);
+  Val given_operand(const ir::Inst& call, ir::Operand o);
   bool call_host(const ir::Inst& inst, const WordCode& host, Val& result);
   Val call_native_code(const Signature& signature, llvm::FunctionCallee callee, llvm::ArrayRef<Val> arguments);
   Val execute(const ir::Inst& inst);  // through the operation's one definition in lang/ir/execute
