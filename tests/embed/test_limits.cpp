@@ -181,7 +181,8 @@ TEST_CASE("The depth of recursion is limited") {
             "guarded(n) = try down(n) catch e; -1 end",
             "down.slope")
         .value();
-    CHECK(engine.eval<int>("down(100)").value() == 100);
+    // Few enough for an interpreter built with sanitizers, whose frames are several times as large.
+    CHECK(engine.eval<int>("down(20)").value() == 20);
     auto result = engine.run("guarded(10_000_000)");
     REQUIRE_FALSE(result.ok());
     CHECK(result.error().kind == ErrorKind::limit);
@@ -189,7 +190,7 @@ TEST_CASE("The depth of recursion is limited") {
     CHECK(result.error().position.file == "down.slope");
     CHECK(result.error().position.line == 1);
     std::thread([&] { CHECK(engine.run("down(10_000_000)").error().kind == ErrorKind::limit); }).join();
-    CHECK(engine.eval<int>("guarded(100)").value() == 100);
+    CHECK(engine.eval<int>("guarded(20)").value() == 20);
   }
   Engine unlimited;  // the thread's own stack: an exception like others
   CHECK(unlimited.eval<int>("deep(n) = 1 + deep(n + 1)\ntry deep(0) catch e; e isa StackOverflowError ? 7 : 8 end")
