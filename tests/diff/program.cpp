@@ -394,8 +394,8 @@ std::string random_program(std::uint64_t seed) { return Generator(seed).run(); }
 
 std::string program_check(std::uint64_t seed) {
   std::string name = "model_" + std::to_string(seed);
-  // Second derivatives through values of unknown type take long: in some of those programs only.
-  const bool twice = seed % 2 == 1 || seed % 16 == 0;
+  // Second derivatives take long, above all those through values of unknown type (even seeds): in some programs only.
+  const bool twice = seed % 4 == 1 || seed % 32 == 0;
   return "check(" + name + ", \"" + name + "\", " + (twice ? "true" : "false") + ")\n";
 }
 
