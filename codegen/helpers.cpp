@@ -134,9 +134,6 @@ ArrayObject* array_new_shaped(Context* ctx, const DataType* type, const std::int
   return static_cast<ArrayObject*>(result.object);
 }
 
-// A flag beside those of lang/runtime/object.hpp: the array lies in scratch memory.
-constexpr std::uint32_t array_in_scratch = 1u << 29;
-
 // What makes an exception may put the array into it.
 ArrayObject* outliving_array(Context* ctx, ArrayObject* array) {
   if (!array || !(array->flags & array_in_scratch)) return array;

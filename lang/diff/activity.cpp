@@ -231,29 +231,7 @@ class Analysis {
     if (carries && !bits_[id]) bits_[id] = changed_ = true;
     return true;
   }
-  static bool integer_op(Op op) {
-    switch (op) {
-      case Op::add_int:
-      case Op::sub_int:
-      case Op::mul_int:
-      case Op::neg_int:
-      case Op::and_int:
-      case Op::or_int:
-      case Op::xor_int:
-      case Op::not_int:
-      case Op::shl_int:
-      case Op::lshr_int:
-      case Op::ashr_int:
-      case Op::sext_int:
-      case Op::zext_int:
-      case Op::trunc_int:
-      case Op::bitcast:
-      case Op::select:
-        return true;
-      default:
-        return false;
-    }
-  }
+  static bool integer_op(Op op) { return ir::is_integer_arithmetic(op) || op == Op::bitcast || op == Op::select; }
 
   // What the forward half of a derivative gives back (the result's accumulators, the record) is written by its other
   // half and by whoever called it. Derivatives are functions of `nothing`.

@@ -223,7 +223,7 @@ void Reverse::refuse_aliases(const ir::Inst& inst) {
   for (std::size_t i = 1; i < inst.operands.size(); ++i) {
     if (!(overwritten & parameter_mask(i))) continue;
     for (std::size_t k = 1; k < inst.operands.size(); ++k) {
-      if (k == i || type_of(inst.operands[k]) != type_of(inst.operands[i])) continue;
+      if (k == i || !tangents_.has_shadow(type_of(inst.operands[k]))) continue;
       if (k < i && (overwritten & parameter_mask(k))) continue;  // looked at already
       call_base(*f_, "refuse_alias",
                 {forward(inst.operands[0]), forward(inst.operands[i]), forward(inst.operands[k]),

@@ -135,27 +135,14 @@ namespace {
 
 // Cheap and without effects: worth doing again instead of a store and a load.
 bool cheap(Op op) {
+  if (ir::is_integer_arithmetic(op)) return true;
   switch (op) {
-    case Op::add_int:
-    case Op::sub_int:
-    case Op::mul_int:
-    case Op::neg_int:
-    case Op::and_int:
-    case Op::or_int:
-    case Op::xor_int:
-    case Op::not_int:
-    case Op::shl_int:
-    case Op::lshr_int:
-    case Op::ashr_int:
     case Op::slt_int:
     case Op::sle_int:
     case Op::ult_int:
     case Op::ule_int:
     case Op::eq_int:
     case Op::ne_int:
-    case Op::sext_int:
-    case Op::zext_int:
-    case Op::trunc_int:
     case Op::sitofp:
     case Op::uitofp:
     case Op::fptrunc:

@@ -73,6 +73,28 @@ std::uint32_t op_effects(const Inst& inst) {
   return effects;
 }
 
+bool is_integer_arithmetic(Op op) {
+  switch (op) {
+    case Op::add_int:
+    case Op::sub_int:
+    case Op::mul_int:
+    case Op::neg_int:
+    case Op::and_int:
+    case Op::or_int:
+    case Op::xor_int:
+    case Op::not_int:
+    case Op::shl_int:
+    case Op::lshr_int:
+    case Op::ashr_int:
+    case Op::sext_int:
+    case Op::zext_int:
+    case Op::trunc_int:
+      return true;
+    default:
+      return false;
+  }
+}
+
 bool is_removable(const Inst& inst) {
   // `caught` begins the catch block, whatever becomes of its value.
   if (is_terminator(inst.op) || inst.op == Op::caught) return false;

@@ -122,6 +122,7 @@ std::uint32_t op_effects(const Inst& inst);
 inline bool may_throw(const Inst& inst) { return (op_effects(inst) & effect_throws) != 0; }
 // No one misses it when its result is unused.
 bool is_removable(const Inst& inst);
+bool is_integer_arithmetic(Op op);  // integers from integers, without comparisons and division
 
 struct Edge {
   BlockId target = no_block;

@@ -34,9 +34,10 @@ struct ArrayObject : Object {
 };
 enum ArrayFlags : std::uint32_t {
   array_owns_memory = 1,
-  array_borrowed = 2,  // memory belongs to the host and is valid for the current call only
-  array_shared = 4,    // another array shares this memory: it may not grow
-  array_external = 8,  // the memory is the heap's but outside the array's own cell (the heap frees it)
+  array_borrowed = 2,           // memory belongs to the host and is valid for the current call only
+  array_shared = 4,             // another array shares this memory: it may not grow
+  array_external = 8,           // the memory is the heap's but outside the array's own cell (the heap frees it)
+  array_in_scratch = 1u << 29,  // header and memory lie in scratch memory (lang/runtime/scratch.hpp)
 };
 
 struct StringObject : Object {

@@ -1,5 +1,8 @@
 // Objects: named tuples from names and values, copies, identity, assigned elements.
+#include <algorithm>
 #include <cstring>
+#include <utility>
+#include <vector>
 
 #include "stdlib/native/native.hpp"
 #include "stdlib/native/natives.hpp"
@@ -150,6 +153,55 @@ bool array_forget(Context& ctx, const Value* args, std::size_t count, Value& res
   return call.give_nothing();
 }
 
+// The memory that can be reached from a value: bytes of arrays, mutable objects as a whole. Aggregates hold none.
+struct Reachable {
+  Heap& heap;
+  const DataType* cell;
+  std::vector<std::pair<const char*, const char*>> memory{};  // [begin, end)
+  std::vector<const Object*> seen{};
+
+  void add(Value v) {
+    auto* d = as_data(v.type);
+    if (!v.defined() || !d || d->storage != Storage::reference) return;
+    bool is_array = d->object_kind == DataType::ObjectKind::array;
+    if (!is_array && v.type != cell && d->object_kind != DataType::ObjectKind::fields) return;
+    if (std::find(seen.begin(), seen.end(), v.object) != seen.end()) return;
+    seen.push_back(v.object);
+    if (is_array) return add_array(static_cast<const ArrayObject*>(v.object));
+    if (v.type == cell) {
+      auto* held = static_cast<CellObject*>(v.object);
+      memory.emplace_back(v.object->payload(), v.object->payload() + sizeof held->value);
+      return add(held->value);
+    }
+    if (d->is_mutable) memory.emplace_back(v.object->payload(), v.object->payload() + d->size);
+    for (const Field& field : d->fields)
+      if (refers(field.type)) add(load_field(heap, v.object, field));
+  }
+  void add_array(const ArrayObject* a) {
+    memory.emplace_back(a->data, a->data + a->length * a->element_size);
+    const Type* element = array_element_type(a);
+    if (!refers(element)) return;
+    for (std::int64_t i = 0; i < a->length; ++i) add(load_stored(heap, a->data + i * a->element_size, element));
+  }
+  static bool refers(const Type* declared) {
+    Storage storage = storage_of(declared);
+    return storage == Storage::reference || storage == Storage::dynamic;
+  }
+};
+
+// shares_memory(a, b): whether writing to what can be reached from one may change what can be reached from the other.
+bool shares_memory(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "shares_memory", args, count, result);
+  if (!call.arity(2)) return false;
+  Reachable a{*ctx.heap, call.builtin.cell}, b{*ctx.heap, call.builtin.cell};
+  a.add(args[0]);
+  b.add(args[1]);
+  for (auto [begin, end] : a.memory)
+    for (auto [other_begin, other_end] : b.memory)
+      if (begin < other_end && other_begin < end) return call.give_bool(true);
+  return call.give_bool(false);
+}
+
 const NativeInfo natives[] = {
     {"make_named_tuple", make_named_tuple, effect_makes, named_tuple_type},
     {"tuple_from_array", tuple_from_array, effect_makes | effect_reads,
@@ -162,6 +214,7 @@ const NativeInfo natives[] = {
     {"new_box", new_box, effect_makes, [](TypeTable& t, ArgumentTypes) -> const Type* { return t.builtin().cell; }},
     {"object_hash", object_hash, effect_throws | effect_reads, returns_int},
     {"array_assigned", array_assigned, effect_throws | effect_reads, returns_bool},
+    {"shares_memory", shares_memory, effect_throws | effect_reads, returns_bool},
     {"array_forget", array_forget, effect_throws | effect_writes, returns_nothing},
 };
 
