@@ -194,7 +194,7 @@ void scratch_leave(Context* ctx, std::uint64_t serial) {
   if (ctx->tapes) ctx->tapes->scratch.leave(serial);
 }
 
-bool array_resize(Context* ctx, ArrayObject* array, std::int64_t length) {
+bool array_resize(Context* ctx, ArrayObject* array, std::int64_t length, std::int64_t kind) {
   bool plain = (array->flags & array_owns_memory) && !(array->flags & (array_shared | array_borrowed));
   if (plain && length >= 0 && length <= array->capacity && array->element_size) {
     if (length > array->length) {
@@ -208,7 +208,7 @@ bool array_resize(Context* ctx, ArrayObject* array, std::int64_t length) {
   SharedAccess shared(*ctx);
   Value operands[] = {Value(array->type, array), ctx->runtime->from_int(length)};
   Value result;
-  return ir::execute(*ctx, ir::Op::array_resize, operands, 2, 0, result);
+  return ir::execute(*ctx, ir::Op::array_resize, operands, 2, static_cast<std::uintptr_t>(kind), result);
 }
 
 bool store_global(Context* ctx, Binding* binding, const Type* type, std::int64_t payload) {

@@ -35,7 +35,7 @@ namespace slope::codegen {
   H(scratch_object, p, "pp")     /* ctx, type -> zeroed object, or null */                            \
   H(scratch_enter, l, "p")       /* ctx -> serial */                                                  \
   H(scratch_leave, v, "pl")      /* ctx, serial */                                                    \
-  H(array_resize, b, "ppl")      /* ctx, vector, length */                                            \
+  H(array_resize, b, "ppll")     /* ctx, vector, length, ResizeKind */                                \
   H(store_global, b, "pppl")     /* ctx, Binding, type, payload */                                    \
   H(call_splat, b, "ppllp")      /* ctx, operands, count, mask, result */                             \
   H(catch_depth, l, "p")         /* ctx -> how many exceptions are being handled */                   \

@@ -321,7 +321,7 @@ bool Emitter::emit_array(const ir::Inst& inst, Val& result) {
       V a = array();
       V length = a ? index(inst.operands[1]) : nullptr;
       if (!length || dimensions(type_of(inst.operands[0])) != 1) return false;
-      fail_when(b_.CreateNot(helper(Helper::array_resize, {context_, a, length})));
+      fail_when(b_.CreateNot(helper(Helper::array_resize, {context_, a, length, b_.getInt64(inst.aux)})));
       result = operand(inst.operands[0]);
       return true;
     }

@@ -153,6 +153,35 @@ bool dynamic_seed(Context& ctx, const Type* t, Value given, Value shadow, Value&
   return runtime.new_object(ctx, tangents.dynamic(), &given, 1, seed);
 }
 
+// A field of a mutable struct: its numbers lie in the shadow itself, and are added there.
+bool seed_field(Context& ctx, const Type* declared, Value given, Value shadow, std::size_t i) {
+  Runtime& runtime = *ctx.runtime;
+  diff::TangentTypes& tangents = diff::tangent_types(runtime);
+  const Field& place = as_data(shadow.type)->fields[i];
+  if (given.type == runtime.nothing().type || place.type == runtime.nothing().type) return true;
+  Value held = load_field(runtime.heap, shadow.object, place);
+  if (!held.defined()) return ctx.argument_error("a tangent is given for a field that is not assigned");
+  Rooted roots(runtime.heap);
+  roots.values = {held, given};
+  const bool both = tangents.has_shadow(declared) && tangents.has_cotangent(declared);
+  Value own = both ? load_field(runtime.heap, held.object, as_data(held.type)->fields[0]) : held;
+  Value number = both ? load_field(runtime.heap, held.object, as_data(held.type)->fields[1]) : held;
+  roots.values.insert(roots.values.end(), {own, number});
+  Value seed;
+  if (!seed_of(ctx, declared, given, own, seed)) return false;
+  if (!tangents.has_cotangent(declared)) return true;
+  roots.values.push_back(seed);
+  Binding* add = runtime.base->find(runtime.symbol("sum_tangents"));
+  Value call[2] = {number, seed};
+  Value sum;
+  if (!runtime.call(ctx, add->value, call, 2, sum)) return false;
+  roots.values.push_back(sum);
+  Value parts[2] = {own, sum};
+  if (both && !runtime.new_object(ctx, as_data(place.type), parts, 2, sum)) return false;
+  store_value(shadow.object->payload() + place.offset, place.type, sum);
+  return true;
+}
+
 }  // namespace
 
 bool seed_of(Context& ctx, const Type* t, Value given, Value shadow, Value& seed) {
@@ -181,12 +210,17 @@ bool seed_of(Context& ctx, const Type* t, Value given, Value shadow, Value& seed
     Value ignored;
     return accumulate && runtime.call(ctx, accumulate->value, call, 2, ignored);
   }
-  if (d->is_mutable)
-    return none || ctx.argument_error("the cotangent of a mutable struct cannot be given to a pullback; use nothing");
+  if (d->is_mutable && none) return true;
   const DataType* shape = as_data(given.type);
   if (!none && (shape->fields.size() != d->fields.size() || !(shape->is_tuple || shape->is_named_tuple)))
     return ctx.argument_error("the cotangent of a " + to_string(t) + " is a tuple with " +
                               std::to_string(d->fields.size()) + " entries; found " + to_string(given.type));
+  if (d->is_mutable) {
+    for (std::size_t i = 0; i < d->fields.size(); ++i)
+      if (!seed_field(ctx, d->fields[i].type, load_field(runtime.heap, given.object, shape->fields[i]), shadow, i))
+        return false;
+    return true;
+  }
   Rooted parts(runtime.heap);
   for (std::size_t i = 0; i < d->fields.size(); ++i) {
     Value part = none ? given : load_field(runtime.heap, given.object, shape->fields[i]);

@@ -293,7 +293,7 @@ bool Forward::inst(std::uint32_t id) {
       clone(id);
       if (varied(inst.operands[0]))
         for_each_direction([&] {
-          b_->emit(Op::array_resize, {shadow(inst.operands[0]), value(inst.operands[1])}, builtin_.nothing);
+          b_->emit(Op::array_resize, {shadow(inst.operands[0]), value(inst.operands[1])}, builtin_.nothing, inst.aux);
         });
       return true;
     case Op::slot_set:
@@ -522,11 +522,8 @@ bool Forward::aggregate(std::uint32_t id) {
       d_->leaves[id] = {call_base(*b_, "joined_shadows", tangents, tangents_.dynamic())};
     return true;
   }
-  if (made->is_mutable && inst.operands.size() - first < made->fields.size())
-    return refuse(inst, "an incompletely initialised object carries a derivative");
   std::vector<Operand> fields;
   bool has_shadow = tangents_.has_shadow(inst.type);
-  if (made->is_mutable) fields.push_back(type_constant(*b_, shadow_type));
   for (std::size_t i = first; i < inst.operands.size(); ++i) {
     const Type* declared = made->fields[i - first].type;
     std::vector<Operand> own = leaves_as(inst.operands[i], declared);
@@ -544,8 +541,8 @@ bool Forward::aggregate(std::uint32_t id) {
     }
   }
   if (!has_shadow) return true;
-  if (made->is_mutable) fields.push_back(b_->constant(runtime_.from_bool(false)));
-  d_->shadow[id] = b_->emit(made->is_mutable ? Op::make_struct : Op::tuple, fields, shadow_type);
+  d_->shadow[id] =
+      made->is_mutable ? mutable_shadow(*b_, made, fields) : b_->emit(Op::tuple, fields, shadow_type);
   return true;
 }
 

@@ -200,8 +200,6 @@ bool Reverse::forward_aggregate(std::uint32_t id) {
     set_shadow(id, call_base(*f_, "joined_shadows", parts, shadow_type));
     return true;
   }
-  if (made->is_mutable && inst.operands.size() - first < made->fields.size())
-    return refuse(inst, "an incompletely initialised object carries a derivative");
   std::vector<Operand> fields;
   for (std::size_t i = first; i < inst.operands.size(); ++i) {
     const Type* declared = made->fields[i - first].type;
@@ -218,9 +216,7 @@ bool Reverse::forward_aggregate(std::uint32_t id) {
     fields.push_back(part);
   }
   if (made->is_mutable) {
-    fields.insert(fields.begin(), f_->constant(runtime_.from_type(shadow_type)));
-    fields.push_back(f_->constant(runtime_.from_bool(false)));
-    set_shadow(id, f_->emit(Op::make_struct, fields, shadow_type));
+    set_shadow(id, mutable_shadow(*f_, made, fields));
   } else {
     set_shadow(id, f_->emit(Op::tuple, fields, shadow_type));
   }

@@ -158,19 +158,21 @@ void Reverse::forward_resize(std::uint32_t id) {
     const Type* type = tangents_.shadow(array);
     old_shadow_of_[id] = remember(call_base(*f_, "saved_tail", {shadow_memory, length}, type), type);
   }
-  f_->emit(Op::array_resize, {shadow_memory, length}, builtin_.nothing);
+  f_->emit(Op::array_resize, {shadow_memory, length}, builtin_.nothing, inst.aux);
 }
 
 void Reverse::backward_resize(std::uint32_t id) {
   if (extra_of_[id] == no_value) return;
   const ir::Inst inst = primal_->insts[id];
   Operand length = in_reverse(extra_of_[id]);
-  call_base(*r_, "undo_resize", {primal_in_reverse(inst.operands[0]), length, in_reverse(shadow_of_[id])}, nullptr);
-  Operand shadow_memory = shadow_in_reverse(inst.operands[0]);
-  if (auto tail = old_shadow_of_.find(id); tail != old_shadow_of_.end())
-    call_base(*r_, "undo_resize", {shadow_memory, length, in_reverse(tail->second)}, nullptr);
-  else
-    r_->emit(Op::array_resize, {shadow_memory, length}, builtin_.nothing);
+  // The kind says that others may share the memory by now: they came after what is undone.
+  auto undo = [&](Operand memory, Operand tail) {
+    r_->emit(Op::array_resize, {memory, length}, builtin_.nothing, ir::undo_resize);
+    if (tail.valid()) call_base(*r_, "put_back_tail!", {memory, length, tail}, nullptr);
+  };
+  undo(primal_in_reverse(inst.operands[0]), in_reverse(shadow_of_[id]));
+  auto tail = old_shadow_of_.find(id);
+  undo(shadow_in_reverse(inst.operands[0]), tail == old_shadow_of_.end() ? Operand() : in_reverse(tail->second));
 }
 
 }  // namespace slope::diff

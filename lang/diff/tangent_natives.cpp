@@ -87,9 +87,7 @@ bool ShadowMaker::fields(Value v, const DataType* type, Value& result) {
     Value value =
         is_cell ? static_cast<CellObject*>(v.object)->value : load_field(runtime_.heap, v.object, d->fields[i]);
     if (!value.defined()) {
-      if (!is_cell)
-        return ctx_.argument_error("a field of a " + to_string(v.type) +
-                                   " is not assigned: it cannot carry a derivative");
+      if (!is_cell) continue;  // nor is the shadow's
       value = runtime_.nothing();
     }
     Value part;

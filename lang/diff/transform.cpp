@@ -228,6 +228,13 @@ Operand Transform::whole_tangent(ir::Builder& at, const Place& place, Operand sh
   return at.emit(Op::tuple, {held, cotangent}, place.tangent);
 }
 
+Operand Transform::mutable_shadow(ir::Builder& at, const DataType* made, std::vector<Operand> tangents) {
+  const Type* type = tangents_.shadow(made);
+  if (tangents.size() == made->fields.size()) tangents.push_back(at.constant(runtime_.from_bool(false)));
+  tangents.insert(tangents.begin(), type_constant(at, type));
+  return at.emit(Op::make_struct, tangents, type);
+}
+
 // --- tapes and calls
 // --------------------------------------------------------------------------------------------------
 

@@ -77,6 +77,10 @@ class Transform {
   // Of both parts; `cotangent` invalid: zero.
   ir::Operand whole_tangent(ir::Builder& at, const Place& place, ir::Operand shadow, ir::Operand cotangent);
 
+  // The shadow of a new mutable struct, of what its first fields' places hold. The other fields, and those of the
+  // shadow, are not assigned yet; the mark that ends a complete one is then false as all memory begins.
+  ir::Operand mutable_shadow(ir::Builder& at, const DataType* made, std::vector<ir::Operand> tangents);
+
   // The columns of a tape that hold tangents of column `column`: where they begin in TangentTypes::with_tangents.
   std::uintptr_t tangent_columns(const TapeLayout& layout, std::uintptr_t column, std::size_t direction = 0);
   // An invoke's arguments as the callee's IR has them: a trailing vararg is one tuple.

@@ -1,5 +1,6 @@
 // Calls: which methods can be reached, what they give, and whether constants among the arguments tell more.
 #include <algorithm>
+#include <optional>
 
 #include "lang/infer/engine.hpp"
 #include "lang/ir/execute.hpp"
@@ -28,6 +29,7 @@ class CallEvaluator {
   Evaluation evaluate(std::span<const Known> arguments, std::span<const ir::Operand> operands) {
     call_.in_cycle = false;
     call_.constant_arguments = false;
+    call_.chosen_by_types = false;
     if (arguments[0]->is_constant() && arguments[0]->value.type == builtin_.builtin_function) {
       call_.combinations.clear();
       return builtin(arguments, operands);
@@ -99,6 +101,10 @@ class CallEvaluator {
       call_.kind = Call::Kind::native;
       call_.native = native;
       if (native->asks_return_type) return asked_return_type(*native, rest);
+      if (native->calls_method) {
+        if (std::optional<Evaluation> found = chosen_by_types(rest, operands)) return *found;
+        call_.combinations.clear();
+      }
       inst.op = ir::Op::native;
       inst.aux = reinterpret_cast<std::uintptr_t>(native);
     } else {
@@ -115,6 +121,54 @@ class CallEvaluator {
       inst.op = *op;
     }
     return impl_.evaluate_op(frame_, inst, rest, operands.empty() ? operands : operands.subspan(1));
+  }
+
+  // Core.invoke_method(f, types, arguments…) where all types are known: the one method that `types` choose. Null: it
+  // stays the builtin's call.
+  std::optional<Evaluation> chosen_by_types(std::span<const Known> given, std::span<const ir::Operand> operands) {
+    if (given.size() < 2) return std::nullopt;
+    const DataType* tuple = as_data(type_parameter(builtin_, given[1]->type));
+    const Type* callee = given[0]->type;
+    if (!tuple || !tuple->is_tuple || tuple->has_free_vars || callee == builtin_.builtin_function ||
+        !is_dispatch_type(builtin_, callee))
+      return std::nullopt;
+    TypeTable& types = impl_.runtime.types;
+    std::vector<const Type*> declared{callee}, actual{callee};
+    declared.insert(declared.end(), tuple->params.begin(), tuple->params.end());
+    for (Known k : given.subspan(2)) {
+      if (!is_dispatch_type(builtin_, k->type)) return std::nullopt;
+      actual.push_back(k->type);
+    }
+    const DataType *asked = types.tuple(declared), *called = types.tuple(actual);
+    if (!is_subtype(types, called, asked)) return std::nullopt;
+    const Lookup found = impl_.runtime.lookup(asked, impl_.world);
+    if (!found.method) return std::nullopt;
+    auto params = slope::match(types, called, found.method->signature);
+    if (!params) return std::nullopt;
+    frame_.min_world = std::max(frame_.min_world, found.min_world);
+    frame_.max_world = std::min(frame_.max_world, found.max_world);
+    Edge edge;
+    edge.signature = asked;
+    impl_.add_edge(frame_, edge);
+    call_.kind = Call::Kind::methods;
+    call_.chosen_by_types = true;
+    call_.types.clear();
+    call_.split.clear();
+    call_.combinations.clear();
+    Combination& combination = call_.combinations.emplace_back();
+    combination.types = std::move(actual);
+    Match& match = combination.matches.emplace_back();
+    match.method = found.method;
+    match.exact = match.dispatchable = true;
+    if (!found.method->native) match.target = impl_.runtime.specialize(found.method, called, *params);
+    std::vector<Known> arguments{given[0]};
+    arguments.insert(arguments.end(), given.begin() + 2, given.end());
+    std::vector<ir::Operand> passed;
+    if (!operands.empty()) {  // the builtin first
+      passed.push_back(operands[1]);
+      passed.insert(passed.end(), operands.begin() + 3, operands.end());
+    }
+    return methods(arguments, passed);
   }
 
   // One combination for each choice of members of the union-typed arguments, as long as they are few.

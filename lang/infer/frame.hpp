@@ -52,6 +52,7 @@ struct Call {
   std::vector<Combination> combinations;
   std::vector<std::size_t> split;   // arguments whose union was split (0: the callee)
   bool splat_known = false;         // call_splat: how many elements each operand gives is known
+  bool chosen_by_types = false;     // of Core.invoke_method: the operands are that builtin, callee, types, arguments
   bool in_cycle = false;            // an outcome used here was not finished
   bool constant_arguments = false;  // the result is of an inference with constants: narrower than the target's
 };

@@ -430,6 +430,12 @@ class Rewriter {
         become(id, Op::native, std::move(operands), type, reinterpret_cast<std::uintptr_t>(call.native));
         return;
       case Call::Kind::methods:
+        if (call.chosen_by_types && op == Op::call) {
+          std::vector<Operand> passed{operands[1]};
+          passed.insert(passed.end(), operands.begin() + 3, operands.end());
+          if (methods(id, call, passed)) return;
+          break;
+        }
         if (op == Op::call && methods(id, call, operands)) return;
         break;
       case Call::Kind::unknown:

@@ -99,7 +99,9 @@ bool array_resize(const Operation& o) {
   if (o.ctx.generating && !may_change(o.ctx, o.operands[0])) return false;
   if (array_ndims(array) != 1) return o.ctx.argument_error("only a Vector can be resized");
   if (o.operands[1].bits < 0) return o.ctx.argument_error("new length must be ≥ 0");
-  if (array->flags & (array_borrowed | array_shared) || !(array->flags & array_owns_memory))
+  // What is undone goes back to a length that the memory has had; who shares it came later.
+  const bool undo = o.aux == undo_resize && o.operands[1].bits <= array->capacity && !(array->flags & array_borrowed);
+  if (!undo && (array->flags & (array_borrowed | array_shared) || !(array->flags & array_owns_memory)))
     return o.ctx.raise_error("cannot resize array with shared data");
   return o.ctx.heap->resize_vector(array, o.operands[1].bits) ? o.give_nothing() : o.ctx.out_of_memory();
 }

@@ -108,6 +108,9 @@ struct Inst {
     return reinterpret_cast<T*>(aux);
   }
 };
+// What Op::array_resize has as aux. An undone resize goes back to a length that the memory has had, and may therefore
+// meet others that share it by now.
+enum ResizeKind : std::uintptr_t { plain_resize, undo_resize };
 enum InstFlags : std::uint16_t {
   inst_nothrow = 1,  // proved: cannot raise here
   inst_inbounds = 2,

@@ -62,6 +62,18 @@ bool may_fit(const BuiltinTypes& b, const Type* argument, const Type* parameter)
 
 }  // namespace
 
+std::uint64_t call_shape(const DataType* tuple) {
+  std::size_t count = tuple->params.size();
+  std::uint64_t shape = count && as_vararg(tuple->params[count - 1]) ? 0 : 1 + count % 255;
+  for (std::size_t i = 1; i < std::min<std::size_t>(count, 8); ++i) {
+    // Only types that have no other below them. Of tuples, Tuple{Type{Int64}} is below Tuple{DataType}.
+    auto* d = as_data(tuple->params[i]);
+    if (d && d->is_concrete && !d->is_kind && !d->is_type_of_type && !d->is_tuple && !d->is_named_tuple)
+      shape |= (1 + std::uint64_t{d->id} % 255) << 8 * i;
+  }
+  return shape;
+}
+
 bool may_apply(const BuiltinTypes& b, const DataType* call_types, const Type* signature) {
   const DataType* tuple = signature_tuple(signature);
   if (!tuple) return true;
@@ -163,8 +175,11 @@ void Runtime::Impl::compute_lookup(const DataType* call_types, World world, Look
   };
   std::vector<Candidate> candidates;
   result = Lookup();
+  const std::uint64_t shape = call_shape(call_types);
   for (MethodTable* table : chain) {
-    for (const auto& method : table->methods) {
+    for (std::size_t i = 0; i < table->methods.size(); ++i) {
+      if (!shapes_agree(shape, table->cache->call_shapes[i])) continue;
+      const std::unique_ptr<Method>& method = table->methods[i];
       if (!may_apply(b, call_types, method->signature)) continue;
       auto solved = match(types, call_types, method->signature);
       if (!solved) continue;
@@ -314,8 +329,11 @@ std::vector<Lookup> Runtime::lookup_all(const Type* call_types, World world, int
   };
   std::vector<Candidate> found;
   World min_world = 1, max_world = newest_world;
+  const std::uint64_t shape = call_shape(tuple);
   for (MethodTable* table : chain) {
-    for (const auto& method : table->methods) {
+    for (std::size_t i = 0; i < table->methods.size(); ++i) {
+      if (!shapes_agree(shape, table->cache->call_shapes[i])) continue;
+      const std::unique_ptr<Method>& method = table->methods[i];
       if (!may_apply(types.builtin(), tuple, method->signature)) continue;
       const Type* part = intersect(types, call_types, method->signature);
       if (part->kind == TypeKind::bottom) continue;

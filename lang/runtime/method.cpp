@@ -97,12 +97,6 @@ std::uint64_t shape_of(const Type* signature) {
   return shape;
 }
 
-bool shapes_may_equal(std::uint64_t a, std::uint64_t b) {
-  constexpr std::uint64_t high = 0x8080808080808080ull;
-  auto used = [](std::uint64_t v) { return (((v & ~high) + ~high) | v) & high; };  // the high bits of bytes not 0
-  return (used(a) & used(b) & used(a ^ b)) == 0;
-}
-
 }  // namespace
 
 Value Runtime::generic_function(Module* module, const Symbol* name) {
@@ -125,10 +119,13 @@ void Runtime::Impl::end_answers(const Method& method, bool leaf) {
   TypeTable& types = runtime.types;
   const BuiltinTypes& b = types.builtin();
   World last = method.min_world - 1;
+  const DataType* tuple = signature_tuple(method.signature);
+  const std::uint64_t shape = tuple ? call_shape(tuple) : 0;
   auto end_in = [&](MethodTable& table) {
     if (!table.cache) return;
     for (auto& [call_types, answer] : table.cache->answers) {
       if (!answer.computed || answer.lookup.max_world < method.min_world) continue;
+      if (!shapes_agree(shape, call_shape(call_types))) continue;
       if (may_apply(b, call_types, method.signature) && is_subtype(types, call_types, method.signature))
         answer.lookup.max_world = last;
     }
@@ -144,8 +141,8 @@ void Runtime::Impl::end_answers(const Method& method, bool leaf) {
     std::vector<CodeInstance*> ended;
     std::erase_if(list, [&](const Dependent& dependent) {
       if (dependent.code->max_world < method.min_world) return true;
-      const DataType* tuple = signature_tuple(dependent.signature);
-      if (tuple && !may_apply(b, tuple, method.signature)) return false;
+      const DataType* called = signature_tuple(dependent.signature);
+      if (called && (!shapes_agree(shape, call_shape(called)) || !may_apply(b, called, method.signature))) return false;
       if (certainly_disjoint(types, dependent.signature, method.signature)) return false;
       ended.push_back(dependent.code);
       return true;
@@ -180,7 +177,7 @@ Method* Runtime::add_method(std::unique_ptr<Method> added) {
   std::vector<std::uint64_t>& shapes = table->cache->shapes;
   const std::uint64_t shape = shape_of(method->signature);
   for (std::size_t i = 0; i < shapes.size(); ++i) {
-    if (!shapes_may_equal(shapes[i], shape)) continue;
+    if (!shapes_agree(shapes[i], shape)) continue;
     const auto& old = table->methods[i];
     if (old->max_world != newest_world || !signatures_may_equal(old->signature, method->signature)) continue;
     if (!type_equal(types, old->signature, method->signature)) continue;
@@ -201,7 +198,11 @@ Method* Runtime::add_method(std::unique_ptr<Method> added) {
   }
   auto at = table->methods.end();
   while (at != table->methods.begin() && at[-1]->min_world > method->min_world) --at;
-  shapes.insert(shapes.begin() + (at - table->methods.begin()), shape);
+  const auto position = at - table->methods.begin();
+  shapes.insert(shapes.begin() + position, shape);
+  const DataType* tuple = signature_tuple(method->signature);
+  std::vector<std::uint64_t>& call_shapes = table->cache->call_shapes;
+  call_shapes.insert(call_shapes.begin() + position, tuple ? call_shape(tuple) : 0);
   table->methods.insert(at, std::move(added));
   if (!waited) impl_->release_when_due();
   return method;

@@ -71,6 +71,7 @@ struct NativeInfo {
   // Touches its arguments and its context's heap alone, so that several contexts of an engine may be in it at once.
   bool is_context_free = false;
   const WordCode* host = nullptr;  // the first argument of the native is then a number that this stands for
+  bool calls_method = false;       // Core.invoke_method: where all types are known inference makes it an ordinary call
 };
 
 // What the source of a generated method is wanted for; counted apart, because only some of it is needed again.

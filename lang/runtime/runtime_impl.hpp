@@ -25,6 +25,7 @@ struct MethodTable::Cache {
   // By method of the table, in its order: what its signature looks like, so that most pairs that differ are told apart
   // without looking at the methods (method.cpp).
   std::vector<std::uint64_t> shapes;
+  std::vector<std::uint64_t> call_shapes;  // the same for which calls reach them (call_shape)
   // Definitions that are made when the table is first asked (postponed.cpp): a list in Impl::waiting.
   std::uint32_t first_waiting = ~0u;
   std::uint32_t last_waiting = ~0u;
@@ -130,6 +131,16 @@ struct Runtime::Impl {
 
 // Can a call with these argument types reach the signature at all? Cheap: arity and nominal types only.
 bool may_apply(const BuiltinTypes& builtin, const DataType* call_types, const Type* signature);
+
+// A byte for the number of parameters and one for each of the first after the callee: 0 where a subtype may have another
+// one. Calls and signatures with bytes that are not 0 and differ have nothing in common: most methods of a table of
+// thousands are passed over without looking at them.
+std::uint64_t call_shape(const DataType* tuple);
+inline bool shapes_agree(std::uint64_t a, std::uint64_t b) {
+  constexpr std::uint64_t high = 0x8080808080808080ull;
+  auto used = [](std::uint64_t v) { return (((v & ~high) + ~high) | v) & high; };  // the high bits of bytes not 0
+  return (used(a) & used(b) & used(a ^ b)) == 0;
+}
 
 // The tuple under a signature's union_alls; null when it is none.
 inline const DataType* signature_tuple(const Type* signature) {

@@ -302,7 +302,7 @@ const NativeInfo natives[] = {
     {"has_method", has_method, effect_all, returns_bool, false, true},
     {"method_parts", method_parts, effect_all, nullptr},
     {"method_count", method_count, effect_all, returns_int},
-    {"invoke_method", invoke_method, effect_all, nullptr},
+    {.name = "invoke_method", .function = invoke_method, .calls_method = true},
     {"module_names", module_names, effect_all, nullptr},
     {"name_of", name_of, effect_throws, returns_symbol},
     {"module_of", module_of, effect_throws, nullptr},
