@@ -172,6 +172,8 @@ class OperatorExpansion {
       operands.push_back(call_base("boxed_tangent", {constant(runtime_.from_float(1.0))}, seed));
     }
     const Type* result_type = code->target->current->return_type;
+    if (result_type && result_type->kind == TypeKind::bottom)  // it always raises
+      return emit(Op::invoke, operands, result_type, reinterpret_cast<std::uintptr_t>(code->target));
     const DataType* pair_type = as_data(result_type);
     if (!pair_type || !pair_type->is_tuple || pair_type->fields.size() != 2) return {};
     Operand pair = emit(Op::invoke, operands, result_type, reinterpret_cast<std::uintptr_t>(code->target));
