@@ -60,19 +60,16 @@ bool function_to_extend(Runtime& runtime, Context& ctx, Module* module, const As
   Binding* visible = runtime.resolve(module, name);
   if (visible != nullptr && visible->value.defined() && visible->module != module) {
     const auto& builtin = runtime.types.builtin();
+    if (visible->value.type->is_kind) {  // constructors are defined by the type's name, wherever it comes from
+      out = visible->value;
+      return true;
+    }
     if (is_library(runtime, module)) {
-      // The library has one namespace with Core: constructors of builtin types are defined by their names.
-      if (visible->value.type->is_kind) {
-        out = visible->value;
-        return true;
-      }
       if (visible->value.type == builtin.builtin_function && ir::as_builtin_op(builtin, visible->value))
         return raise_at(ctx, ast.node(callee).span, "cannot add methods to the builtin function " + name->name);
-    } else if (visible->value.type->is_kind || state_of(runtime).foreign_uses.count(name) != 0) {
-      const bool type = visible->value.type->is_kind;
+    } else if (state_of(runtime).foreign_uses.count(name) != 0) {
       return raise_at(ctx, ast.node(callee).span,
-                      "error in method definition: " + std::string(type ? "type " : "function ") +
-                          visible->module->name->name + "." + name->name +
+                      "error in method definition: function " + visible->module->name->name + "." + name->name +
                           " must be explicitly imported to be extended");
     }
   }

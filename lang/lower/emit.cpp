@@ -186,6 +186,15 @@ Emitter::Operand Emitter::assign(Form* form) {
                             binding->name->name + " from module " + lambda_.module->name->name);
     return value;
   }
+  if (!binding->value.defined() && binding->module == runtime_.main &&
+      state_of(runtime_).foreign_uses.count(binding->name) != 0) {
+    const Binding* used = runtime_.base->find(binding->name);
+    error(target->span, "cannot assign a value to imported variable " +
+                            std::string(used != nullptr ? used->module->name->name + "." : "") + binding->name->name +
+                            " from module " + lambda_.module->name->name +
+                            ": it has been used here before; choose another name");
+    return value;
+  }
   Operand stored = value;
   if (binding->declared != nullptr && binding->declared != runtime_.types.builtin().any)
     stored = call_base("convert", {constant(runtime_.from_type(binding->declared)), value});

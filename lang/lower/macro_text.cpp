@@ -220,7 +220,13 @@ Form* Desugar::macro_testset(NodeId node, std::span<const NodeId> arguments) {
   }
   const NodeId body = arguments.back();
   const Head head = ast_->head(body);
-  if (head != Head::block && head != Head::for_ && head != Head::let_)
+  if (head == Head::for_) {  // a test set for each turn: its title may name the variables
+    std::vector<NodeId> call = children(node), loop = children(body);
+    call.back() = loop.back();
+    loop.back() = ast_->make(Head::block, at, std::vector<NodeId>{ast_->make(ast_->head(node), at, call)});
+    return expression(ast_->make(Head::for_, at, loop));
+  }
+  if (head != Head::block && head != Head::let_)
     return error(body, "expected `begin … end` or a `for` loop in `@testset`");
   Form* start = temporary(base_call(at, "testset_start", {title}));
   ++scope_depth_;

@@ -301,10 +301,14 @@ class Types {
       return constructor(Variant::Kind::constructor_convert, name_->wrapper, {}, anything);
     }
     if (!constructor(Variant::Kind::constructor_convert, name_->primary, name_->vars, anything)) return false;
-    // Foo(a, b) exists when the fields determine all parameters.
-    const Type* fields = runtime_.types.tuple(name_->field_types);
-    for (const TypeVar* var : name_->vars)
-      if (runtime_.types.union_all(var, fields) == fields) return true;
+    // Foo(a, b) exists when the fields determine all parameters, or the bounds of parameters that they determine.
+    std::vector<const Type*> determining = name_->field_types;
+    for (std::size_t i = name_->vars.size(); i-- > 0;) {
+      const TypeVar* var = name_->vars[i];
+      const Type* all = runtime_.types.tuple(determining);
+      if (runtime_.types.union_all(var, all) == all) return true;
+      determining.push_back(var->upper);
+    }
     return constructor(Variant::Kind::constructor_outer, name_->wrapper, name_->vars, name_->field_types);
   }
 

@@ -491,8 +491,10 @@ std::string Runtime::exception_text(Context& ctx, Value exception) {
     if (where == "if" || where == "non-boolean") {
       return "TypeError: non-boolean (" + to_string(found.type) + ") used in boolean context";
     }
-    if (!where.empty()) text += "in " + where + ", ";
-    if (!detail.empty()) text += "in " + detail + ", ";
+    if (where == "keyword argument")
+      text += "in " + where + " " + detail + ", ";
+    else if (!where.empty())
+      text += "in " + where + ", " + (detail.empty() ? "" : "in " + detail + ", ");
     text += "expected " + (is_type_value(expected) ? to_string(expected.as_type) : shown(expected)) + ", got ";
     if (is_type_value(found)) return text + "Type{" + to_string(found.as_type) + "}";
     return text + "a value of type " + to_string(found.type);

@@ -128,7 +128,7 @@ void Lexer::finish_float(std::uint32_t begin, bool single, bool hexadecimal) {
   if (text_[pos_ - 1] == '.') {
     token.flags |= flag_ends_in_dot;
     const char next = at(pos_);
-    if (next != '\0' && std::string_view("+-*/\\^<>=!&|~%:").find(next) != std::string_view::npos) {
+    if (next != '\0' && std::string_view("+-*/\\^<>=!&|~%").find(next) != std::string_view::npos) {
       error(begin, static_cast<std::uint32_t>(pos_ + 1),
             "`" + std::string(text_.substr(begin, pos_ - begin)) + std::string(1, next) + "` may be read in two ways",
             "write a space or a digit after the number: `1 .+ x` or `1.0 + x`");
