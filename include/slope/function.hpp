@@ -122,14 +122,7 @@ class Function<R(A...)> {
   //   double loss = f.value_and_gradient(x, g).value();
   template <class... G>
   Result<double> value_and_gradient(A... arguments, G&&... gradients) const {
-    static_assert(std::is_same_v<R, double>, "only a function that returns a double has a gradient");
-    static_assert(sizeof...(G) == sizeof...(A),
-                  "one place for the derivative of each argument; nullptr where none is wanted");
-    const detail::Datum data[] = {detail::CrossingOf<A>::give(arguments)..., detail::Datum()};
-    const detail::GradientTarget targets[] = {detail::GradientTarget(gradients)..., nullptr};
-    double value = 0;
-    if (!state_->gradient(data, targets, value)) return state_->take_error();
-    return value;
+    return gradient<G...>(*state_, arguments..., gradients...);
   }
 
   // Memory for one more thread. Refused, with the position, where the function writes to globals, reaches outside or
@@ -154,15 +147,8 @@ class Function<R(A...)> {
   }
   template <class... G>
   Result<double> value_and_gradient(Workspace& workspace, A... arguments, G&&... gradients) const {
-    static_assert(std::is_same_v<R, double>, "only a function that returns a double has a gradient");
-    static_assert(sizeof...(G) == sizeof...(A),
-                  "one place for the derivative of each argument; nullptr where none is wanted");
-    const detail::Datum data[] = {detail::CrossingOf<A>::give(arguments)..., detail::Datum()};
-    const detail::GradientTarget targets[] = {detail::GradientTarget(gradients)..., nullptr};
-    double value = 0;
     if (!fits(workspace)) return not_of_this();
-    if (!workspace.state_->gradient(data, targets, value)) return workspace.state_->take_error();
-    return value;
+    return gradient<G...>(*workspace.state_, arguments..., gradients...);
   }
 
   // Has nothing been redefined that it depends on?
@@ -177,6 +163,18 @@ class Function<R(A...)> {
   static constexpr bool by_words = (detail::is_word(detail::CrossingOf<A>::kind) && ...) &&
                                    (std::is_void_v<R> || detail::is_word(detail::Crossing<R>::kind));
 
+  // `State`: of the function or of a workspace.
+  template <class... G, class State>
+  static Result<double> gradient(State& state, const A&... arguments, G&... gradients) {
+    static_assert(std::is_same_v<R, double>, "only a function that returns a double has a gradient");
+    static_assert(sizeof...(G) == sizeof...(A),
+                  "one place for the derivative of each argument; nullptr where none is wanted");
+    const detail::Datum data[] = {detail::CrossingOf<A>::give(arguments)..., detail::Datum()};
+    const detail::GradientTarget targets[] = {detail::GradientTarget(gradients)..., nullptr};
+    double value = 0;
+    if (!state.gradient(data, targets, value)) return state.take_error();
+    return value;
+  }
   bool fits(const Workspace& workspace) const {
     return workspace.state_ && workspace.state_->function() == state_.get();
   }
