@@ -20,6 +20,11 @@ std::string gradient_misfit(std::span<const Kind> parameters, const Datum* argum
     const GradientTarget& target = targets[i];
     if (!target.wanted) continue;
     auto misfit = [&](const std::string& why) { return "argument " + std::to_string(i + 1) + ": " + why; };
+    if (parameters[i] == Kind::composite && target.take) {
+      if (arguments[i].data == target.object) return misfit("the gradient cannot be written into the argument itself");
+      continue;
+    }
+    if (target.take) return misfit("the gradient of a number or an array goes into one");
     if (parameters[i] == Kind::number) {
       if (target.size != 1) return misfit("a number has a derivative of one number");
     } else if (parameters[i] == Kind::numbers) {
@@ -70,8 +75,7 @@ bool SlopeFunction::gradient(const Datum* arguments, const GradientTarget* targe
   if (!alive()) return false;
   Entry entry(engine_, found_.world);
   if (!check_targets(arguments, targets)) return false;
-  bool one_to_one =
-      found_.target && !found_.target->method->is_vararg && as_data(callee().type)->storage == Storage::singleton;
+  const bool one_to_one = is_one_to_one();
   if (one_to_one && !find_gradient(targets)) return false;
   if (one_to_one && found_.gradient_direct && (!lent_ || !lent_->in_use)) {
     const Lending lending(lent_.get());
@@ -80,7 +84,8 @@ bool SlopeFunction::gradient(const Datum* arguments, const GradientTarget* targe
   RawArguments raw;
   Loans loans;
   if (!give(arguments, raw, loans)) return fail();
-  return one_to_one ? gradient_compiled(arguments, raw, targets, value) : gradient_by_value(raw, targets, value);
+  return one_to_one ? gradient_compiled(arguments, raw, targets, value)
+                    : gradient_by_value(arguments, raw, targets, value);
 }
 
 void SlopeFunction::find_gradient_direct() {
@@ -194,17 +199,17 @@ bool SlopeFunction::gradient_compiled(const Datum* arguments, const RawArguments
   return true;
 }
 
-bool SlopeFunction::copy_gradient(RawValue from, const GradientTarget& to) {
+bool SlopeFunction::copy_gradient(const Datum& argument, RawValue from, const GradientTarget& to) {
+  if (to.take) return to.take(to.object, argument.data, Access::make(engine_, from), error_);
   if (from.type == engine_.types.nothing) {
     std::fill_n(to.data, to.size, 0.0);
     return true;
   }
+  const bool is_number = argument.kind == Kind::number;
   Datum datum;
   api::Value holder;
-  if (!engine_.from_raw(from, to.size == 1 && from.type == engine_.types.float64 ? Kind::number : Kind::numbers, datum,
-                        holder, error_))
-    return false;
-  if (datum.kind == Kind::number) {
+  if (!engine_.from_raw(from, is_number ? Kind::number : Kind::numbers, datum, holder, error_)) return false;
+  if (is_number) {
     *to.data = datum.number;
   } else {
     std::copy_n(datum.numbers().data(), std::min(to.size, datum.size), to.data);
@@ -212,29 +217,29 @@ bool SlopeFunction::copy_gradient(RawValue from, const GradientTarget& to) {
   return true;
 }
 
-bool SlopeFunction::gradient_by_value(const RawArguments& raw, const GradientTarget* targets, double& value) {
-  Runtime& runtime = engine_.runtime;
-  Context& ctx = engine_.ctx;
+bool SlopeFunction::copy_gradients(const Datum* arguments, RawValue gradients, const GradientTarget* targets) {
+  Rooted kept(engine_.runtime.heap);
+  kept.values.push_back(gradients);
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    if (!targets[i].wanted) continue;
+    RawValue of_argument;
+    if (!part(gradients, i + 1, of_argument) || !copy_gradient(arguments[i], of_argument, targets[i])) return false;
+  }
+  return true;
+}
+
+bool SlopeFunction::gradient_by_value(const Datum* arguments, const RawArguments& raw, const GradientTarget* targets,
+                                      double& value) {
   std::array<RawValue, most_arguments + 1> all;
   all[0] = callee();
   std::copy_n(raw.begin(), parameters_.size(), all.begin() + 1);
-  RawValue pair;
+  RawValue pair, primal, gradients;
   if (!engine_.call_library("value_and_gradient", all.data(), parameters_.size() + 1, pair)) return fail();
-  RawValue primal, gradients;
-  if (!runtime.get_field(ctx, pair, runtime.from_int(1), primal) ||
-      !runtime.get_field(ctx, pair, runtime.from_int(2), gradients))
-    return fail();
+  if (!part(pair, 1, primal) || !part(pair, 2, gradients)) return false;
   Datum datum;
-  api::Value holder;
-  if (!engine_.from_raw(primal, Kind::number, datum, holder, error_)) return false;
+  if (!take_result(primal, datum, nullptr)) return false;
   value = datum.number;
-  for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    if (!targets[i].wanted) continue;
-    RawValue part;
-    if (!runtime.get_field(ctx, gradients, runtime.from_int(static_cast<std::int64_t>(i) + 1), part)) return fail();
-    if (!copy_gradient(part, targets[i])) return false;
-  }
-  return true;
+  return copy_gradients(arguments, gradients, targets);
 }
 
 }  // namespace slope::api::detail

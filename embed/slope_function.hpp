@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "embed/engine_state.hpp"
+#include "lang/diff/diff.hpp"
 
 namespace slope::api::detail {
 
@@ -71,7 +72,7 @@ class Lending {
   LentArrays* arrays_;
 };
 
-using Words = std::array<std::uint64_t, 2 * most_arguments + 1>;
+using Words = std::array<std::uint64_t, 4 * most_arguments + 1>;  // the most that a second derivative takes
 
 inline std::size_t give_words(std::span<const Kind> parameters, const Datum* arguments, LentArrays* lent,
                               Words& words) {
@@ -123,10 +124,19 @@ class SlopeFunction final : public FunctionState, public std::enable_shared_from
   bool find();  // in the newest world
   bool call(const Datum* arguments, Datum& result, api::Value* holder) override;
   bool gradient(const Datum* arguments, const GradientTarget* targets, double& value) override;
+  bool jvp(const Datum* arguments, const TangentGiven* tangents, Datum* results, api::Value* holders) override;
+  bool hvp(const Datum* arguments, const TangentGiven* direction, const GradientTarget* targets) override;
+  bool jacobian(const Datum* arguments, const JacobianTarget* targets, Datum& value, api::Value* holder) override;
+  std::unique_ptr<PullbackState> pullback(const Datum* arguments, Datum& value, api::Value* holder) override;
   Error take_error() override { return std::move(error_); }
   std::unique_ptr<WorkspaceState> make_workspace() override;
   bool is_current() const override;
   bool refresh() override;
+
+  const std::string& name() const { return name_; }
+  bool check_targets(const Datum* arguments, const GradientTarget* targets);
+  // Into the targets, what the language's operators give: a tuple with an entry for each argument.
+  bool copy_gradients(const Datum* arguments, RawValue gradients, const GradientTarget* targets);
 
  private:
   friend class SlopeWorkspace;
@@ -153,13 +163,46 @@ class SlopeFunction final : public FunctionState, public std::enable_shared_from
   bool call_values(const Datum* arguments, Datum& result, api::Value* holder);
   bool give(const Datum* arguments, RawArguments& raw, Loans& loans);
 
+  // Are the method's parameters the arguments, one to one, and is there nothing else that derivatives reach?
+  bool is_one_to_one() const {
+    return found_.target && !found_.target->method->is_vararg && as_data(callee().type)->storage == Storage::singleton;
+  }
+
   // --- gradients (function_gradient.cpp) ---
-  bool check_targets(const Datum* arguments, const GradientTarget* targets);
   bool find_gradient(const GradientTarget* targets);
   void find_gradient_direct();
   bool gradient_compiled(const Datum* arguments, const RawArguments& raw, const GradientTarget* targets, double& value);
-  bool gradient_by_value(const RawArguments& raw, const GradientTarget* targets, double& value);
-  bool copy_gradient(RawValue from, const GradientTarget& to);
+  bool gradient_by_value(const Datum* arguments, const RawArguments& raw, const GradientTarget* targets, double& value);
+  bool copy_gradient(const Datum& argument, RawValue from, const GradientTarget& to);
+
+  // --- forward mode (function_forward.cpp) ---
+  struct ForwardCode {
+    const Specialization* primal = nullptr;
+    std::vector<char> moving;  // by parameter of the primal
+    std::size_t width = 1;
+    diff::Environment::Tangent code;
+    DirectCode direct;
+    bool looked = false;  // for a direct entry
+  };
+  std::string direction_misfit(const Datum* arguments, const TangentGiven* tangents) const;
+  bool find_forward_direct(ForwardCode& code, Specialization& target, std::size_t numbers);
+  ForwardCode* find_forward(std::optional<ForwardCode>& kept, Specialization& primal, const std::vector<char>& moving,
+                            std::size_t width);
+  bool run_words(const DirectCode& code, const Words& words, std::uint64_t* returned);
+  bool run_forward(const ForwardCode& code, const Rooted& given, const Rooted& moves, RawValue& returned);
+  bool give_tangents(const TangentGiven* tangents, RawArguments& raw, Loans& loans);
+  bool operator_arguments(const Datum* arguments, const TangentGiven* tangents, Loans& loans, Loans& tangent_loans,
+                          RawValue* all);
+  bool jvp_by_value(const Datum* arguments, const TangentGiven* tangents, Datum* results, api::Value* holders);
+  bool hvp_direct(const ForwardCode& code, const Datum* arguments, const TangentGiven* direction,
+                  const GradientTarget* targets);
+  bool hvp_by_value(const Datum* arguments, const TangentGiven* direction, const GradientTarget* targets);
+  bool jacobian_columns(const Datum* arguments, std::size_t of, const JacobianTarget& to, Datum& value,
+                        api::Value* holder, bool& known);
+  bool zeros(std::size_t length, RawValue& v);  // false: raised
+  bool part(RawValue of, std::size_t index, RawValue& v);
+  bool result_tangent(RawValue shadow, RawValue tangent, RawValue like, RawValue& v);
+  bool take_result(RawValue v, Datum& datum, api::Value* holder);
 
   // The callee, kept alive.
   struct Slot {
@@ -185,6 +228,8 @@ class SlopeFunction final : public FunctionState, public std::enable_shared_from
     DirectCode direct;
     std::optional<Pipeline::GradientCode> gradient;
     std::shared_ptr<const DirectGradient> gradient_direct;
+    std::optional<ForwardCode> forward;
+    std::optional<ForwardCode> second;  // of the gradient
   };
 
   EngineState& engine_;
@@ -195,8 +240,10 @@ class SlopeFunction final : public FunctionState, public std::enable_shared_from
   Dispatch dispatch_;
   Error error_;
   Found found_;
-  std::unique_ptr<LentArrays> lent_;  // of the arguments, then of their shadows; made when first wanted
-  std::vector<char> active_;          // what gradients were asked for last: callee first
+  std::unique_ptr<LentArrays> lent_;          // of the arguments, then of their shadows; made when first wanted
+  std::unique_ptr<LentArrays> lent_forward_;  // of the tangents of both
+  std::vector<double> scratch_;
+  std::vector<char> active_;  // what gradients were asked for last: callee first
 };
 
 }  // namespace slope::api::detail

@@ -55,6 +55,31 @@ Result<void> take_elements(const Value& value, Take take) {
   return {};
 }
 
+// Of an array: element by element.
+template <class C>
+bool take_cotangents(const Value& value, const C& argument, C& result, Error& error) {
+  using T = typename C::value_type;
+  std::size_t index = 0;
+  for (const T& element : argument) {
+    Value part;
+    if (!value.is_nothing()) {
+      Result<Value> found = value.at(index);
+      if (!found.ok()) {
+        error = found.error();
+        return false;
+      }
+      part = std::move(found).value();
+    }
+    T taken{};
+    if (!take_cotangent<T>(part, element, taken, error)) {
+      error = inside(error, "derivative of element " + std::to_string(index + 1));
+      return false;
+    }
+    result[index++] = std::move(taken);
+  }
+  return true;
+}
+
 template <class T>
 struct Crossing<std::vector<T>, std::enable_if_t<!std::is_same_v<T, double>>> : Composite<std::vector<T>> {
   static bool build(Builder& builder, const std::vector<T>& value) { return build_sequence(builder, value); }
@@ -63,6 +88,10 @@ struct Crossing<std::vector<T>, std::enable_if_t<!std::is_same_v<T, double>>> : 
     Result<void> taken = take_elements<T>(value, [&](T element) { result.push_back(std::move(element)); });
     if (!taken.ok()) return taken.error();
     return result;
+  }
+  static bool cotangent(const Value& value, const std::vector<T>& argument, std::vector<T>& result, Error& error) {
+    result.resize(argument.size());
+    return take_cotangents(value, argument, result, error);
   }
 };
 
@@ -80,6 +109,9 @@ struct Crossing<std::array<T, N>> : Composite<std::array<T, N>> {
     if (!taken.ok()) return taken.error();
     return result;
   }
+  static bool cotangent(const Value& value, const std::array<T, N>& argument, std::array<T, N>& result, Error& error) {
+    return take_cotangents(value, argument, result, error);
+  }
 };
 
 template <class Tuple>
@@ -90,6 +122,9 @@ struct TupleCrossing : Composite<Tuple> {
                       value);
   }
   static Result<Tuple> from(const Value& value) { return from(value, std::make_index_sequence<size>()); }
+  static bool cotangent(const Value& value, const Tuple& argument, Tuple& result, Error& error) {
+    return cotangent(value, argument, result, error, std::make_index_sequence<size>());
+  }
 
  private:
   template <std::size_t... I>
@@ -118,6 +153,26 @@ struct TupleCrossing : Composite<Tuple> {
     std::get<I>(result) = std::move(taken).value();
     return true;
   }
+  template <std::size_t... I>
+  static bool cotangent(const Value& value, const Tuple& argument, Tuple& result, Error& error,
+                        std::index_sequence<I...>) {
+    return (part_cotangent<I>(value, argument, result, error) && ...);
+  }
+  template <std::size_t I>
+  static bool part_cotangent(const Value& value, const Tuple& argument, Tuple& result, Error& error) {
+    Value part;
+    if (!value.is_nothing()) {
+      Result<Value> found = value.at(I);
+      if (!found.ok()) {
+        error = found.error();
+        return false;
+      }
+      part = std::move(found).value();
+    }
+    if (take_cotangent(part, std::get<I>(argument), std::get<I>(result), error)) return true;
+    error = inside(error, "derivative of element " + std::to_string(I + 1));
+    return false;
+  }
 };
 template <class... T>
 struct Crossing<std::tuple<T...>> : TupleCrossing<std::tuple<T...>> {};
@@ -134,6 +189,10 @@ struct Crossing<std::optional<T>> : Composite<std::optional<T>> {
     Result<T> taken = value.template to<T>();
     if (!taken.ok()) return taken.error();
     return std::optional<T>(std::move(taken).value());
+  }
+  static bool cotangent(const Value& value, const std::optional<T>& argument, std::optional<T>& result, Error& error) {
+    result.reset();
+    return !argument || take_cotangent(value, *argument, result.emplace(), error);
   }
 };
 

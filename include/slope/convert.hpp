@@ -253,4 +253,33 @@ Result<T> taken(const Datum& d) {
   }
 }
 
+// A cotangent of an argument as the C++ type of the argument: parts without derivative are zero, as many as `argument`
+// has. Composites say how for their parts:
+//   static bool cotangent(const Value& cotangent, const T& argument, T& result, Error&)
+template <class T>
+bool take_cotangent(const Value& cotangent, const T& argument, T& result, Error& error) {
+  if constexpr (Crossing<T>::kind == Kind::composite) {
+    return Crossing<T>::cotangent(cotangent, argument, result, error);
+  } else if constexpr (Crossing<T>::kind == Kind::number || Crossing<T>::kind == Kind::numbers) {
+    if (cotangent.is_nothing()) {
+      if constexpr (Crossing<T>::kind == Kind::numbers) {
+        result.assign(argument.size(), 0.0);
+      } else {
+        result = 0;
+      }
+      return true;
+    }
+    Result<T> taken = cotangent.template to<T>();
+    if (taken.ok()) {
+      result = std::move(taken).value();
+    } else {
+      error = taken.error();
+    }
+    return taken.ok();
+  } else {
+    result = T{};
+    return true;
+  }
+}
+
 }  // namespace slope::api::detail

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <tuple>
 
 #include "slope/convert.hpp"
 
@@ -21,15 +22,52 @@ namespace detail {
 class EngineState;
 class FunctionState;
 
-// Where the derivative with respect to one argument goes: a number, an array of the argument's length, or nowhere.
+// Where the derivative with respect to one argument goes: a number, an array of the argument's length, an object of the
+// argument's type (structures, tuples: composites), or nowhere.
 struct GradientTarget {
   double* data = nullptr;
   std::size_t size = 0;
   bool wanted = true;
+  void* object = nullptr;  // of a composite
+  bool (*take)(void* object, const void* argument, const Value& cotangent, Error& error) = nullptr;
   GradientTarget(std::nullptr_t) : wanted(false) {}
   GradientTarget(double& number) : data(&number), size(1) {}
   GradientTarget(std::span<double> numbers) : data(numbers.data()), size(numbers.size()) {}
   GradientTarget(std::vector<double>& numbers) : data(numbers.data()), size(numbers.size()) {}
+  template <class T, class = std::enable_if_t<Crossing<T>::kind == Kind::composite>>
+  GradientTarget(T& result)
+      : object(&result), take([](void* to, const void* argument, const Value& cotangent, Error& error) {
+          return take_cotangent(cotangent, *static_cast<const T*>(argument), *static_cast<T*>(to), error);
+        }) {}
+};
+
+// How one argument moves: a number, an array of the argument's length, or not at all.
+struct TangentGiven {
+  Datum datum;
+  TangentGiven(std::nullptr_t) {}
+  TangentGiven(double number) : datum(Crossing<double>::give(number)) {}
+  TangentGiven(std::span<const double> numbers) : datum(Datum::of_numbers(numbers.data(), numbers.size())) {}
+  TangentGiven(const std::vector<double>& numbers) : datum(Datum::of_numbers(numbers.data(), numbers.size())) {}
+};
+
+// Where the columns of a Jacobian go that belong to one argument, one after the other: as many as the argument has
+// numbers, each as long as the result. A vector gets that length; a span must have it.
+struct JacobianTarget {
+  double* data = nullptr;
+  std::size_t size = 0;
+  std::vector<double>* grows = nullptr;
+  bool wanted = true;
+  JacobianTarget(std::nullptr_t) : wanted(false) {}
+  JacobianTarget(std::span<double> numbers) : data(numbers.data()), size(numbers.size()) {}
+  JacobianTarget(std::vector<double>& numbers) : grows(&numbers) {}
+};
+
+// What a pullback keeps.
+class PullbackState {
+ public:
+  virtual ~PullbackState() = default;
+  virtual bool run(const Datum& cotangent, const GradientTarget* targets) = 0;
+  virtual Error take_error() = 0;
 };
 
 // The memory of a Workspace. Answers false when there is an error, to be taken with take_error().
@@ -53,6 +91,11 @@ class FunctionState {
   // `holder` keeps what the result views; null for results that view nothing.
   virtual bool call(const Datum* arguments, Datum& result, Value* holder) = 0;
   virtual bool gradient(const Datum* arguments, const GradientTarget* targets, double& value) = 0;
+  // `results` and `holders`: of the value and its tangent; holders may be null as for `call`.
+  virtual bool jvp(const Datum* arguments, const TangentGiven* tangents, Datum* results, Value* holders) = 0;
+  virtual bool hvp(const Datum* arguments, const TangentGiven* direction, const GradientTarget* targets) = 0;
+  virtual bool jacobian(const Datum* arguments, const JacobianTarget* targets, Datum& value, Value* holder) = 0;
+  virtual std::unique_ptr<PullbackState> pullback(const Datum* arguments, Datum& value, Value* holder) = 0;
   virtual Error take_error() = 0;
   virtual std::unique_ptr<WorkspaceState> make_workspace() = 0;  // null: an error
   virtual bool is_current() const = 0;
@@ -76,6 +119,40 @@ class Workspace {
   template <class Signature>
   friend class Function;
   std::unique_ptr<detail::WorkspaceState> state_;
+};
+
+// A value and how it moves.
+template <class R>
+struct ValueAndTangent {
+  R value{};
+  R tangent{};
+};
+
+// The reverse sweep of one call, to be run with cotangents of the result: Function::pullback. May be called again,
+// unless the function stores into memory that others see.
+template <class Signature>
+class Pullback;
+template <class R, class... A>
+class Pullback<R(A...)> {
+ public:
+  const R& value() const { return value_; }
+  // Writes the cotangents of the arguments, in places as for value_and_gradient. `cotangent`: of the result, its shape.
+  template <class... G>
+  Result<void> operator()(const R& cotangent, G&&... gradients) {
+    static_assert(sizeof...(G) == sizeof...(A),
+                  "one place for the cotangent of each argument; nullptr where none is wanted");
+    const detail::GradientTarget targets[] = {detail::GradientTarget(gradients)..., nullptr};
+    if (!state_->run(detail::Crossing<R>::give(cotangent), targets)) return state_->take_error();
+    return {};
+  }
+
+ private:
+  template <class Signature>
+  friend class Function;
+  Pullback(std::unique_ptr<detail::PullbackState> state, R value)
+      : state_(std::move(state)), value_(std::move(value)) {}
+  std::unique_ptr<detail::PullbackState> state_;
+  R value_;
 };
 
 // Valid while its engine lives; used on one thread at a time, like the engine, but for calls with a workspace. It stays
@@ -125,6 +202,63 @@ class Function<R(A...)> {
     return gradient<G...>(*state_, arguments..., gradients...);
   }
 
+  // The value and its derivative in a direction, by forward mode: after the arguments comes how each moves, a double, a
+  // span of the argument's length, or nullptr for what stands still.
+  //   auto [y, dy] = f.jvp(x, direction).value();
+  template <class... T>
+  Result<ValueAndTangent<R>> jvp(A... arguments, const T&... tangents) const {
+    static_assert(is_smooth, "only a function that returns a double or a std::vector<double> has a tangent");
+    static_assert(sizeof...(T) == sizeof...(A), "one tangent for each argument; nullptr for what stands still");
+    const detail::Datum data[] = {detail::CrossingOf<A>::give(arguments)..., detail::Datum()};
+    const detail::TangentGiven given[] = {detail::TangentGiven(tangents)..., nullptr};
+    detail::Datum results[2];
+    Value holders[2];
+    if (!state_->jvp(data, given, results, holders)) return state_->take_error();
+    ValueAndTangent<R> made;
+    detail::Crossing<R>::take(results[0], made.value);
+    detail::Crossing<R>::take(results[1], made.tangent);
+    return made;
+  }
+  // The Hessian times a direction: after the arguments comes how each moves, as for jvp, then where the derivative of
+  // its gradient goes, as for value_and_gradient.
+  //   f.hvp(x, direction, h).value();
+  template <class... T>
+  Result<void> hvp(A... arguments, T&&... directions_and_gradients) const {
+    static_assert(std::is_same_v<R, double>, "only a function that returns a double has a gradient");
+    static_assert(sizeof...(T) == 2 * sizeof...(A), "a tangent for each argument, then a place for each");
+    const detail::Datum data[] = {detail::CrossingOf<A>::give(arguments)..., detail::Datum()};
+    return hvp_of(data, std::forward_as_tuple(directions_and_gradients...), std::index_sequence_for<A...>{});
+  }
+  // The value and its partial derivatives with respect to each argument: a column-major matrix with a row for each
+  // number of the result and a column for each number of the argument. Places are std::vector<double>&, which gets its
+  // length, spans of that length, or nullptr. By forward mode, up to eight columns at once.
+  template <class... J>
+  Result<R> jacobian(A... arguments, J&&... matrices) const {
+    static_assert(is_smooth, "only a function that returns a double or a std::vector<double> has a Jacobian");
+    static_assert(sizeof...(J) == sizeof...(A), "one matrix for each argument; nullptr where none is wanted");
+    const detail::Datum data[] = {detail::CrossingOf<A>::give(arguments)..., detail::Datum()};
+    const detail::JacobianTarget targets[] = {detail::JacobianTarget(matrices)..., nullptr};
+    detail::Datum result;
+    Value holder;
+    if (!state_->jacobian(data, targets, result, &holder)) return state_->take_error();
+    R value{};
+    detail::Crossing<R>::take(result, value);
+    return value;
+  }
+  // The value, and what gives the cotangents of the arguments for a cotangent of the result, by reverse mode. Spans are
+  // copied: the pullback outlives the call.
+  Result<Pullback<R(A...)>> pullback(A... arguments) const {
+    static_assert(is_smooth, "only a function that returns a double or a std::vector<double> has a pullback");
+    const detail::Datum data[] = {detail::CrossingOf<A>::give(arguments)..., detail::Datum()};
+    detail::Datum result;
+    Value holder;
+    auto made = state_->pullback(data, result, &holder);
+    if (!made) return state_->take_error();
+    R value{};
+    detail::Crossing<R>::take(result, value);
+    return Pullback<R(A...)>(std::move(made), std::move(value));
+  }
+
   // Memory for one more thread. Refused, with the position, where the function writes to globals, reaches outside or
   // needs the engine otherwise; and where it is not native code with numbers and spans as arguments and a number as
   // result.
@@ -163,6 +297,15 @@ class Function<R(A...)> {
   static constexpr bool by_words = (detail::is_word(detail::CrossingOf<A>::kind) && ...) &&
                                    (std::is_void_v<R> || detail::is_word(detail::Crossing<R>::kind));
 
+  static constexpr bool is_smooth = std::is_same_v<R, double> || std::is_same_v<R, std::vector<double>>;
+
+  template <class Given, std::size_t... I>
+  Result<void> hvp_of(const detail::Datum* data, const Given& given, std::index_sequence<I...>) const {
+    const detail::TangentGiven direction[] = {detail::TangentGiven(std::get<I>(given))..., nullptr};
+    const detail::GradientTarget targets[] = {detail::GradientTarget(std::get<sizeof...(I) + I>(given))..., nullptr};
+    if (!state_->hvp(data, direction, targets)) return state_->take_error();
+    return {};
+  }
   // `State`: of the function or of a workspace.
   template <class... G, class State>
   static Result<double> gradient(State& state, const A&... arguments, G&... gradients) {

@@ -46,6 +46,10 @@ struct Crossing<T, std::void_t<decltype(Structure<T>::name)>> : Composite<T> {
         },
         Structure<T>::members);
   }
+  static bool cotangent(const Value& value, const T& argument, T& result, Error& error) {
+    return std::apply([&](const auto&... member) { return (take(value, member, argument, result, error) && ...); },
+                      Structure<T>::members);
+  }
   static Result<T> from(const Value& value) {
     T result{};
     Error error;
@@ -71,6 +75,17 @@ struct Crossing<T, std::void_t<decltype(Structure<T>::name)>> : Composite<T> {
     }
     result.*member.pointer = std::move(taken).value();
     return true;
+  }
+  template <class M>
+  static bool take(const Value& value, const M& member, const T& argument, T& result, Error& error) {
+    Value part;
+    if (!value.is_nothing()) {
+      Result<Value> found = value.field(member.name);
+      if (found.ok()) part = std::move(found).value();
+    }
+    if (take_cotangent(part, argument.*member.pointer, result.*member.pointer, error)) return true;
+    error = inside(error, std::string("derivative of field `") + member.name + "`");
+    return false;
   }
 };
 
