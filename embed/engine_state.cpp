@@ -22,6 +22,7 @@
 #include <sstream>
 
 #include "embed/slope_function.hpp"
+#include "embed/tools.hpp"
 #include "lang/ir/execute.hpp"
 #include "lang/ir/ir.hpp"
 #include "lang/lower/lower.hpp"
@@ -115,6 +116,7 @@ EngineState::EngineState(Options given)
   lower::define_lowering_natives(runtime);
   stdlib::define_natives(runtime);
   define_engine_natives(*this);
+  define_tool_natives(*this);
 
   interpreter = interpreter::make_interpreter(runtime);
   runtime.interpreter = interpreter.get();

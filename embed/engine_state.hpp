@@ -16,6 +16,7 @@
 #endif
 
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -73,6 +74,7 @@ struct Access {
     if (made.ok()) return {};
     return made.error();
   }
+  static EngineState& state(Engine& engine) { return *engine.state_; }
   static RawValue raw(const api::Value& handle);  // undefined for `nothing` without an engine and for dead handles
 };
 
@@ -122,6 +124,9 @@ class EngineState {
   std::string no_generator;           // why there is no machine code
   int exit_code = -1;                 // of exit(code), while it unwinds
   WorkspaceGate gate;
+  std::map<std::pair<const Module*, const Symbol*>, std::string> documentation;  // of what is no function
+  std::string request;            // of a script to the prompt that runs it
+  bool color = false;             // functions of scripts that print code colour it
   std::unique_ptr<Error> broken;  // the standard library did not load: every use says so
 
   // The runtime knows which stack it is on; a frame on the stack known from the last time needs nothing.

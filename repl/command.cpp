@@ -18,7 +18,9 @@
 #include "repl/interrupts.hpp"
 #include "repl/options.hpp"
 #include "repl/output.hpp"
+#include "repl/paint.hpp"
 #include "repl/prompt.hpp"
+#include "slope/tools.hpp"
 
 namespace slope::repl {
 
@@ -44,7 +46,10 @@ void prepare_heap() {
 
 class Command {
  public:
-  explicit Command(CommandLine line) : line_(std::move(line)), engine_(engine_options()) {}
+  explicit Command(CommandLine line) : line_(std::move(line)), engine_(engine_options()) {
+    tools::set_color(engine_, wants_color(line_.color, STDOUT_FILENO));
+    paints_errors_ = wants_color(line_.color, STDERR_FILENO);
+  }
 
   int run() {
     int status = 0;
@@ -68,7 +73,7 @@ class Command {
         if (!finished(engine_.run_file(line_.file), status)) return status;
       }
     }
-    if (!ran || line_.interactive) return run_prompt(engine_, output_);
+    if (!ran || line_.interactive) return run_prompt(engine_, output_, {line_.color, line_.startup});
     return status;
   }
   void flush() { output_.flush(); }
@@ -92,11 +97,13 @@ class Command {
     const Error& error = result.error();
     status = error.kind == ErrorKind::exit ? error.exit_code : 1;
     if (error.kind == ErrorKind::exit) return false;
-    output_.err((error.kind == ErrorKind::engine ? "slope: " : "") + error.message + "\n");
+    const std::string message = (error.kind == ErrorKind::engine ? "slope: " : "") + error.message + "\n";
+    output_.err(paints_errors_ ? painted_error(message) : message);
     return line_.interactive;
   }
 
   CommandLine line_;
+  bool paints_errors_ = false;
   Output output_;
   Engine engine_;
 };
@@ -133,10 +140,11 @@ int run_command(int count, char** arguments) {
   bool started = pthread_create(&thread, &attributes, run_task, &task) == 0;
   pthread_attr_destroy(&attributes);
   if (!started) run_task(&task);  // too little address space: the stack there is must do
-  // ^C is for the thread that runs the script and waits for input.
+  // ^C, and a new size of the terminal, are for the thread that runs the script and waits for input.
   sigset_t interrupt;
   sigemptyset(&interrupt);
   sigaddset(&interrupt, SIGINT);
+  sigaddset(&interrupt, SIGWINCH);
   pthread_sigmask(SIG_BLOCK, &interrupt, nullptr);
   pthread_join(thread, nullptr);
   return 0;  // not reached

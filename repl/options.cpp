@@ -18,6 +18,8 @@ else runs standard input.
   -i, --interactive    then open the prompt
       --tier TIER      interpret: no machine code; compile: compile every function before its first call;
                        auto (the default): compile what is called or loops often
+      --color WHEN     yes, no or auto (the default): on terminals, unless NO_COLOR is set
+      --no-startup     without ~/.config/slope/startup.slope, which otherwise runs before the prompt opens
       --check-generators   run the generator of each @generated function twice and compare what it returns
       --check-rules    check what derivative rules return: types, shapes, numbers, arguments left as they were
       --version        print the version
@@ -49,6 +51,12 @@ std::optional<CommandLine> read_command_line(int count, char** arguments, int& s
       {"interpret", Tier::interpret}, {"compile", Tier::compile}, {"auto", Tier::automatic}};
   app.add_option_function<std::string>("--tier", [&](const std::string& name) { line.tier = tiers.at(name); })
       ->check(CLI::IsMember({"interpret", "compile", "auto"}));
+
+  const std::map<std::string, ColorChoice> colors = {
+      {"yes", ColorChoice::always}, {"no", ColorChoice::never}, {"auto", ColorChoice::automatic}};
+  app.add_option_function<std::string>("--color", [&](const std::string& when) { line.color = colors.at(when); })
+      ->check(CLI::IsMember({"yes", "no", "auto"}));
+  app.add_flag_callback("--no-startup", [&] { line.startup = false; });
 
   auto wrong_usage = [&](const std::string& problem) {
     std::cerr << "slope: " << problem

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "repl/paint.hpp"
 #include "slope/engine.hpp"
 
 namespace slope::repl {
@@ -22,6 +23,8 @@ struct CommandLine {
   bool check_generators = false;
   bool check_rules = false;
   bool interactive = false;
+  bool startup = true;  // run the startup file before the prompt
+  ColorChoice color = ColorChoice::automatic;
 };
 
 // Nothing: the command ends at once with `status` (--help, --version, wrong usage), everything has been printed.

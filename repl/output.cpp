@@ -11,11 +11,13 @@ Output::Output() : immediate_(isatty(STDOUT_FILENO) != 0) {}
 void Output::out(std::string_view text) {
   constexpr std::size_t full = 64 * 1024;
   buffer_ += text;
+  if (!text.empty()) at_line_start_ = text.back() == '\n';
   if (immediate_ || text.empty() || buffer_.size() >= full) flush();
 }
 
 void Output::err(std::string_view text) {
   flush();
+  if (!text.empty()) at_line_start_ = text.back() == '\n';
   write_all(STDERR_FILENO, text);
 }
 

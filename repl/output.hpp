@@ -16,11 +16,13 @@ class Output {
   void out(std::string_view text);  // an empty text flushes
   void err(std::string_view text);
   void flush();
+  bool at_line_start() const { return at_line_start_; }  // of what was written last, to either
 
  private:
   static void write_all(int descriptor, std::string_view text);
   std::string buffer_;
   bool immediate_;  // a terminal
+  bool at_line_start_ = true;
 };
 
 }  // namespace slope::repl

@@ -3,9 +3,14 @@
 
 #include <unistd.h>
 
+#include <cstdlib>
+#include <filesystem>
 #include <iostream>
 
 #include "repl/interrupts.hpp"
+#include "repl/line_screen.hpp"
+#include "repl/shell.hpp"
+#include "slope/tools.hpp"
 
 namespace slope::repl {
 
@@ -13,6 +18,15 @@ namespace {
 
 constexpr const char* first_prompt = "slope> ";
 constexpr const char* next_prompt = "       ";
+
+constexpr const char* prompt_help =
+    "?name      the documentation of a name, a word of the language or an operator; ?\"text\" searches all of it\n"
+    ";command   runs a command of the shell\n"
+    "tab        completes names, fields, arguments, paths in strings, and \\alpha to α\n"
+    "↑ ↓        earlier inputs that begin as this one does; ^R searches\n"
+    "^C         stops what is running, or throws the input away; ^D leaves\n"
+    "ans        the last value; an input that ends in ; does not show its own\n"
+    "varinfo()  what this session has defined\n";
 
 class PlainInput final : public InputSource {
  public:
@@ -29,21 +43,46 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(space) - begin + 1);
 }
 
-// An input that ends in `;` does not show its value. A comment may follow; `#` in a string is not worth a parser here:
-// it can only hide a value that ends in `;` anyway.
+// An input that ends in `;`, before comments, does not show its value.
 bool hides_value(std::string_view input) {
-  input = trimmed(input);
-  std::size_t last_line = input.rfind('\n');
-  std::string_view line = last_line == std::string_view::npos ? input : input.substr(last_line + 1);
-  if (line.find('"') == std::string_view::npos) line = line.substr(0, line.find('#'));
-  return trimmed(line).ends_with(';');
+  const std::vector<tools::Piece> pieces = tools::classify(input);
+  std::size_t end = input.size();
+  for (std::size_t i = pieces.size();;) {
+    while (end > 0 && std::string_view(" \t\r\n").find(input[end - 1]) != std::string_view::npos) --end;
+    if (i == 0 || pieces[i - 1].kind != tools::PieceKind::comment || pieces[i - 1].end < end) break;
+    end = pieces[--i].begin;
+  }
+  return end > 0 && input[end - 1] == ';' &&
+         (pieces.empty() || pieces.back().kind != tools::PieceKind::string || pieces.back().end < end);
+}
+
+// ~/.config/slope/startup.slope, or below $XDG_CONFIG_HOME; empty when there is none.
+std::string startup_file() {
+  namespace fs = std::filesystem;
+  fs::path folder;
+  if (const char* config = std::getenv("XDG_CONFIG_HOME"); config && *config == '/')
+    folder = config;
+  else if (const char* home = std::getenv("HOME"); home && *home)
+    folder = fs::path(home) / ".config";
+  else
+    return {};
+  const fs::path file = folder / "slope" / "startup.slope";
+  std::error_code unknown;
+  return fs::is_regular_file(file, unknown) ? file.string() : std::string();
 }
 
 class Prompt {
  public:
-  Prompt(Engine& engine, Output& output, InputSource& input) : engine_(engine), output_(output), input_(input) {}
+  Prompt(Engine& engine, Output& output, InputSource& input, bool terminal, bool color)
+      : engine_(engine), output_(output), input_(input), terminal_(terminal), color_(color) {}
 
-  int run() {
+  int run(const std::string& startup) {
+    if (!startup.empty()) {
+      InterruptGuard guard(engine_);
+      Result<Value> result = engine_.run_file(startup);
+      if (!result.ok() && result.error().kind == ErrorKind::exit) return result.error().exit_code;
+      if (!result.ok()) complain(result.error(), "");
+    }
     for (;;) {
       std::string input;
       if (!read_input(input)) return 0;
@@ -52,9 +91,16 @@ class Prompt {
       input_.remember(std::string(text));
       if (text[0] == '?') {
         help(trimmed(text.substr(1)));
-        continue;
+      } else if (text[0] == ';') {
+        output_.flush();
+        if (std::string problem = run_shell(trimmed(text.substr(1))); !problem.empty()) output_.err(problem + "\n");
+      } else if (int status = 0; !evaluate(input, status)) {
+        return status;
       }
-      if (int status = 0; !evaluate(input, status)) return status;
+      if (terminal_) {
+        if (!output_.at_line_start()) output_.out("\n");
+        output_.out("\n");
+      }
     }
   }
 
@@ -78,17 +124,44 @@ class Prompt {
       if (std::string_view(line).starts_with(first_prompt)) line.erase(0, std::string_view(first_prompt).size());
       input += line;
       input += '\n';
-      if (trimmed(input).starts_with("?") || !engine_.incomplete(input)) return true;
+      const std::string_view text = trimmed(input);
+      if (text.starts_with("?") || text.starts_with(";") || !engine_.incomplete(input)) return true;
     }
   }
 
   void help(std::string_view name) {
     if (name.empty()) {
-      output_.out("?name shows the documentation and the methods of a name. ^D leaves, ^C stops what is running.\n");
+      output_.out(prompt_help);
       return;
     }
-    Result<std::string> text = engine_.help(name);
-    output_.out(text.ok() ? text.value() : text.error().message + "\n");
+    if (name.size() > 1 && name[0] == '"' && name.back() == '"') {
+      int status = 0;
+      evaluate("apropos(" + std::string(name) + ")", status);
+      return;
+    }
+    // f(x) asks for f.
+    if (const std::size_t call = name.find('('); call != std::string_view::npos && call > 0)
+      name = name.substr(0, call);
+    Result<std::string> text = tools::help(engine_, name);
+    if (text.ok()) {
+      output_.out(text.value());
+      return;
+    }
+    output_.out(text.error().message + "\n");
+    const std::size_t cursor = name.size() / 2 + 1;
+    std::string similar;
+    std::size_t count = 0;
+    for (const tools::Completion& candidate : tools::complete(engine_, name.substr(0, cursor), cursor).candidates)
+      if (candidate.kind != tools::CompletionKind::method && ++count <= 8) similar += " " + candidate.text;
+    if (!similar.empty()) output_.out("names that begin alike:" + similar + (count > 8 ? " …\n" : "\n"));
+  }
+
+  void complain(const Error& error, const std::string& input) {
+    std::string message = error.message + "\n";
+    // The line, when it is not all there is to see anyway.
+    const bool elsewhere = !error.position.file.starts_with("prompt[") || trimmed(input).find('\n') != input.npos;
+    if (error.kind != ErrorKind::syntax && elsewhere) message += tools::excerpt(engine_, error.position);
+    output_.err(color_ ? painted_error(message) : message);
   }
 
   // False: the session ends with `status`.
@@ -102,19 +175,49 @@ class Prompt {
         status = error.exit_code;
         return false;
       }
-      output_.err(error.message + "\n");
+      complain(error, input);
       return true;
     }
+    answer(tools::take_request(engine_));
     const Value& value = result.value();
     if (value.is_nothing()) return true;
     (void)engine_.set("ans", value);
-    if (!hides_value(input)) output_.out(value.display() + "\n");
+    if (!hides_value(input)) show(value);
     return true;
+  }
+
+  void show(const Value& value) {
+    if (!terminal_) {
+      output_.out(value.display() + "\n");
+      return;
+    }
+    if (!output_.at_line_start()) output_.out("\n");
+    const LineScreen::Size size = LineScreen::terminal_size();
+    const Result<std::string> text =
+        tools::display(engine_, value, static_cast<int>(size.rows), static_cast<int>(size.columns));
+    if (text.ok())
+      output_.out(text.value() + "\n");
+    else
+      complain(text.error(), "");
+  }
+
+  // What the script asked for.
+  void answer(const std::string& request) {
+    constexpr std::string_view edit = "edit:";
+    if (!request.starts_with(edit)) return;
+    const std::size_t colon = request.find(':', edit.size());
+    if (colon == std::string::npos) return;
+    output_.flush();
+    const std::string problem =
+        open_editor(request.substr(colon + 1), request.substr(edit.size(), colon - edit.size()));
+    if (!problem.empty()) output_.err(problem + "\n");
   }
 
   Engine& engine_;
   Output& output_;
   InputSource& input_;
+  bool terminal_;
+  bool color_;
   int number_ = 0;
 };
 
@@ -122,12 +225,13 @@ class Prompt {
 
 std::unique_ptr<InputSource> make_plain_input() { return std::make_unique<PlainInput>(); }
 
-int run_prompt(Engine& engine, Output& output) {
-  bool terminal = isatty(STDIN_FILENO) != 0;
-  std::unique_ptr<InputSource> input = terminal ? make_terminal_input(engine) : make_plain_input();
+int run_prompt(Engine& engine, Output& output, const PromptOptions& options) {
+  const bool terminal = isatty(STDIN_FILENO) != 0;
+  const bool color = wants_color(options.color, STDOUT_FILENO);
+  std::unique_ptr<InputSource> input = terminal ? make_terminal_input(engine, color) : make_plain_input();
   if (terminal) output.out("Slope " + std::string(version()) + ". ?name for help, ^D to leave.\n");
-  Prompt prompt(engine, output, *input);
-  return prompt.run();
+  Prompt prompt(engine, output, *input, terminal, color);
+  return prompt.run(terminal && options.startup ? startup_file() : std::string());
 }
 
 }  // namespace slope::repl

@@ -1,9 +1,11 @@
 // The prompt.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "repl/output.hpp"
+#include "repl/paint.hpp"
 #include "slope/engine.hpp"
 
 namespace slope::repl {
@@ -17,10 +19,15 @@ class InputSource {
   virtual void remember(const std::string& input) = 0;  // a whole input, for the history
 };
 
-std::unique_ptr<InputSource> make_terminal_input(Engine& engine);  // terminal.cpp
+std::unique_ptr<InputSource> make_terminal_input(Engine& engine, bool color);  // terminal.cpp
 std::unique_ptr<InputSource> make_plain_input();
 
+struct PromptOptions {
+  ColorChoice color = ColorChoice::automatic;
+  bool startup = true;
+};
+
 // Reads and runs until the end of input; the exit status.
-int run_prompt(Engine& engine, Output& output);
+int run_prompt(Engine& engine, Output& output, const PromptOptions& options);
 
 }  // namespace slope::repl

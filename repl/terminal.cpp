@@ -1,7 +1,11 @@
-// Lines from a terminal by readline, with history and completion.
+// Inputs from a terminal by readline, with history and completion.
 //
-// readline's callback interface is used, with our own wait for input: so that ^C throws away the line (readline itself
-// would only go on reading). Its variables and callbacks are of the process; so is the one engine of the command.
+// readline's callback interface is used, with our own wait for input: so that ^C throws away the input (readline itself
+// would only go on reading). It edits, searches and remembers; we decide when an input is whole (the parser says so),
+// and draw it (LineScreen). A dumb terminal, which cannot move its cursor up, gets readline's own drawing, a line at a
+// time. readline's variables and callbacks are of the process; so is the one engine of the command.
+#include <fcntl.h>
+#include <langinfo.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,25 +16,94 @@
 #include <readline/readline.h>
 
 #include <algorithm>
+#include <clocale>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <filesystem>
 
+#include "repl/completion.hpp"
 #include "repl/interrupts.hpp"
+#include "repl/line_screen.hpp"
+#include "repl/pasted.hpp"
 #include "repl/prompt.hpp"
 
 namespace slope::repl {
 
 namespace {
 
+constexpr int most_history = 10000;
+
+enum class Mode { code, help, shell };
+
 struct Session {
   Engine* engine = nullptr;
-  std::vector<std::string> candidates;
-  std::size_t next_candidate = 0;
+  LineScreen screen;
+  bool draws = false;  // the terminal can move its cursor
+  bool color = false;
+  Mode mode = Mode::code;
+  std::string prompt;
   bool complete = false;  // a line, or the end of input, has come
   char* line = nullptr;
+  bool searching = false;           // the last key went to an earlier or later input
+  std::deque<std::string> waiting;  // pasted inputs
 };
 Session session;  // what readline's callbacks see
+
+std::string_view buffer() { return {rl_line_buffer, static_cast<std::size_t>(rl_end)}; }
+std::size_t point() { return static_cast<std::size_t>(rl_point); }
+
+const char* prompt_of(Mode mode) {
+  switch (mode) {
+    case Mode::help:
+      return "help?> ";
+    case Mode::shell:
+      return "shell> ";
+    default:
+      return session.prompt.c_str();
+  }
+}
+
+Style prompt_style() {
+  return session.mode == Mode::help    ? Style::help_prompt
+         : session.mode == Mode::shell ? Style::shell_prompt
+                                       : Style::prompt;
+}
+
+// --- drawing ---
+
+void draw(std::size_t cursor, bool match_brackets) {
+  StyledText prompt;
+  prompt.text = rl_display_prompt ? rl_display_prompt : "";
+  // While readline searches it shows a prompt of its own.
+  const bool own = prompt.text == session.prompt || prompt.text.empty();
+  if (own) prompt.text = prompt_of(session.mode);
+  if (own) prompt.styles.assign(prompt.text.size(), prompt_style());
+  StyledText code;
+  code.text = std::string(buffer());
+  if (session.color && session.mode != Mode::shell)
+    code.styles = styles_of(code.text, match_brackets ? cursor : std::string_view::npos);
+  session.screen.show(prompt, code, cursor, session.prompt.size(), session.color);
+}
+
+void redisplay() {
+  if (session.complete) return;
+  draw(point(), true);
+}
+
+// The whole input stays above what comes.
+void finish_drawing() {
+  if (!session.draws) return;
+  draw(buffer().size(), false);
+  session.screen.leave();
+}
+
+void set_mode(Mode mode) {
+  session.mode = mode;
+  if (session.draws) redisplay();
+}
+
+// --- keys ---
 
 void on_line(char* line) {
   session.line = line;
@@ -38,31 +111,186 @@ void on_line(char* line) {
   rl_callback_handler_remove();
 }
 
-char* next_candidate(const char* text, int state) {
-  if (state == 0) {
-    session.candidates = session.engine->complete(text);
-    session.next_candidate = 0;
-  }
-  if (session.next_candidate >= session.candidates.size()) return nullptr;
-  return strdup(session.candidates[session.next_candidate++].c_str());
+std::size_t line_start(std::size_t at) {
+  const std::size_t newline = at == 0 ? std::string_view::npos : buffer().rfind('\n', at - 1);
+  return newline == std::string_view::npos ? 0 : newline + 1;
+}
+std::size_t line_end(std::size_t at) { return std::min(buffer().find('\n', at), buffer().size()); }
+
+int insert_line(int, int) {
+  const std::size_t start = line_start(point());
+  std::string text = "\n";
+  for (std::size_t i = start; i < point() && (buffer()[i] == ' ' || buffer()[i] == '\t'); ++i) text += buffer()[i];
+  rl_insert_text(text.c_str());
+  return 0;
 }
 
-char** complete(const char* text, int, int) {
-  rl_completion_append_character = '\0';
-  if (*text == '\0') {
-    rl_attempted_completion_over = 1;
-    return nullptr;
-  }
-  return rl_completion_matches(text, next_candidate);  // file names when there is none
+// A line that only closes a block, or begins its next part, and was indented as the line before it: out by one step.
+void outdent() {
+  constexpr std::size_t step = 4;
+  const std::size_t start = line_start(point());
+  if (start == 0 || line_end(point()) != buffer().size()) return;
+  const auto indentation = [](std::string_view line) { return std::min(line.find_first_not_of(' '), line.size()); };
+  const std::string_view line = buffer().substr(start);
+  const std::size_t blanks = indentation(line);
+  const std::size_t before = line_start(start - 1);
+  if (blanks < step || blanks != indentation(buffer().substr(before, start - 1 - before))) return;
+  const std::string_view word = line.substr(blanks);
+  const bool closes = word == "end" || word == "else" || word == "finally" || word == "catch" ||
+                      word.starts_with("elseif ") || word.starts_with("catch ");
+  if (!closes) return;
+  rl_delete_text(static_cast<int>(start), static_cast<int>(start + step));
+  rl_point -= static_cast<int>(step);
 }
 
-// An empty line is indented by the tab key, not completed.
-int complete_or_indent(int count, int key) {
-  bool only_space =
-      std::all_of(rl_line_buffer, rl_line_buffer + rl_point, [](char c) { return c == ' ' || c == '\t'; });
-  if (!only_space) return rl_complete(count, key);
-  return rl_insert_text("    ");
+int accept(int, int key) {
+  if (session.mode == Mode::code) outdent();
+  if (session.mode == Mode::code && session.engine->incomplete(buffer())) return insert_line(1, key);
+  finish_drawing();
+  session.complete = true;  // nothing is drawn any more
+  return rl_newline(1, '\n');
 }
+
+int question_mark(int count, int key) {
+  if (rl_point != 0 || session.mode != Mode::code) return rl_insert(count, key);
+  set_mode(Mode::help);
+  return 0;
+}
+int semicolon(int count, int key) {
+  if (rl_point != 0 || session.mode != Mode::code) return rl_insert(count, key);
+  set_mode(Mode::shell);
+  return 0;
+}
+int rubout(int count, int key) {
+  if (rl_point == 0 && session.mode != Mode::code) {
+    set_mode(Mode::code);
+    return 0;
+  }
+  return rl_rubout(count, key);
+}
+
+// Up and down go through the lines of the input, then through the history: inputs that begin as the text before the
+// cursor does.
+void move_to_line(std::size_t start, std::size_t column) {
+  std::size_t at = start;
+  const std::size_t end = line_end(start);
+  while (column > 0 && at < end) {
+    do ++at;
+    while (at < end && (static_cast<unsigned char>(buffer()[at]) & 0xc0) == 0x80);
+    --column;
+  }
+  rl_point = static_cast<int>(at);
+}
+std::size_t column_now() {
+  std::size_t column = 0;
+  for (std::size_t i = line_start(point()); i < point(); ++i)
+    if ((static_cast<unsigned char>(buffer()[i]) & 0xc0) != 0x80) ++column;
+  return column;
+}
+int up(int count, int key);
+int down(int count, int key);
+int search(rl_command_func_t* direction, int count, int key) {
+  // readline goes on with the same search when it is told that it did nothing else in between.
+  if (session.searching && (rl_last_func == up || rl_last_func == down)) rl_last_func = rl_history_search_backward;
+  session.searching = true;
+  return direction(count, key);
+}
+bool goes_on_searching() { return session.searching && (rl_last_func == up || rl_last_func == down); }
+int up(int count, int key) {
+  const std::size_t start = line_start(point());
+  if (start == 0 || goes_on_searching()) return search(rl_history_search_backward, count, key);
+  session.searching = false;
+  move_to_line(line_start(start - 1), column_now());
+  return 0;
+}
+int down(int count, int key) {
+  const std::size_t end = line_end(point());
+  if (end == buffer().size() || goes_on_searching()) return search(rl_history_search_forward, count, key);
+  session.searching = false;
+  move_to_line(end + 1, column_now());
+  return 0;
+}
+
+int begin_of_line(int, int) {
+  const std::size_t start = line_start(point());
+  rl_point = static_cast<int>(start == point() ? 0 : start);
+  return 0;
+}
+int end_of_line(int, int) {
+  const std::size_t end = line_end(point());
+  rl_point = static_cast<int>(end == point() ? buffer().size() : end);
+  return 0;
+}
+
+int clear_screen(int, int) {
+  std::fputs("\033[H\033[2J", stdout);
+  std::fflush(stdout);
+  session.screen.forget();
+  redisplay();
+  return 0;
+}
+
+int tab(int, int) {
+  const std::size_t start = line_start(point());
+  const std::string_view before = buffer().substr(start, point() - start);
+  if (session.mode == Mode::code && before.find_first_not_of(" \t") == std::string_view::npos) {
+    rl_insert_text("    ");
+    return 0;
+  }
+  const TabResult result = session.mode == Mode::shell ? complete_path_at(buffer(), point())
+                                                       : complete_at(*session.engine, buffer(), point());
+  if (buffer().substr(result.begin, point() - result.begin) != result.text) {
+    rl_begin_undo_group();
+    rl_delete_text(static_cast<int>(result.begin), rl_point);
+    rl_point = static_cast<int>(result.begin);
+    rl_insert_text(result.text.c_str());
+    rl_end_undo_group();
+  }
+  if (result.choices.empty()) return 0;
+  const LineScreen::Size size = LineScreen::terminal_size();
+  const std::string list = choices_text(result.choices, size.columns, std::max<std::size_t>(size.rows, 6) - 4);
+  if (session.draws) {
+    const std::size_t cursor = point();
+    draw(buffer().size(), false);
+    session.screen.leave();
+    std::fputs(list.c_str(), stdout);
+    std::fflush(stdout);
+    draw(cursor, true);
+  } else {
+    std::fputs(("\n" + list).c_str(), stdout);
+    std::fflush(stdout);
+    rl_on_new_line();
+    rl_forced_update_display();
+  }
+  return 0;
+}
+
+int paste(int, int) {
+  constexpr std::string_view end = "\033[201~";
+  std::string text;
+  while (!text.ends_with(end)) {
+    const int key = rl_read_key();
+    if (key < 0) break;
+    text += static_cast<char>(key);
+  }
+  if (text.ends_with(end)) text.resize(text.size() - end.size());
+  std::replace(text.begin(), text.end(), '\r', '\n');
+  const auto incomplete = [](std::string_view code) { return session.engine->incomplete(code); };
+  if (session.mode == Mode::code) {
+    std::vector<std::string> inputs = inputs_of_session(text, incomplete);
+    if (inputs.size() == 1) {
+      text = inputs[0];
+    } else if (!inputs.empty()) {
+      session.waiting.assign(inputs.begin(), inputs.end());
+      return 0;
+    }
+  }
+  while (text.ends_with('\n')) text.pop_back();
+  rl_insert_text(text.c_str());
+  return 0;
+}
+
+// --- the session ---
 
 // $XDG_STATE_HOME/slope/history, by default ~/.local/state/slope/history; empty when there is no home.
 std::string history_file() {
@@ -77,7 +305,12 @@ std::string history_file() {
   }
   std::error_code failed;
   fs::create_directories(folder / "slope", failed);
-  return failed ? std::string() : (folder / "slope" / "history").string();
+  if (failed) return {};
+  std::string file = (folder / "slope" / "history").string();
+  const int made = open(file.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, S_IRUSR | S_IWUSR);
+  if (made < 0) return {};
+  close(made);
+  return file;
 }
 
 // Blocks one signal on this thread.
@@ -98,25 +331,38 @@ class SignalMask {
   sigset_t before_;
 };
 
+// Characters of several bytes are characters, whatever the environment says.
+void use_utf8() {
+  if (!std::setlocale(LC_CTYPE, "") || std::strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
+    std::setlocale(LC_CTYPE, "C.UTF-8");
+}
+
 class TerminalInput final : public InputSource {
  public:
-  explicit TerminalInput(Engine& engine) : history_(history_file()) {
+  TerminalInput(Engine& engine, bool color) : history_(history_file()) {
+    use_utf8();
     session.engine = &engine;
+    session.color = color;
+    const char* kind = std::getenv("TERM");
+    session.draws = kind && *kind && std::strcmp(kind, "dumb") != 0;
+    struct sigaction resized = {};  // a new size of the terminal ends the wait for input
+    resized.sa_handler = [](int) {};
+    resized.sa_flags = SA_RESTART;
+    sigaction(SIGWINCH, &resized, nullptr);
     rl_readline_name = "slope";
     rl_catch_signals = 0;
-    rl_attempted_completion_function = complete;
-    rl_completer_word_break_characters = " \t\n\"'`@$><=;|&{}()[],+-*/^%~?:";
-    rl_basic_quote_characters = "";
-    rl_bind_key('\t', complete_or_indent);
+    rl_catch_sigwinch = 0;
+    rl_initialize();
+    bind();
     using_history();
     history_comment_char = '#';  // with time stamps, inputs of several lines come back whole
     history_write_timestamps = 1;
-    stifle_history(10000);
+    stifle_history(most_history);
     if (!history_.empty()) read_history(history_.c_str());
   }
 
   ~TerminalInput() override {
-    if (!history_.empty() && write_history(history_.c_str()) == 0) chmod(history_.c_str(), S_IRUSR | S_IWUSR);
+    if (!history_.empty() && history_length >= most_history) history_truncate_file(history_.c_str(), most_history);
     session = Session();
   }
 
@@ -125,19 +371,33 @@ class TerminalInput final : public InputSource {
     SignalMask blocked(SIGINT);
     take_interrupt();
     session.complete = false;
+    session.prompt = prompt;
+    session.mode = Mode::code;
+    session.screen.forget();
     rl_callback_handler_install(prompt, on_line);
+    LineScreen::Size size = LineScreen::terminal_size();
     while (!session.complete) {
+      if (!session.waiting.empty()) {
+        take_waiting(line);
+        return Outcome::line;
+      }
       if (take_interrupt()) return abandon();
       pollfd input = {STDIN_FILENO, POLLIN, 0};
-      int ready = ppoll(&input, 1, nullptr, &blocked.before());
+      const int ready = ppoll(&input, 1, nullptr, &blocked.before());
       if (ready > 0) rl_callback_read_char();
+      if (ready < 0 && session.draws && !session.complete) {
+        const LineScreen::Size now = LineScreen::terminal_size();
+        if (now.columns != size.columns || now.rows != size.rows) redisplay();
+        size = now;
+      }
     }
     if (!session.line) {
       std::fputc('\n', stdout);
       std::fflush(stdout);
       return Outcome::end;
     }
-    line = session.line;
+    line = session.mode == Mode::help ? "?" : session.mode == Mode::shell ? ";" : "";
+    line += session.line;
     std::free(session.line);
     session.line = nullptr;
     return Outcome::line;
@@ -145,15 +405,63 @@ class TerminalInput final : public InputSource {
 
   void remember(const std::string& input) override {
     HIST_ENTRY* last = history_length > 0 ? history_get(history_base + history_length - 1) : nullptr;
-    if (!last || input != last->line) add_history(input.c_str());
+    if (last && input == last->line) return;
+    add_history(input.c_str());
+    if (!history_.empty()) append_history(1, history_.c_str());  // now: the session may end in any way
   }
 
  private:
+  static void bind() {
+    rl_variable_bind("blink-matching-paren", "off");
+    rl_bind_key('\t', tab);
+    if (!session.draws) return;
+    rl_redisplay_function = redisplay;
+    rl_bind_key('\r', accept);
+    rl_bind_key('\n', accept);
+    rl_bind_keyseq("\\e\\C-m", insert_line);
+    rl_bind_key('?', question_mark);
+    rl_bind_key(';', semicolon);
+    rl_bind_key('\b', rubout);
+    rl_bind_key('\x7f', rubout);
+    rl_bind_key('\x01', begin_of_line);
+    rl_bind_key('\x05', end_of_line);
+    rl_bind_key('\x0c', clear_screen);
+    for (const char* keys : {"\\e[A", "\\eOA"}) rl_bind_keyseq(keys, up);
+    for (const char* keys : {"\\e[B", "\\eOB"}) rl_bind_keyseq(keys, down);
+    for (const char* keys : {"\\e[H", "\\eOH", "\\e[1~"}) rl_bind_keyseq(keys, begin_of_line);
+    for (const char* keys : {"\\e[F", "\\eOF", "\\e[4~"}) rl_bind_keyseq(keys, end_of_line);
+    rl_bind_keyseq("\\e[1;5C", rl_forward_word);
+    rl_bind_keyseq("\\e[1;5D", rl_backward_word);
+    rl_bind_keyseq("\\e[200~", paste);
+  }
+
+  // An input that was pasted with its prompt, as if it had been typed.
+  static void take_waiting(std::string& line) {
+    line = session.waiting.front();
+    session.waiting.pop_front();
+    rl_replace_line(line.c_str(), 1);
+    rl_point = rl_end;
+    finish_drawing();
+    if (!session.draws) std::fputc('\n', stdout);
+    rl_replace_line("", 1);
+    session.complete = true;
+    rl_callback_handler_remove();
+  }
+
   Outcome abandon() {
+    session.waiting.clear();
     rl_callback_sigcleanup();
+    if (session.draws) {
+      draw(buffer().size(), false);
+      std::fputs("^C", stdout);
+      std::fflush(stdout);
+      session.screen.leave();
+    } else {
+      std::fputs("^C\n", stdout);
+    }
+    session.complete = true;
     rl_replace_line("", 0);
     rl_callback_handler_remove();
-    std::fputs("^C\n", stdout);
     std::fflush(stdout);
     return Outcome::interrupted;
   }
@@ -163,6 +471,8 @@ class TerminalInput final : public InputSource {
 
 }  // namespace
 
-std::unique_ptr<InputSource> make_terminal_input(Engine& engine) { return std::make_unique<TerminalInput>(engine); }
+std::unique_ptr<InputSource> make_terminal_input(Engine& engine, bool color) {
+  return std::make_unique<TerminalInput>(engine, color);
+}
 
 }  // namespace slope::repl

@@ -243,14 +243,60 @@ Form* Desugar::macro_plain(NodeId node, std::span<const NodeId> arguments) {
   return arguments.size() == 1 ? expression(arguments[0]) : nothing(span(node));
 }
 
-// "text" definition
+namespace {
+
+// What a documented statement that is no function defines; empty when nothing with a name.
+std::string documented_name(const Ast& ast, NodeId node) {
+  switch (ast.head(node)) {
+    case Head::identifier:
+      return std::string(ast.name_of(node));
+    case Head::struct_:
+    case Head::abstract_:
+    case Head::primitive_:
+    case Head::module_:
+    case Head::const_:
+    case Head::global_:
+    case Head::assign:
+    case Head::subtype:
+    case Head::curly:
+    case Head::type_assert:
+      return ast.child_count(node) != 0 ? documented_name(ast, ast.child(node, 0)) : "";
+    case Head::macro_: {
+      const NodeId call = ast.child(node, 0);
+      const std::string name = documented_name(ast, ast.head(call) == Head::call ? ast.child(call, 0) : call);
+      return name.empty() || name[0] == '@' ? name : "@" + name;
+    }
+    case Head::macrocall:
+      // of `@kwdef struct …`; the macro itself when there is nothing behind it
+      return documented_name(ast, ast.child_count(node) > 1 ? ast.children(node).back() : ast.child(node, 0));
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+// "text" definition, @doc "text" name, @doc name
 Form* Desugar::macro_doc(NodeId node, std::span<const NodeId> arguments) {
-  if (arguments.size() == 1) return base_call(span(node), "documentation_of", {expression(arguments[0])});
+  const auto quoted = [&](const std::string& name) {
+    return constant(span(node), runtime_.from_symbol(runtime_.symbol(name)));
+  };
+  if (arguments.size() == 1) {
+    const Head head = ast_->head(arguments[0]);
+    const bool is_name = head == Head::identifier || (head == Head::macrocall && ast_->child_count(arguments[0]) == 1);
+    Form* wanted = is_name ? quoted(documented_name(*ast_, arguments[0])) : expression(arguments[0]);
+    return base_call(span(node), "documentation_of", {wanted});
+  }
   const NodeId target = arguments[1];
   DefinitionHints hints;
   if (ast_->head(arguments[0]) == Head::string) hints.documentation = std::string(ast_->text_of(arguments[0]));
   if (Form* made = hinted_definition(target, std::move(hints))) return made;
-  return expression(target);
+  const std::string name = documented_name(*ast_, target);
+  if (name.empty()) return expression(target);
+  Form* module = constant(span(node), Value(runtime_.types.builtin().module, static_cast<const void*>(module_)));
+  Form* noted = base_call(span(node), "document", {module, quoted(name), expression(arguments[0])});
+  if (ast_->head(target) == Head::identifier) return noted;
+  return block(span(node), {expression(target), noted});
 }
 
 // --- places ---

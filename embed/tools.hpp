@@ -1,0 +1,26 @@
+// What the sources of slope/tools.hpp share.
+#pragma once
+
+#include <set>
+
+#include "embed/engine_state.hpp"
+#include "slope/tools.hpp"
+
+namespace slope::api::detail {
+
+inline bool is_plain_name(const std::string& name) {
+  return !name.empty() && name[0] != '#' && name.find("##") == std::string::npos;
+}
+// The methods of a function or a type that are current; none for other values.
+std::vector<const Method*> current_methods(EngineState& engine, RawValue callee);
+// "f(x::Int64, y...)".
+std::string method_signature(const Method& method);
+std::vector<std::string> keywords_of(const Method& method);  // "name" each; of a rest "kw..."
+// What `a.b.c` means in Main, without calling anything; undefined when nothing.
+RawValue value_of_path(EngineState& engine, std::string_view path);
+// The current documentation of a name, from its methods and from what was written before its definition.
+std::string documentation_of(EngineState& engine, const Binding& binding);
+std::string help_text(EngineState& engine, const std::string& name);  // empty: nothing is known
+void define_tool_natives(EngineState& engine);
+
+}  // namespace slope::api::detail

@@ -1,0 +1,103 @@
+// For prompts, editors and other tools: what a text looks like, what may stand at the cursor, what a name means, what
+// the compiler knows of a call. Everything is asked of an Engine that lives in the tool.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "slope/engine.hpp"
+
+namespace slope::api::tools {
+
+// --- text ---
+
+enum class PieceKind : unsigned char {
+  plain,
+  keyword,
+  string,
+  number,
+  comment,
+  macro,
+  symbol,     // :name
+  function,   // a name that is called
+  operation,  // an operator
+  bracket,
+  error,  // what is no token
+};
+
+// Bytes [begin, end) of a text. What no piece covers is white space or plain names.
+struct Piece {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  PieceKind kind = PieceKind::plain;
+};
+
+// Any bytes are accepted; pieces come in order and do not overlap.
+std::vector<Piece> classify(std::string_view text);
+
+struct Problem {
+  std::size_t begin = 0;  // bytes of the text
+  std::size_t end = 0;
+  bool is_warning = false;
+  std::string message;
+  std::string hint;
+};
+
+// The syntax errors of a text; nothing of it runs.
+std::vector<Problem> syntax_problems(std::string_view text);
+
+
+// --- names ---
+
+enum class CompletionKind : unsigned char {
+  name,
+  keyword,
+  module,
+  type,
+  function,
+  field,
+  method,
+  argument,
+  path,
+  macro
+};
+
+struct Completion {
+  std::string text;  // what stands in the place from `begin` to the cursor; of a method: its signature, to be read
+  CompletionKind kind = CompletionKind::name;
+};
+
+struct Completions {
+  std::size_t begin = 0;
+  std::vector<Completion> candidates;  // sorted by text
+};
+
+// What may stand at `cursor` (a byte offset): names, keywords, modules, fields of a value or of an expression whose
+// type can be inferred (which is not run), after `(` the methods of a function and the keyword arguments that it takes,
+// in strings paths of files.
+Completions complete(Engine& engine, std::string_view text, std::size_t cursor);
+
+// Documentation of a name, a keyword, an operator or a macro ("@time"), with its methods, fields or names.
+Result<std::string> help(Engine& engine, std::string_view name);
+
+// The value as the prompt shows it: cut to a screen of `rows` and `columns`, the middle of large arrays left out.
+Result<std::string> display(Engine& engine, const Value& value, int rows, int columns);
+
+// Whether the functions of scripts that print code may colour it (`@code_warntype`).
+void set_color(Engine& engine, bool color);
+
+// What the script that just ran asks of the prompt, once: "edit:LINE:FILE", "descend:CALL"; empty: nothing.
+std::string take_request(Engine& engine);
+
+// The line that an error or a trace names, with a caret under the column; empty when the text is not at hand.
+std::string excerpt(Engine& engine, const Position& position);
+
+}  // namespace slope::api::tools
+
+#ifndef SLOPE_IMPLEMENTATION
+namespace slope {
+namespace tools = api::tools;
+}
+#endif
