@@ -56,16 +56,20 @@ Operand Reverse::result_cotangent(std::uint32_t id, bool& any) {
   const Type* type = primal_->insts[id].type;
   any = true;
   if (!activity_.varied[id]) return r_->constant(runtime_.nothing());
+  // Rules see tangents themselves, whatever is known of the result's type.
+  auto open = [&](Operand tangent, const Type* of) {
+    return of == tangents_.dynamic() ? call_base(*r_, "opened", {tangent}, nullptr) : tangent;
+  };
   if (tangents_.has_shadow(type)) {
     Operand cotangent = shadow_in_reverse(Operand::inst(id));
-    if (!tangents_.has_cotangent(type)) return cotangent;
+    if (!tangents_.has_cotangent(type)) return open(cotangent, tangents_.shadow(type));
     std::vector<Operand> leaves = take_cotangent(id);
     return call_base(*r_, "merged_tangent", {cotangent, pack(*r_, type, leaves)}, nullptr);
   }
   if (!tangents_.has_cotangent(type)) return r_->constant(runtime_.nothing());
   std::vector<Operand> leaves = take_cotangent(id);
   any = !none(leaves);
-  return pack(*r_, type, leaves);
+  return open(pack(*r_, type, leaves), tangents_.cotangent(type));
 }
 
 // --- @scalar_rule ------------------------------------------------------------------------------------------------
