@@ -158,6 +158,7 @@ void EngineState::set_limits() {
   if (options.time_limit > 0) watchdog_ = std::make_unique<Watchdog>(ctx, options.time_limit);
   ctx.depth_is_limited = options.stack_limit != 0;
   limits_each_use_ = watchdog_ || ctx.depth_is_limited;
+  is_unlimited_ = !limits_each_use_ && !runtime.counts_fuel;
 }
 
 void EngineState::set_fuel(std::uint64_t fuel) {

@@ -152,6 +152,15 @@ class EngineState {
       ctx.stack_limit = before_most_uses_;
     }
   }
+  // The same for a call of machine code that begins and ends here, where nothing is to be done: no limits, nothing that
+  // runs, a known stack. False: enter() it is.
+  bool enter_at_once(const void* here) {
+    if (uses_ != 0 || here <= stack_low_ || stack_high_ <= here || !is_unlimited_ || limits_each_use_) return false;
+    uses_ = 1;
+    return true;
+  }
+  void leave_at_once() { uses_ = 0; }
+  bool is_unlimited() const { return is_unlimited_; }
   // The compiler is to run on a workspace's thread, under Runtime::shared.
   void borrow_thread() {
     runtime.enter_thread(ctx);
@@ -183,6 +192,7 @@ class EngineState {
   const char* before_most_uses_ = nullptr;
   std::int64_t fuel_ = std::numeric_limits<std::int64_t>::max();
   bool limits_each_use_ = false;  // begin_use and end_use have something to do
+  bool is_unlimited_ = true;      // by fuel too
   bool workspaces_ = false;       // there were some
   std::optional<CollectionPause> idle_pause_;
   std::unique_ptr<Watchdog> watchdog_;

@@ -37,6 +37,7 @@ bool SlopeFunction::find() {
   if (!callee.defined()) return refuse("there is no function `" + name_ + "` in Main");
   found_ = Found();
   word_call = nullptr;
+  machine_code = nullptr;
   found_.callee.table = handles_;
   found_.callee.slot = handles_->add(callee);
   found_.world = runtime.world();
@@ -54,6 +55,7 @@ bool SlopeFunction::find() {
     for (std::size_t i = 1; i < types.size(); ++i) arguments += (i > 1 ? ", ::" : "::") + to_string(types[i]);
     return refuse("no method of `" + name_ + "` takes (" + arguments + ")");
   }
+  found_.one_to_one = !found_.target->method->is_vararg && as_data(callee.type)->storage == Storage::singleton;
   if (engine_.pipeline->mode == TierMode::interpret) return true;
   engine_.pipeline->on_hot(engine_.ctx, *found_.target);
   return find_direct();
@@ -74,10 +76,12 @@ bool SlopeFunction::refresh() {
   Entry entry(engine_);
   Found before = std::move(found_);
   const WordCall word_call_before = word_call;
+  const auto machine_code_before = machine_code;
   found_ = Found();
   if (find()) return true;
   found_ = std::move(before);
   word_call = word_call_before;
+  machine_code = machine_code_before;
   return false;
 }
 
@@ -103,7 +107,7 @@ bool SlopeFunction::check_native(bool& catches) {
 bool SlopeFunction::find_direct() {
   bool catches = false;
   if (!check_native(catches)) return false;
-  if (found_.target->method->is_vararg || as_data(callee().type)->storage != Storage::singleton) return true;
+  if (!found_.one_to_one) return true;
   bool arrays = false;
   for (Kind kind : parameters_) {
     if (views_memory(kind) && kind != Kind::numbers) return true;
@@ -134,14 +138,45 @@ bool SlopeFunction::find_direct() {
     if (!lent_->ready()) return true;
   }
   found_.direct = engine_.pipeline->direct(engine_.ctx, *code, why);
-  if (found_.direct.entry && !arrays) word_call = call_words;
+  if (!found_.direct.entry || arrays) return true;
+  word_call = call_words;
+  if (engine_.is_unlimited() && NativeCheck(*engine_.pipeline, engine_.ctx).only_computes(*code->typed)) {
+    // It looks at nothing of the engine, which needs no preparation.
+    context = &engine_.ctx;
+    machine_code = reinterpret_cast<decltype(machine_code)>(found_.direct.entry);
+    word_call = call_failed;
+  }
   return true;
+}
+
+bool SlopeFunction::call_entered(const std::uint64_t* arguments, std::uint64_t* result) {
+  Entry entry(engine_, found_.world);
+  return found_.direct.entry(&engine_.ctx, arguments, result) || fail();
 }
 
 bool SlopeFunction::call_words(FunctionState& function, const std::uint64_t* arguments, std::uint64_t* result) {
   auto& self = static_cast<SlopeFunction&>(function);
-  Entry entry(self.engine_, self.found_.world);
-  return self.found_.direct.entry(&self.engine_.ctx, arguments, result) || self.fail();
+  EngineState& engine = self.engine_;
+  if (!engine.enter_at_once(__builtin_frame_address(0))) [[unlikely]]
+    return self.call_entered(arguments, result);
+  engine.ctx.world = self.found_.world;
+  const bool ok = self.found_.direct.entry(&engine.ctx, arguments, result);
+  if (!ok) [[unlikely]]
+    self.fail();
+  engine.leave_at_once();
+  if (engine.ctx.stopped != Stop::none) [[unlikely]]
+    engine.ctx.go_on();
+  return ok;
+}
+
+// Machine code that was called without preparation did not come to its end: on another thread than the engine's last it
+// may take the stack for full.
+bool SlopeFunction::call_failed(FunctionState& function, const std::uint64_t* arguments, std::uint64_t* result) {
+  auto& self = static_cast<SlopeFunction&>(function);
+  Context& ctx = self.engine_.ctx;
+  if (ctx.failed()) ctx.take_error();
+  ctx.last_trace.clear();
+  return self.call_entered(arguments, result);
 }
 
 inline bool SlopeFunction::call_direct(const Datum* arguments, Datum& result) {

@@ -6,6 +6,7 @@
 // Values. Callables that hold memory, and arguments of any type, go the way of the language's own `jvp` and `hvp`.
 #include <algorithm>
 #include <bit>
+#include <cstring>
 
 #include "embed/slope_function.hpp"
 #include "lang/diff/diff.hpp"
@@ -397,10 +398,57 @@ bool SlopeFunction::jacobian(const Datum* arguments, const JacobianTarget* targe
   return known || call_values(arguments, value, holder);
 }
 
+// Where the columns of one argument's derivative go; knows how long they are from the first.
+class SlopeFunction::Columns {
+ public:
+  Columns(SlopeFunction& function, std::size_t argument, std::size_t count, const JacobianTarget& to)
+      : function_(function), argument_(argument), count_(count), to_(to) {}
+
+  bool put(std::size_t j, RawValue tangent) {
+    Datum taken;
+    api::Value held;
+    if (!function_.take_result(tangent, taken, &held)) return false;
+    const bool number = taken.kind == Kind::number;
+    const std::size_t size = number ? 1 : taken.size;
+    if (!data_ && !begin(size)) return false;
+    if (size != rows_)
+      return function_.refuse("the result of `" + function_.name_ + "` changes its length", ErrorKind::conversion);
+    if (number) {
+      data_[j] = taken.number;
+    } else if (size != 0) {
+      std::memcpy(data_ + j * rows_, taken.data, size * sizeof(double));
+    }
+    return true;
+  }
+
+ private:
+  bool begin(std::size_t rows) {
+    rows_ = rows;
+    if (to_.grows) {
+      to_.grows->resize(std::max<std::size_t>(rows * count_, 1));
+      data_ = to_.grows->data();
+      to_.grows->resize(rows * count_);
+      return true;
+    }
+    data_ = to_.data;
+    if (to_.size == rows * count_) return true;
+    return function_.refuse("jacobian of `" + function_.name_ + "`, argument " + std::to_string(argument_ + 1) +
+                                ": the matrix has " + std::to_string(rows) + " rows and " + std::to_string(count_) +
+                                " columns, the memory " + std::to_string(to_.size) + " elements",
+                            ErrorKind::conversion);
+  }
+
+  SlopeFunction& function_;
+  std::size_t argument_;
+  std::size_t count_;
+  const JacobianTarget& to_;
+  double* data_ = nullptr;
+  std::size_t rows_ = 0;
+};
+
 // The columns of one argument. `known`: the value was given before.
 bool SlopeFunction::jacobian_columns(const Datum* arguments, std::size_t of, const JacobianTarget& to, Datum& value,
                                      api::Value* holder, bool& known) {
-  const std::size_t count = parameters_.size();
   const std::size_t columns = parameters_[of] == Kind::number ? 1 : arguments[of].size;
   if (columns == 0) {
     if (to.grows) to.grows->clear();
@@ -409,91 +457,78 @@ bool SlopeFunction::jacobian_columns(const Datum* arguments, std::size_t of, con
                       ": the argument has no elements, the memory for the matrix " + std::to_string(to.size),
                   ErrorKind::conversion);
   }
-  double* data = nullptr;
-  std::size_t rows = 0;
-  auto column = [&](std::size_t j, RawValue tangent) {
-    Datum taken;
-    api::Value held;
-    if (!take_result(tangent, taken, &held)) return false;
-    const std::size_t size = taken.kind == Kind::number ? 1 : taken.size;
-    if (!data) {
-      rows = size;
-      if (to.grows) {
-        to.grows->assign(rows * columns, 0.0);
-      } else if (to.size != rows * columns) {
-        return refuse("jacobian of `" + name_ + "`, argument " + std::to_string(of + 1) + ": the matrix has " +
-                          std::to_string(rows) + " rows and " + std::to_string(columns) + " columns, the memory " +
-                          std::to_string(to.size) + " elements",
-                      ErrorKind::conversion);
-      }
-      data = to.grows ? to.grows->data() : to.data;
-    }
-    if (size != rows) return refuse("the result of `" + name_ + "` changes its length", ErrorKind::conversion);
-    if (taken.kind == Kind::number) {
-      data[j] = taken.number;
-    } else {
-      std::copy_n(taken.numbers().data(), rows, data + j * rows);
-    }
-    return true;
-  };
-
+  Columns put(*this, of, columns, to);
   // All columns in as few rounds as eight at once allow.
-  const bool one_to_one = is_one_to_one();
   const std::size_t rounds = (columns + 7) / 8;
-  std::size_t width = one_to_one ? (columns + rounds - 1) / rounds : 1;
-  std::vector<char> moving(count + 1, 0);
-  moving[of + 1] = 1;
-  std::vector<double> unit(columns);
+  std::size_t width = is_one_to_one() ? (columns + rounds - 1) / rounds : 1;
   for (std::size_t first = 0; first < columns; first += width) {
-    RawValue first_value;
-    Loans loans, tangent_loans;
-    if (!one_to_one) {
-      std::fill(unit.begin(), unit.end(), 0.0);
-      unit[first] = 1.0;
-      std::vector<TangentGiven> direction(count, TangentGiven(nullptr));
-      direction[of] = parameters_[of] == Kind::number ? TangentGiven(1.0) : TangentGiven(unit);
-      RawValue all[3], pair, tangent;
-      if (!operator_arguments(arguments, direction.data(), loans, tangent_loans, all)) return false;
-      if (!engine_.call_library("jvp", all, 3, pair)) return fail();
-      if (!part(pair, 1, first_value) || !part(pair, 2, tangent)) return false;
-      if (tangent.type == engine_.types.nothing && !result_tangent(tangent, tangent, first_value, tangent))
-        return false;
-      if (!column(first, tangent)) return false;
-    } else {
-      ForwardCode* code = find_forward(found_.forward, *found_.target, moving, width);
-      if (!code && width > 1) {  // a rule that overwrites its arguments goes one direction at a time
-        width = 1;
-        code = find_forward(found_.forward, *found_.target, moving, width);
-      }
-      if (!code) return false;
-      RawArguments raw;
-      if (!give(arguments, raw, loans)) return fail();
-      Rooted given(engine_.runtime.heap), directions(engine_.runtime.heap);
-      given.values.push_back(callee());
-      append(given, raw.data(), count);
-      directions.values.resize(width * (count + 1));
-      for (std::size_t k = 0; k < width && first + k < columns; ++k) {
-        RawValue& direction = directions.values[k * (count + 1) + of + 1];
-        if (parameters_[of] == Kind::number) {
-          direction = engine_.runtime.from_float(1.0);
-          continue;
-        }
-        if (!zeros(columns, direction)) return fail();
-        auto* array = static_cast<ArrayObject*>(static_cast<void*>(direction.object));
-        reinterpret_cast<double*>(array->data)[first + k] = 1.0;
-      }
-      RawValue returned;
-      if (!run_forward(*code, given, directions, returned) || !part(returned, 1, first_value)) return false;
-      for (std::size_t k = 0; k < width && first + k < columns; ++k) {
-        RawValue shadow, tangent;
-        if (!part(returned, 2 + 2 * k, shadow) || !part(returned, 3 + 2 * k, tangent) ||
-            !result_tangent(shadow, tangent, first_value, tangent) || !column(first + k, tangent))
-          return false;
-      }
-    }
-    if (!known && !take_result(first_value, value, holder)) return false;
+    RawValue found;
+    if (is_one_to_one() ? !columns_at_once(arguments, of, first, columns, width, put, found)
+                        : !column_by_value(arguments, of, first, columns, put, found))
+      return false;
+    if (!known && !take_result(found, value, holder)) return false;
     known = true;
   }
+  return true;
+}
+
+// `width` columns from the first on; fewer where that cannot be.
+bool SlopeFunction::columns_at_once(const Datum* arguments, std::size_t of, std::size_t first, std::size_t columns,
+                                    std::size_t& width, Columns& put, RawValue& value) {
+  const std::size_t count = parameters_.size();
+  std::vector<char> moving{0};
+  for (std::size_t i = 0; i < count; ++i) moving.push_back(i == of);
+  ForwardCode* code = find_forward(found_.forward, *found_.target, moving, width);
+  if (!code && width > 1) {  // a rule that overwrites its arguments goes one direction at a time
+    width = 1;
+    code = find_forward(found_.forward, *found_.target, moving, width);
+  }
+  if (!code) return false;
+  RawArguments raw;
+  Loans loans;
+  if (!give(arguments, raw, loans)) return fail();
+  Rooted given(engine_.runtime.heap), directions(engine_.runtime.heap);
+  given.values.push_back(callee());
+  append(given, raw.data(), count);
+  directions.values.resize(width * (count + 1));
+  for (std::size_t k = 0; k < width && first + k < columns; ++k) {
+    RawValue& direction = directions.values[k * (count + 1) + of + 1];
+    if (!unit(of, first + k, columns, direction)) return fail();
+  }
+  RawValue returned;
+  if (!run_forward(*code, given, directions, returned) || !part(returned, 1, value)) return false;
+  for (std::size_t k = 0; k < width && first + k < columns; ++k) {
+    RawValue shadow, tangent;
+    if (!part(returned, 2 + 2 * k, shadow) || !part(returned, 3 + 2 * k, tangent) ||
+        !result_tangent(shadow, tangent, value, tangent) || !put.put(first + k, tangent))
+      return false;
+  }
+  return true;
+}
+
+bool SlopeFunction::column_by_value(const Datum* arguments, std::size_t of, std::size_t j, std::size_t columns,
+                                    Columns& put, RawValue& value) {
+  std::vector<double> unit(columns);
+  unit[j] = 1.0;
+  std::vector<TangentGiven> direction(parameters_.size(), TangentGiven(nullptr));
+  direction[of] = parameters_[of] == Kind::number ? TangentGiven(1.0) : TangentGiven(unit);
+  Loans loans, tangent_loans;
+  RawValue all[3], pair, tangent;
+  if (!operator_arguments(arguments, direction.data(), loans, tangent_loans, all)) return false;
+  if (!engine_.call_library("jvp", all, 3, pair)) return fail();
+  if (!part(pair, 1, value) || !part(pair, 2, tangent)) return false;
+  if (tangent.type == engine_.types.nothing && !result_tangent(tangent, tangent, value, tangent)) return false;
+  return put.put(j, tangent);
+}
+
+// The tangent of an argument that moves in its element j alone.
+bool SlopeFunction::unit(std::size_t argument, std::size_t j, std::size_t length, RawValue& v) {
+  if (parameters_[argument] == Kind::number) {
+    v = engine_.runtime.from_float(1.0);
+    return true;
+  }
+  if (!zeros(length, v)) return false;
+  reinterpret_cast<double*>(static_cast<ArrayObject*>(static_cast<void*>(v.object))->data)[j] = 1.0;
   return true;
 }
 

@@ -16,6 +16,10 @@ std::string gradient_misfit(std::span<const Kind> parameters, const Datum* argum
   auto overlap = [](const double* a, std::size_t a_size, const double* b, std::size_t b_size) {
     return a_size != 0 && b_size != 0 && std::less<>()(a, b + b_size) && std::less<>()(b, a + a_size);
   };
+  bool arrays = false;
+  for (Kind kind : parameters) arrays = arrays || kind == Kind::numbers;
+  // What the targets so far span together: one outside overlaps none of them.
+  const double *low = nullptr, *high = nullptr;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const GradientTarget& target = targets[i];
     if (!target.wanted) continue;
@@ -34,13 +38,18 @@ std::string gradient_misfit(std::span<const Kind> parameters, const Datum* argum
     } else {
       return misfit("there is no derivative with respect to this type; pass nullptr");
     }
-    for (std::size_t k = 0; k < parameters.size(); ++k)
+    if (target.size == 0) continue;
+    for (std::size_t k = 0; arrays && k < parameters.size(); ++k)
       if (arguments[k].kind == Kind::numbers &&
           overlap(static_cast<const double*>(arguments[k].data), arguments[k].size, target.data, target.size))
         return misfit("the memory for the gradient overlaps an argument");
-    for (std::size_t k = 0; k < i; ++k)
+    const double* end = target.data + target.size;
+    const bool inside = low && std::less<>()(target.data, high) && std::less<>()(low, end);
+    for (std::size_t k = 0; inside && k < i; ++k)
       if (targets[k].wanted && overlap(targets[k].data, targets[k].size, target.data, target.size))
         return misfit("the memory for the gradient overlaps that of another");
+    if (!low || std::less<>()(target.data, low)) low = target.data;
+    if (!high || std::less<>()(high, end)) high = end;
   }
   return {};
 }
@@ -51,8 +60,9 @@ bool SlopeFunction::check_targets(const Datum* arguments, const GradientTarget* 
 }
 
 bool SlopeFunction::find_gradient(const GradientTarget* targets) {
-  // What an older world's derivative was made of may have been freed.
-  bool same = found_.gradient && engine_.pipeline->has_code(engine_.ctx, *found_.gradient->target);
+  // What an older world's derivative was made of may have been freed; what there is a direct entry of is held by it.
+  bool same =
+      found_.gradient_direct || (found_.gradient && engine_.pipeline->has_code(engine_.ctx, *found_.gradient->target));
   active_.resize(parameters_.size() + 1, 0);
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     char wanted = targets[i].wanted;
@@ -75,9 +85,14 @@ bool SlopeFunction::gradient(const Datum* arguments, const GradientTarget* targe
   if (!alive()) return false;
   Entry entry(engine_, found_.world);
   if (!check_targets(arguments, targets)) return false;
+  const bool free = !lent_ || !lent_->in_use;
+  if (found_.gradient_direct && free && found_.gradient_direct->is_for(parameters_.size(), targets)) {
+    const Lending lending(lent_.get());
+    return found_.gradient_direct->run(engine_.ctx, parameters_, lent_.get(), arguments, targets, value) || fail();
+  }
   const bool one_to_one = is_one_to_one();
   if (one_to_one && !find_gradient(targets)) return false;
-  if (one_to_one && found_.gradient_direct && (!lent_ || !lent_->in_use)) {
+  if (one_to_one && found_.gradient_direct && free) {
     const Lending lending(lent_.get());
     return found_.gradient_direct->run(engine_.ctx, parameters_, lent_.get(), arguments, targets, value) || fail();
   }

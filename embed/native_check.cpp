@@ -70,6 +70,25 @@ bool NativeCheck::check(const ir::Function& function, Span caller) {
   return true;
 }
 
+bool NativeCheck::only_computes(const ir::Function& function) {
+  if (!computing_.insert(&function).second) return false;  // it calls itself; or it is known, and simpler is enough
+  const ir::Cfg cfg = ir::build_cfg(function);
+  for (ir::BlockId id : cfg.order) {
+    for (ir::BlockId next : cfg.successors[id])
+      if (cfg.position[next] <= cfg.position[id]) return false;
+    for (std::uint32_t i : function.blocks[id].insts) {
+      const ir::Inst& inst = function.insts[i];
+      if (inst.op != Op::invoke) {
+        if (ir::op_effects(inst) != effect_none) return false;
+        continue;
+      }
+      const CodeInstance* code = pipeline_.typed_code(ctx_, *inst.aux_as<Specialization>());
+      if (!code || !code->typed || !only_computes(*code->typed)) return false;
+    }
+  }
+  return true;
+}
+
 bool NativeCheck::reaches_outside(const ir::Inst& inst, std::string& what) const {
   if (inst.op == Op::store_global) {
     what = "a global is assigned here";

@@ -22,6 +22,8 @@ class NativeCheck {
   // To be set before: asked of a function that shall run on several threads, which may reach nothing but its arguments
   // and memory of its own.
   bool for_workspace = false;
+  // Is this code nothing but arithmetic, without a loop? Then it comes to its end whatever state the engine is in.
+  bool only_computes(const ir::Function& function);
   bool catches = false;  // some function reached has a `catch`; valid after passes() said true
 
  private:
@@ -36,6 +38,7 @@ class NativeCheck {
   Pipeline& pipeline_;
   Context& ctx_;
   std::unordered_set<const Specialization*> seen_;
+  std::unordered_set<const ir::Function*> computing_;
 };
 
 }  // namespace slope::api::detail

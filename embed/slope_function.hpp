@@ -94,6 +94,11 @@ struct DirectGradient {
   std::vector<std::size_t> numbers;  // the arguments whose derivatives it returns, in order
   DirectCode code;
 
+  bool is_for(std::size_t count, const GradientTarget* targets) const {
+    for (std::size_t i = 0; i < count; ++i)
+      if ((wanted[i + 1] != 0) != targets[i].wanted) return false;
+    return true;
+  }
   // The arrays are lent by the caller (Lending). False: an error is pending in the context.
   bool run(Context& ctx, std::span<const Kind> parameters, LentArrays* lent, const Datum* arguments,
            const GradientTarget* targets, double& value) const;
@@ -120,6 +125,7 @@ class SlopeFunction final : public FunctionState, public std::enable_shared_from
   void let_go() {  // the engine ends: its machine code goes with it
     found_ = Found();
     word_call = nullptr;
+    machine_code = nullptr;
   }
   bool find();  // in the newest world
   bool call(const Datum* arguments, Datum& result, api::Value* holder) override;
@@ -160,13 +166,13 @@ class SlopeFunction final : public FunctionState, public std::enable_shared_from
   bool find_direct();
   bool call_direct(const Datum* arguments, Datum& result);
   static bool call_words(FunctionState& function, const std::uint64_t* arguments, std::uint64_t* result);
+  static bool call_failed(FunctionState& function, const std::uint64_t* arguments, std::uint64_t* result);
+  [[gnu::noinline]] bool call_entered(const std::uint64_t* arguments, std::uint64_t* result);
   bool call_values(const Datum* arguments, Datum& result, api::Value* holder);
   bool give(const Datum* arguments, RawArguments& raw, Loans& loans);
 
   // Are the method's parameters the arguments, one to one, and is there nothing else that derivatives reach?
-  bool is_one_to_one() const {
-    return found_.target && !found_.target->method->is_vararg && as_data(callee().type)->storage == Storage::singleton;
-  }
+  bool is_one_to_one() const { return found_.one_to_one; }
 
   // --- gradients (function_gradient.cpp) ---
   bool find_gradient(const GradientTarget* targets);
@@ -197,8 +203,14 @@ class SlopeFunction final : public FunctionState, public std::enable_shared_from
   bool hvp_direct(const ForwardCode& code, const Datum* arguments, const TangentGiven* direction,
                   const GradientTarget* targets);
   bool hvp_by_value(const Datum* arguments, const TangentGiven* direction, const GradientTarget* targets);
+  class Columns;
   bool jacobian_columns(const Datum* arguments, std::size_t of, const JacobianTarget& to, Datum& value,
                         api::Value* holder, bool& known);
+  bool columns_at_once(const Datum* arguments, std::size_t of, std::size_t first, std::size_t columns,
+                       std::size_t& width, Columns& put, RawValue& value);
+  bool column_by_value(const Datum* arguments, std::size_t of, std::size_t j, std::size_t columns, Columns& put,
+                       RawValue& value);
+  bool unit(std::size_t argument, std::size_t j, std::size_t length, RawValue& v);
   bool zeros(std::size_t length, RawValue& v);  // false: raised
   bool part(RawValue of, std::size_t index, RawValue& v);
   bool result_tangent(RawValue shadow, RawValue tangent, RawValue like, RawValue& v);
@@ -225,6 +237,7 @@ class SlopeFunction final : public FunctionState, public std::enable_shared_from
     Slot callee;
     World world = 0;
     Specialization* target = nullptr;  // null: some argument is of any type, calls dispatch
+    bool one_to_one = false;
     DirectCode direct;
     std::optional<Pipeline::GradientCode> gradient;
     std::shared_ptr<const DirectGradient> gradient_direct;

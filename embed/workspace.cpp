@@ -142,11 +142,8 @@ class SlopeWorkspace final : public WorkspaceState, public WorkspaceRun {
   // Made by the function when it is asked for the first time; the same for all its workspaces.
   const DirectGradient* gradient_for(const GradientTarget* targets) {
     const std::size_t count = function_->parameters_.size();
-    for (const auto& known : gradients_) {
-      bool same = true;
-      for (std::size_t i = 0; i < count; ++i) same = same && (known->wanted[i + 1] != 0) == targets[i].wanted;
-      if (same) return known.get();
-    }
+    for (const auto& known : gradients_)
+      if (known->is_for(count, targets)) return known.get();
     const SharedAccess shared(ctx_);
     if (function_->found_.world != world_) {
       refuse("the function `" + function_->name_ + "` was refreshed: make a new workspace");

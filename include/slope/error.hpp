@@ -112,7 +112,9 @@ class [[nodiscard]] Result<double> {
     std::swap(error_, other.error_);
     return *this;
   }
-  ~Result() { delete error_; }
+  ~Result() {
+    if (error_) drop();
+  }
 
   bool ok() const { return !error_; }
   explicit operator bool() const { return ok(); }
@@ -124,6 +126,7 @@ class [[nodiscard]] Result<double> {
   const Error& error() const { return *error_; }  // only when !ok()
 
  private:
+  [[gnu::noinline]] void drop() { delete error_; }
   double value_ = 0;
   Error* error_ = nullptr;
 };

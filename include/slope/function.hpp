@@ -88,6 +88,9 @@ class FunctionState {
   // Of a function of numbers: how machine code is called with words. Null: by `call`.
   using WordCall = bool (*)(FunctionState& function, const std::uint64_t* arguments, std::uint64_t* result);
   WordCall word_call = nullptr;
+  // Of such a function that only computes: its machine code itself. False: it is to be called the other way. Or null.
+  bool (*machine_code)(void* context, const std::uint64_t* arguments, std::uint64_t* result) = nullptr;
+  void* context = nullptr;
   // `holder` keeps what the result views; null for results that view nothing.
   virtual bool call(const Datum* arguments, Datum& result, Value* holder) = 0;
   virtual bool gradient(const Datum* arguments, const GradientTarget* targets, double& value) = 0;
@@ -163,35 +166,17 @@ class Function<R(A...)> {
   // Spans are lent to the script for the call, without a copy.
   Result<R> operator()(A... arguments) const {
     if constexpr (by_words) {
+      const std::uint64_t words[] = {detail::word_of(arguments)..., 0};
+      std::uint64_t result = 0;
+      if (state_->machine_code && state_->machine_code(state_->context, words, &result)) [[likely]]
+        return result_of(result);
       if (state_->word_call) [[likely]] {
-        const std::uint64_t words[] = {detail::word_of(arguments)..., 0};
-        std::uint64_t result = 0;
-        if (!state_->word_call(*state_, words, &result)) [[unlikely]]
-          return state_->take_error();
-        if constexpr (std::is_void_v<R>) {
-          return {};
-        } else if constexpr (std::is_same_v<R, double>) {
-          return std::bit_cast<double>(result);
-        } else {
-          R value{};
-          Error error;
-          if (detail::of_word(result, value, error)) return value;
-          return error;
-        }
+        if (state_->word_call(*state_, words, &result)) [[likely]]
+          return result_of(result);
+        return failed();
       }
     }
-    const detail::Datum data[] = {detail::CrossingOf<A>::give(arguments)..., detail::Datum()};
-    detail::Datum result;
-    constexpr bool holds = detail::views_memory(detail::CrossingOf<R>::kind);
-    [[maybe_unused]] std::conditional_t<holds, Value, std::nullptr_t> holder{};
-    Value* held = nullptr;
-    if constexpr (holds) held = &holder;
-    if (!state_->call(data, result, held)) return state_->take_error();
-    if constexpr (std::is_void_v<R>) {
-      return {};
-    } else {
-      return detail::taken<R>(result);
-    }
+    return call(arguments...);
   }
 
   // The value, and for each argument its derivative: a double& for a double, a span<double> of the same length for a
@@ -296,6 +281,35 @@ class Function<R(A...)> {
  private:
   static constexpr bool by_words = (detail::is_word(detail::CrossingOf<A>::kind) && ...) &&
                                    (std::is_void_v<R> || detail::is_word(detail::Crossing<R>::kind));
+
+  // What is inlined into the host at each call is the fast road alone.
+  static Result<R> result_of([[maybe_unused]] std::uint64_t word) {
+    if constexpr (std::is_void_v<R>) {
+      return {};
+    } else if constexpr (std::is_same_v<R, double>) {
+      return std::bit_cast<double>(word);
+    } else {
+      R value{};
+      Error error;
+      if (detail::of_word(word, value, error)) return value;
+      return error;
+    }
+  }
+  [[gnu::noinline]] Result<R> failed() const { return state_->take_error(); }
+  [[gnu::noinline]] Result<R> call(const A&... arguments) const {
+    const detail::Datum data[] = {detail::CrossingOf<A>::give(arguments)..., detail::Datum()};
+    detail::Datum result;
+    constexpr bool holds = detail::views_memory(detail::CrossingOf<R>::kind);
+    [[maybe_unused]] std::conditional_t<holds, Value, std::nullptr_t> holder{};
+    Value* held = nullptr;
+    if constexpr (holds) held = &holder;
+    if (!state_->call(data, result, held)) return state_->take_error();
+    if constexpr (std::is_void_v<R>) {
+      return {};
+    } else {
+      return detail::taken<R>(result);
+    }
+  }
 
   static constexpr bool is_smooth = std::is_same_v<R, double> || std::is_same_v<R, std::vector<double>>;
 
