@@ -5,6 +5,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <regex>
 
 #include "tests/golden.hpp"
 #include "tests/repl/terminal.hpp"
@@ -179,7 +180,9 @@ TEST_CASE("Errors show the line of an input of several lines, and of files") {
   session.keys("\rend", "       end");
   session.keys("\r", "slope>");
   session.ask("1 +* 2");
-  CHECK_GOLDEN("prompt", "errors", session.screen().text());
+  // Where in the library an error is raised changes with the library.
+  static const std::regex place("(Base/[a-z_]+\\.slope):[0-9]+");
+  CHECK_GOLDEN("prompt", "errors", std::regex_replace(session.screen().text(), place, "$1:N"));
 }
 
 TEST_CASE("Colours: code while it is typed, its brackets, errors") {
