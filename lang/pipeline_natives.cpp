@@ -123,7 +123,12 @@ const NativeInfo natives[] = {
 
 }  // namespace
 
+void define_why_natives(Runtime& runtime);      // pipeline_why.cpp
+void define_callees_natives(Runtime& runtime);  // pipeline_callees.cpp
+
 void define_pipeline_natives(Runtime& runtime) {
+  define_why_natives(runtime);
+  define_callees_natives(runtime);
   diff::define_tangent_natives(runtime);
   define_gradient_natives(runtime);
   define_forward_natives(runtime);

@@ -15,6 +15,7 @@
 #include <iostream>
 #include <iterator>
 
+#include "repl/inspect.hpp"
 #include "repl/interrupts.hpp"
 #include "repl/options.hpp"
 #include "repl/output.hpp"
@@ -110,10 +111,18 @@ class Command {
 
 struct Task {
   CommandLine line;
+  int count = 0;  // of the arguments of `slope inspect`
+  char** arguments = nullptr;
 };
 
 // Ends the process. What the engine holds is not given back piece by piece: that would cost a tenth of a short run.
 [[noreturn]] void* run_task(void* given) {
+  const auto* task = static_cast<Task*>(given);
+  if (task->arguments) {
+    const int status = run_inspect(task->count, task->arguments);
+    std::cout.flush();
+    std::_Exit(status);
+  }
   auto* command = new Command(std::move(static_cast<Task*>(given)->line));
   const int status = command->run();
   command->flush();
@@ -124,9 +133,15 @@ struct Task {
 
 int run_command(int count, char** arguments) {
   int status = 0;
-  std::optional<CommandLine> line = read_command_line(count, arguments, status);
-  if (!line) return status;
-  Task task{std::move(*line)};
+  Task task;
+  if (count > 1 && std::string_view(arguments[1]) == "inspect") {  // a script of that name is ./inspect
+    task.count = count - 2;
+    task.arguments = arguments + 2;
+  } else {
+    std::optional<CommandLine> line = read_command_line(count, arguments, status);
+    if (!line) return status;
+    task.line = std::move(*line);
+  }
 
   // One arena that grows in large steps: a second thread's own would be grown page by page, a system call each.
   mallopt(M_ARENA_MAX, 1);

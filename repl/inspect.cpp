@@ -1,0 +1,98 @@
+#include "repl/inspect.hpp"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "repl/output.hpp"
+#include "repl/paint.hpp"
+#include "slope/tools.hpp"
+
+namespace slope::repl {
+
+namespace {
+
+constexpr const char* help_text = R"(usage: slope inspect FILE --function 'f(::T, …)' [OPTIONS]
+
+Runs FILE (what it prints goes to standard error), then prints what the compiler makes of the call.
+
+  --function CALL   a function with the types of its arguments: 'loss(::Vector{Float64})'; the types may be left out of a
+                    function with one method
+  --view VIEW       warntype (the default), typed, lowered, grad, llvm, native, or why: the reason for a type that is not
+                    exact
+  --format FORMAT   text (the default), json, or html: one page with the source, the types of its expressions, its callees
+                    and their code
+  --color WHEN      yes, no or auto
+)";
+
+// A Slope string literal.
+std::string string_literal(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\' || c == '$') out += '\\';
+    out += c;
+  }
+  return out + "\"";
+}
+
+}  // namespace
+
+int run_inspect(int count, char** arguments) {
+  std::string file, function, view = "warntype", format = "text", color = "auto";
+  bool help = false;
+  CLI::App app;
+  app.set_help_flag();
+  app.add_flag("-h,--help", help);
+  app.add_option("file", file);
+  app.add_option("--function", function);
+  app.add_option("--view", view)
+      ->check(CLI::IsMember({"warntype", "typed", "lowered", "grad", "llvm", "native", "why"}));
+  app.add_option("--format", format)->check(CLI::IsMember({"text", "json", "html"}));
+  app.add_option("--color", color)->check(CLI::IsMember({"yes", "no", "auto"}));
+  const auto wrong_usage = [](const std::string& problem) {
+    std::cerr << "slope: " << problem
+              << "\nusage: slope inspect FILE --function 'f(::T)'; slope inspect --help lists the options\n";
+    return 2;
+  };
+  std::vector<std::string> given(arguments, arguments + count);
+  std::reverse(given.begin(), given.end());  // as the library wants them
+  try {
+    app.parse(given);
+  } catch (const CLI::ParseError& problem) {
+    return wrong_usage(problem.what());
+  }
+  if (help) {
+    std::cout << help_text;
+    return 0;
+  }
+  if (file.empty()) return wrong_usage("which file?");
+  if (function.empty()) return wrong_usage("which function? --function 'f(::T)'");
+
+  Output output;
+  Options options;
+  options.capabilities = Capabilities::all();
+  options.output = [&](std::string_view text) { output.err(text); };
+  options.error_output = [&](std::string_view text) { output.err(text); };
+  Engine engine(options);
+  const ColorChoice choice = color == "yes"  ? ColorChoice::always
+                             : color == "no" ? ColorChoice::never
+                                             : ColorChoice::automatic;
+  tools::set_color(engine, wants_color(choice, STDOUT_FILENO));
+  const auto failed = [&](const Error& error) {
+    const std::string message = (error.kind == ErrorKind::engine ? "slope: " : "") + error.message + "\n";
+    output.err(wants_color(choice, STDERR_FILENO) ? painted_error(message) : message);
+    return error.kind == ErrorKind::exit ? error.exit_code : 1;
+  };
+  if (Result<Value> ran = engine.run_file(file); !ran.ok()) return failed(ran.error());
+  const Result<std::string> report = engine.eval<std::string>(
+      "Base.inspect_report(" + string_literal(function) + ", :" + view + ", :" + format + ")", "--function");
+  if (!report.ok()) return failed(report.error());
+  output.out(report.value());
+  return 0;
+}
+
+}  // namespace slope::repl
