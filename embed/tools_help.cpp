@@ -370,7 +370,15 @@ bool prompt_request(Context& ctx, const RawValue* args, std::size_t count, RawVa
   return call.give_nothing();
 }
 
+// compile_nanoseconds() → Int64: spent so far in making machine code
+bool compile_nanoseconds(Context& ctx, const RawValue* args, std::size_t count, RawValue& result) {
+  Call call(ctx, "compile_nanoseconds", args, count, result);
+  return call.arity(0) &&
+         call.give_int(static_cast<std::int64_t>(engine_of(ctx).pipeline->statistics().compile_nanoseconds));
+}
+
 const NativeInfo natives[] = {
+    {"compile_nanoseconds", compile_nanoseconds, effect_all, stdlib::returns_int},
     {"document", document, effect_all, nullptr},
     {"help_text", help_text_native, effect_all, stdlib::returns_string},
     {"help_names", help_names, effect_all, stdlib::returns_string},
