@@ -3,6 +3,8 @@
 // A function's documentation stands with its methods. That of types, constants, modules and macros is noted when a
 // program defines them (Core.document); the library's is read from its syntax trees when somebody asks, so that it
 // costs nothing at the start.
+#include <unistd.h>
+
 #include <algorithm>
 #include <cctype>
 
@@ -377,7 +379,15 @@ bool compile_nanoseconds(Context& ctx, const RawValue* args, std::size_t count, 
          call.give_int(static_cast<std::int64_t>(engine_of(ctx).pipeline->statistics().compile_nanoseconds));
 }
 
+// is_terminal(descriptor) → Bool
+bool is_terminal(Context& ctx, const RawValue* args, std::size_t count, RawValue& result) {
+  Call call(ctx, "is_terminal", args, count, result);
+  std::int64_t descriptor = 0;
+  return call.arity(1) && call.integer(0, descriptor) && call.give_bool(isatty(static_cast<int>(descriptor)) != 0);
+}
+
 const NativeInfo natives[] = {
+    {"is_terminal", is_terminal, effect_all, stdlib::returns_bool},
     {"compile_nanoseconds", compile_nanoseconds, effect_all, stdlib::returns_int},
     {"document", document, effect_all, nullptr},
     {"help_text", help_text_native, effect_all, stdlib::returns_string},
