@@ -158,6 +158,11 @@ Form* Desugar::macro_call(NodeId node) {
   }
   if (arguments.size() < macro->least || arguments.size() > macro->most)
     return error(node, "wrong number of arguments for `" + std::string(text) + "`");
+  if (qualified) {  // handlers look at the name
+    std::vector<NodeId> plain = nodes;
+    plain[0] = callee;
+    node = ast_->make(ast_->head(node), span(node), plain);
+  }
   return (this->*macro->handler)(node, arguments);
 }
 
