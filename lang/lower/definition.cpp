@@ -67,7 +67,7 @@ bool function_to_extend(Runtime& runtime, Context& ctx, Module* module, const As
     if (is_library(runtime, module)) {
       if (visible->value.type == builtin.builtin_function && ir::as_builtin_op(builtin, visible->value))
         return raise_at(ctx, ast.node(callee).span, "cannot add methods to the builtin function " + name->name);
-    } else if (state_of(runtime).foreign_uses.count(name) != 0) {
+    } else if (module == runtime.main && state_of(runtime).foreign_uses.count(name) != 0) {
       return raise_at(ctx, ast.node(callee).span,
                       "error in method definition: function " + visible->module->name->name + "." + name->name +
                           " must be explicitly imported to be extended");
