@@ -28,6 +28,15 @@ class EngineBuilder final : public Builder {
       return engine_.ctx.raise_error("there is no `" + std::string(name) + "` in Main to make a value of");
     return combine(callee, count);
   }
+  bool object(const void* object, const TypeKey* key, void* (*copy)(const void*)) override {
+    if (!engine_.host_types.find(key))
+      return engine_.ctx.raise_error(
+          "an object of a C++ type that is no type of this engine: tell it with engine.type<T>(name) before");
+    RawValue made;
+    if (!engine_.host_types.wrap(engine_.host_types.add(copy(object), key), key, made)) return false;
+    parts_.values.push_back(made);
+    return true;
+  }
   RawValue result() const { return parts_.values.back(); }
 
  private:

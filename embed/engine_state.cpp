@@ -117,6 +117,7 @@ EngineState::EngineState(Options given)
   stdlib::define_natives(runtime);
   define_engine_natives(*this);
   define_tool_natives(*this);
+  define_type_natives(*this);
 
   interpreter = interpreter::make_interpreter(runtime);
   runtime.interpreter = interpreter.get();
@@ -143,6 +144,7 @@ EngineState::EngineState(Options given)
 }
 
 EngineState::~EngineState() {
+  host_types.close();
   gate.let_go();
   for (SlopeFunction* function : functions) function->let_go();
   handles->close();

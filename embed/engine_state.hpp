@@ -25,6 +25,7 @@
 
 #include "codegen/loader.hpp"
 #include "embed/host.hpp"
+#include "embed/host_types.hpp"
 #include "embed/watchdog.hpp"
 #include "embed/workspace.hpp"
 #include "interpreter/interpreter.hpp"
@@ -74,6 +75,10 @@ struct Access {
     if (made.ok()) return {};
     return made.error();
   }
+  // Defines a C++ function as a method of a name, which may be qualified.
+  static void define(Definition& made, EngineState& engine, const std::string& name,
+                     std::unique_ptr<HostFunction> function);
+  static void fail(Definition& made, Error error) { made.fail(std::move(error)); }
   static EngineState& state(Engine& engine) { return *engine.state_; }
   static RawValue raw(const api::Value& handle);  // undefined for `nothing` without an engine and for dead handles
 };
@@ -116,6 +121,7 @@ class EngineState {
   std::unique_ptr<Interpreter> interpreter;
   std::unique_ptr<Pipeline> pipeline;
   std::shared_ptr<HandleTable> handles;
+  HostTypes host_types{*this};
   std::vector<std::unique_ptr<DefinedHost>> host_functions;
   std::vector<class SlopeFunction*> functions;         // the typed handles that live
   std::vector<std::unique_ptr<double[]>> dead_memory;  // what arrays show that a script kept after their loan
@@ -236,6 +242,8 @@ bool is_host_text(const SourceMap& sources, Span span);  // not the library's, n
 bool build_composite(EngineState& engine, const Datum& datum, RawValue& v);  // false: an error is pending
 inline constexpr std::size_t most_arguments = 16;                            // of a typed handle
 void define_engine_natives(EngineState& engine);                             // host.cpp: calls of host functions, exit
+void define_type_natives(EngineState& engine);                               // host_types.cpp
+Error not_convertible(const api::Value& value, const std::string& wanted);
 std::shared_ptr<FunctionState> make_function(EngineState& engine, std::string name, std::span<const Kind> parameters,
                                              Kind result, Dispatch dispatch, Error& error);
 Error engine_error(std::string message, ErrorKind kind = ErrorKind::engine);

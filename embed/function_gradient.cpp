@@ -24,7 +24,7 @@ std::string gradient_misfit(std::span<const Kind> parameters, const Datum* argum
     const GradientTarget& target = targets[i];
     if (!target.wanted) continue;
     auto misfit = [&](const std::string& why) { return "argument " + std::to_string(i + 1) + ": " + why; };
-    if (parameters[i] == Kind::composite && target.take) {
+    if ((parameters[i] == Kind::composite || parameters[i] == Kind::any) && target.take) {
       if (arguments[i].data == target.object) return misfit("the gradient cannot be written into the argument itself");
       continue;
     }

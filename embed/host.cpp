@@ -82,24 +82,42 @@ std::string converted(Kind kind, const std::string& x) {
 std::string x(std::size_t i) { return "x" + std::to_string(i + 1); }
 
 // "x1::Core.Real, x2::Core.Integer"
-std::string declared(std::span<const Kind> kinds) {
+std::string declared(const DefinedHost& host) {
   std::string text;
-  for (std::size_t i = 0; i < kinds.size(); ++i)
-    text += (i ? ", " : "") + x(i) + "::" + parameter_of(kinds[i]).declared;
+  const auto kinds = host.function->parameters();
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    const std::string& object = host.objects[i];
+    text += (i ? ", " : "") + x(i) + "::" + (object.empty() ? parameter_of(kinds[i]).declared : object);
+  }
   return text;
 }
 
 // ", Base.convert(Core.Float64, x1), …"
-std::string given(std::span<const Kind> kinds) {
+std::string given(const DefinedHost& host) {
   std::string text;
-  for (std::size_t i = 0; i < kinds.size(); ++i) text += ", " + converted(kinds[i], x(i));
+  const auto kinds = host.function->parameters();
+  for (std::size_t i = 0; i < kinds.size(); ++i)
+    text += ", " + (host.objects[i].empty() ? converted(kinds[i], x(i)) : "Core.getfield(" + x(i) + ", 1)");
   return text;
+}
+
+bool takes_the_same(const HostFunction& a, const HostFunction& b) {
+  if (!std::ranges::equal(a.parameters(), b.parameters())) return false;
+  for (std::size_t i = 0; i < a.parameters().size(); ++i)
+    if (a.object_key(i) != b.object_key(i)) return false;
+  return true;
 }
 
 // "Core.host_3(3"
 std::string call_of(std::size_t number) {
   const std::string digits = std::to_string(number);
   return "Core.host_" + digits + "(" + digits;
+}
+
+// The call of it with all its arguments.
+std::string whole_call(const DefinedHost& host, std::size_t number) {
+  const std::string call = call_of(number) + given(host) + ")";
+  return host.objects.back().empty() ? call : "Core.host_wrap(" + host.objects.back() + ", " + call + ")";
 }
 
 bool is_differentiable(Kind kind) { return kind == Kind::number || kind == Kind::numbers; }
@@ -183,6 +201,13 @@ namespace detail {
 
 DefinedHost::DefinedHost(EngineState& engine, std::size_t number, std::unique_ptr<HostFunction> given)
     : function(std::move(given)), name_("host_" + std::to_string(number)) {
+  for (std::size_t i = 0; i <= function->parameters().size(); ++i) {
+    const TypeKey* key = function->object_key(i);
+    const HostType* type = key ? engine.host_types.find(key) : nullptr;
+    objects.push_back(type ? type->name : "");
+    if (key && !type) unknown_type = true;
+  }
+  function->objects = &engine.host_types;
   info.name = name_.c_str();
   info.function = call_host;
   info.result_type = result_type_of(function->result());
@@ -214,10 +239,23 @@ Definition Engine::define_host(std::string_view name, std::unique_ptr<HostFuncti
   if (!detail::is_identifier(name))
     return made.fail(
         detail::engine_error("a function needs a name such as `spline`; found `" + std::string(name) + "`"));
-  const auto kinds = function->parameters();
-  made.function_ = detail::add_host_function(engine, std::move(function));
-  return made.run("function " + made.name_ + "(" + detail::declared(kinds) + ")\n    " +
-                  detail::call_of(made.function_) + detail::given(kinds) + ")\nend\n");
+  detail::Access::define(made, engine, made.name_, std::move(function));
+  return made;
+}
+
+void detail::Access::define(Definition& made, EngineState& engine, const std::string& name,
+                            std::unique_ptr<HostFunction> function) {
+  made.engine_ = &engine;
+  made.name_ = name;
+  made.function_ = add_host_function(engine, std::move(function));
+  const DefinedHost& host = *engine.host_functions[made.function_];
+  if (host.unknown_type) {
+    made.fail(engine_error("the function `" + name +
+                           "` takes or returns objects of a C++ type that is no type of this engine: tell it with "
+                           "engine.type<T>(name) before"));
+    return;
+  }
+  made.run("function " + name + "(" + declared(host) + ")\n    " + whole_call(host, made.function_) + "\nend\n");
 }
 
 Definition& Definition::fail(Error error) {
@@ -231,7 +269,8 @@ Definition& Definition::run(std::string text) {
   return defined.ok() ? *this : fail(defined.error());
 }
 
-const HostFunction& Definition::function() const { return *engine_->host_functions[function_]->function; }
+const detail::DefinedHost& Definition::host() const { return *engine_->host_functions[function_]; }
+const HostFunction& Definition::function() const { return *host().function; }
 
 Definition& Definition::refuse(const std::string& what, const std::string& expected) {
   return fail(detail::engine_error("the " + what + " of the host function `" + name_ + "`: expected " + expected));
@@ -257,10 +296,10 @@ Definition& Definition::add_partials(std::vector<std::unique_ptr<HostFunction>> 
       continue;
     }
     HostFunction& partial = *partials[next];
-    if (!std::ranges::equal(partial.parameters(), kinds) || partial.result() != Kind::number)
+    if (!detail::takes_the_same(partial, function()) || partial.result() != Kind::number)
       return refuse("derivative", "functions that take what it takes and give a number");
     texts.push_back(detail::call_of(detail::add_host_function(*engine_, std::move(partials[next++]))) +
-                    detail::given(kinds) + ")");
+                    detail::given(host()) + ")");
   }
   return run_partials(texts);
 }
@@ -268,7 +307,7 @@ Definition& Definition::add_partials(std::vector<std::unique_ptr<HostFunction>> 
 // Rules out of the texts of the partials; empty for arguments that are no numbers.
 Definition& Definition::run_partials(const std::vector<std::string>& partials) {
   const auto kinds = function().parameters();
-  const std::string declared = detail::declared(kinds);
+  const std::string declared = detail::declared(host());
   std::string all, arguments, cotangents, tangents = "_", tangent;
   for (std::size_t i = 0; i < partials.size(); ++i) {
     const std::string dx = "d" + detail::x(i), &partial = partials[i];
@@ -301,7 +340,7 @@ Definition& Definition::add_jvp(std::unique_ptr<HostFunction> jvp) {
     return refuse("jvp",
                   "a function of the arguments and a tangent for each that is a number or an array, to the "
                   "tangent of the result");
-  const std::string call = detail::call_of(detail::add_host_function(*engine_, std::move(jvp))) + detail::given(kinds);
+  const std::string call = detail::call_of(detail::add_host_function(*engine_, std::move(jvp))) + detail::given(host());
   if (numbers && function().result() == Kind::number) {
     std::vector<std::string> texts(kinds.size());
     for (std::size_t i = 0; i < kinds.size(); ++i) {
@@ -323,7 +362,7 @@ Definition& Definition::add_jvp(std::unique_ptr<HostFunction> jvp) {
       given += ", " + dx + " === nothing ? Base.zeros(Base.length(" + detail::x(i) +
                ")) : Base.convert(Core.Array{Core.Float64,1}, " + dx + ")";
   }
-  return run("Base.frule((" + tangents + "), ::Core.typeof(" + name_ + "), " + detail::declared(kinds) + ") = (" +
+  return run("Base.frule((" + tangents + "), ::Core.typeof(" + name_ + "), " + detail::declared(host()) + ") = (" +
              name_ + "(" + arguments + "), " + call + given + "))\n");
 }
 
@@ -348,17 +387,17 @@ Definition& Definition::add_vjp(std::unique_ptr<HostFunction> vjp) {
     return refuse("vjp",
                   "a function of the arguments and the cotangent of the result, to the cotangent of the argument that "
                   "is a number or an array, or the tuple of several");
-  const std::string call = detail::call_of(detail::add_host_function(*engine_, std::move(vjp))) + detail::given(kinds) +
-                           ", " + detail::converted(function().result(), "y") + ")";
+  const std::string call = detail::call_of(detail::add_host_function(*engine_, std::move(vjp))) +
+                           detail::given(host()) + ", " + detail::converted(function().result(), "y") + ")";
   std::string parts;
   std::size_t next = 0;
   for (Kind kind : kinds)
     parts += !detail::is_differentiable(kind) ? "nothing, "
              : count == 1                     ? "found, "
                                               : "found[" + std::to_string(++next) + "], ";
-  return run("Base.rrule(::Core.typeof(" + name_ + "), " + detail::declared(kinds) + ") = (" + name_ + "(" + arguments +
-             "), function (y)\n    found = " + call + (count == 1 ? "" : "::Core.Tuple{" + types + "}") + "\n    (" +
-             parts + ")\nend)\n");
+  return run("Base.rrule(::Core.typeof(" + name_ + "), " + detail::declared(host()) + ") = (" + name_ + "(" +
+             arguments + "), function (y)\n    found = " + call + (count == 1 ? "" : "::Core.Tuple{" + types + "}") +
+             "\n    (" + parts + ")\nend)\n");
 }
 
 Definition& Definition::pure() {
@@ -369,7 +408,7 @@ Definition& Definition::pure() {
 Definition& Definition::non_differentiable() {
   if (!result_.ok()) return *this;
   return run("Base.nondifferentiable(::Core.typeof(" + name_ + ")" +
-             (function().parameters().empty() ? "" : ", " + detail::declared(function().parameters())) + ") = true\n");
+             (function().parameters().empty() ? "" : ", " + detail::declared(host())) + ") = true\n");
 }
 
 Result<void> Engine::check_rule_data(std::string_view name, std::span<const detail::Datum> arguments) {

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "lang/runtime/method.hpp"
 #include "slope/host_function.hpp"
@@ -17,6 +18,8 @@ struct DefinedHost {
 
   const std::unique_ptr<HostFunction> function;
   NativeInfo info{};
+  std::vector<std::string> objects;  // the names of parameters' types, then of the result's, that are types of the host
+  bool unknown_type = false;         // one of them is not a type of this engine
 
  private:
   std::string name_;

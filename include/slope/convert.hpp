@@ -30,6 +30,7 @@ namespace slope::api::detail {
 
 enum class Kind : std::uint8_t { nothing, boolean, integer, number, text, numbers, any, composite };
 class Builder;
+struct TypeKey;
 
 // A datum of this kind is valid as long as something holds the value that it views.
 constexpr bool views_memory(Kind kind) { return kind >= Kind::text; }
@@ -187,6 +188,7 @@ class Builder {
   virtual bool vector(std::size_t count, Kind kind) = 0;
   virtual bool dictionary(std::size_t count) = 0;                   // of so many keys, each followed by its value
   virtual bool call(std::string_view name, std::size_t count) = 0;  // a function or type of Main
+  virtual bool object(const void* object, const TypeKey* key, void* (*copy)(const void*)) = 0;  // of the host's types
 
  protected:
   ~Builder() = default;
@@ -210,6 +212,21 @@ struct Composite {
 };
 
 Error does_not_fit(const Datum& d, std::size_t bytes, bool is_signed);  // an integer outside the C++ type's range
+
+// Types of the host that scripts see as types of their own (slope/type.hpp). Scripts hold a place in the engine's table
+// of such objects, so that nothing a script does reaches other memory.
+template <class T>
+inline constexpr bool is_host_type = false;  // SLOPE_TYPE specialises it
+struct TypeKey {};
+template <class T>
+inline constexpr TypeKey type_key{};  // its address is the type
+class ObjectTable {
+ public:
+  virtual void* find(std::int64_t place, const TypeKey* key) = 0;  // null: gone, or of another type
+  virtual std::int64_t add(void* object, const TypeKey* key) = 0;  // takes it over
+ protected:
+  ~ObjectTable() = default;
+};
 
 // Words: what machine code takes and gives, the bits of a double, an integer, a boolean.
 constexpr bool is_word(Kind kind) { return kind == Kind::boolean || kind == Kind::integer || kind == Kind::number; }

@@ -22,6 +22,10 @@ namespace slope::api {
 
 std::string_view version();  // "0.1.0"
 
+namespace detail {
+struct DefinedHost;
+}
+
 struct Statistics {
   std::size_t heap_bytes = 0;       // live, as of the last collection, and what was allocated since
   std::size_t allocated_bytes = 0;  // ever
@@ -76,6 +80,7 @@ class Definition {
   Definition& run(std::string text);
   Definition& refuse(const std::string& what, const std::string& expected);
   const detail::HostFunction& function() const;
+  const detail::DefinedHost& host() const;
   Definition& add_partials(std::vector<std::unique_ptr<detail::HostFunction>> partials);
   Definition& run_partials(const std::vector<std::string>& partials);
   Definition& add_jvp(std::unique_ptr<detail::HostFunction> jvp);
@@ -91,6 +96,9 @@ enum class Interrupt : unsigned char {
   final,      // no catch block of the script stops it
   exception,  // an InterruptException, which scripts may catch, as Ctrl-C at a prompt
 };
+
+template <class T>
+class TypeDefinition;
 
 class Engine {
  public:
@@ -129,6 +137,9 @@ class Engine {
   Definition define(std::string_view name, F&& function) {
     return define_host(name, detail::make_host_function(std::forward<F>(function)));
   }
+  // A C++ class as a type of scripts: slope/type.hpp.
+  template <class T>
+  TypeDefinition<T> type(std::string_view name);
   // Tests the derivatives of a function of Main at these arguments, whoever made them: against central differences, in
   // forward and reverse mode, called twice, arguments left as they were. The error lists what is wrong.
   template <class... A>

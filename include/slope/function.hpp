@@ -23,7 +23,7 @@ class EngineState;
 class FunctionState;
 
 // Where the derivative with respect to one argument goes: a number, an array of the argument's length, an object of the
-// argument's type (structures, tuples: composites), or nowhere.
+// argument's type (structures, tuples: composites) or a Value, or nowhere.
 struct GradientTarget {
   double* data = nullptr;
   std::size_t size = 0;
@@ -34,6 +34,12 @@ struct GradientTarget {
   GradientTarget(double& number) : data(&number), size(1) {}
   GradientTarget(std::span<double> numbers) : data(numbers.data()), size(numbers.size()) {}
   GradientTarget(std::vector<double>& numbers) : data(numbers.data()), size(numbers.size()) {}
+  // As it is: numbers, arrays, named tuples of fields; `nothing` for zero.
+  GradientTarget(Value& result)
+      : object(&result), take([](void* to, const void*, const Value& cotangent, Error&) {
+          *static_cast<Value*>(to) = cotangent;
+          return true;
+        }) {}
   template <class T, class = std::enable_if_t<Crossing<T>::kind == Kind::composite>>
   GradientTarget(T& result)
       : object(&result), take([](void* to, const void* argument, const Value& cotangent, Error& error) {

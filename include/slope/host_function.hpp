@@ -36,7 +36,32 @@ class HostFunction {
   virtual WordCall word_call() const { return nullptr; }
   virtual std::span<const Kind> parameters() const = 0;
   virtual Kind result() const = 0;
+  // Of parameters, and after them of the result, that are objects of the host's types: places in `objects`, as
+  // integers.
+  virtual const TypeKey* object_key(std::size_t) const { return nullptr; }
+  ObjectTable* objects = nullptr;  // the engine's
 };
+
+template <class A>
+using PlainOf = std::remove_cv_t<std::remove_reference_t<A>>;
+template <class A>
+inline constexpr bool is_object = is_host_type<PlainOf<A>>;
+template <class A>
+constexpr Kind kind_of_parameter() {
+  if constexpr (is_object<A>) {
+    return Kind::integer;
+  } else {
+    return CrossingOf<A>::kind;
+  }
+}
+template <class A>
+constexpr const TypeKey* key_of() {
+  if constexpr (is_object<A>) {
+    return &type_key<PlainOf<A>>;
+  } else {
+    return nullptr;
+  }
+}
 
 template <class F>
 struct SignatureOf : SignatureOf<decltype(&F::operator())> {};
@@ -89,23 +114,45 @@ void keep_result(HostResult& result, T&& value) {
   }
 }
 
-template <class T>
-bool take_argument(const Datum& datum, std::size_t index, T& value, HostResult& result) {
-  Result<T> taken = detail::taken<T>(datum);
-  if (!taken.ok()) {
-    result.error = "argument " + std::to_string(index + 1) + ": " + taken.error().message;
+// One argument on its way into the C++ function. An object is used where it is.
+template <class A, bool = is_object<A>>
+struct Argument {
+  PlainOf<A> value{};
+  bool take(const Datum& datum, ObjectTable*, std::string& error) {
+    Result<PlainOf<A>> taken = detail::taken<PlainOf<A>>(datum);
+    if (!taken.ok()) {
+      error = taken.error().message;
+      return false;
+    }
+    value = std::move(taken).value();
+    return true;
+  }
+  bool take(std::uint64_t word, ObjectTable*, std::string& why) {
+    Error error;
+    if (of_word(word, value, error)) return true;
+    why = error.message;
     return false;
   }
-  value = std::move(taken).value();
-  return true;
-}
+  A give() { return static_cast<A>(value); }
+};
+template <class A>
+struct Argument<A, true> {
+  PlainOf<A>* object = nullptr;
+  bool take(const Datum& datum, ObjectTable* objects, std::string& error) {
+    return take(static_cast<std::uint64_t>(datum.integer), objects, error);
+  }
+  bool take(std::uint64_t word, ObjectTable* objects, std::string& error) {
+    object = static_cast<PlainOf<A>*>(objects->find(static_cast<std::int64_t>(word), key_of<A>()));
+    if (!object) error = "the object is not one that the host made, or is gone";
+    return object != nullptr;
+  }
+  std::conditional_t<std::is_reference_v<A>, A, const PlainOf<A>&> give() {
+    return static_cast<std::conditional_t<std::is_reference_v<A>, A, const PlainOf<A>&>>(*object);
+  }
+};
 
-template <class T>
-bool take_word(std::uint64_t word, std::size_t index, T& value, HostFailure*& failure) {
-  Error error;
-  if (of_word(word, value, error)) return true;
-  failure = new HostFailure{"argument " + std::to_string(index + 1) + ": " + error.message, {}};
-  return false;
+inline std::string at_argument(std::size_t index, const std::string& error) {
+  return "argument " + std::to_string(index + 1) + ": " + error;
 }
 
 template <class F, class Signature>
@@ -132,10 +179,14 @@ class Callable<F, R(A...)> final : public HostFunction {
 #endif
   }
   std::span<const Kind> parameters() const override {
-    static constexpr Kind kinds[] = {CrossingOf<A>::kind..., Kind::nothing};
+    static constexpr Kind kinds[] = {kind_of_parameter<A>()..., Kind::nothing};
     return {kinds, sizeof...(A)};
   }
-  Kind result() const override { return Crossing<PlainResult>::kind; }
+  Kind result() const override { return kind_of_parameter<PlainResult>(); }
+  const TypeKey* object_key(std::size_t i) const override {
+    static constexpr const TypeKey* keys[] = {key_of<A>()..., key_of<PlainResult>()};
+    return keys[i];
+  }
   WordCall word_call() const override {
     if constexpr (by_words) {
       return &call_words;
@@ -147,8 +198,8 @@ class Callable<F, R(A...)> final : public HostFunction {
  private:
   using Returned = typename HostReturn<R>::type;
   using PlainResult = std::remove_cv_t<std::remove_reference_t<Returned>>;
-  static constexpr bool by_words =
-      (is_word(CrossingOf<A>::kind) && ...) && (std::is_void_v<PlainResult> || is_word(Crossing<PlainResult>::kind));
+  static constexpr bool by_words = (is_word(kind_of_parameter<A>()) && ...) &&
+                                   (std::is_void_v<PlainResult> || is_word(kind_of_parameter<PlainResult>()));
 
   static HostFailure* call_words(HostFunction* self, const std::uint64_t* arguments, std::uint64_t* result) {
 #if defined(__cpp_exceptions)
@@ -167,38 +218,62 @@ class Callable<F, R(A...)> final : public HostFunction {
   template <std::size_t... I>
   HostFailure* call_words([[maybe_unused]] const std::uint64_t* arguments, [[maybe_unused]] std::uint64_t* result,
                           std::index_sequence<I...>) {
-    std::tuple<std::remove_cv_t<std::remove_reference_t<A>>...> values;
-    HostFailure* failure = nullptr;
-    if (!(take_word(arguments[I], I, std::get<I>(values), failure) && ...)) return failure;
+    std::tuple<Argument<A>...> values;
+    std::string error;
+    std::size_t wrong = 0;
+    if (!((wrong = I, std::get<I>(values).take(arguments[I], objects, error)) && ...))
+      return new HostFailure{at_argument(wrong, error), {}};
     if constexpr (std::is_void_v<R>) {
-      function_(static_cast<A>(std::get<I>(values))...);
+      function_(std::get<I>(values).give()...);
     } else if constexpr (std::is_same_v<R, Returned>) {
-      *result = word_of(function_(static_cast<A>(std::get<I>(values))...));
+      *result = result_word(function_(std::get<I>(values).give()...));
     } else {
-      R returned = function_(static_cast<A>(std::get<I>(values))...);
+      R returned = function_(std::get<I>(values).give()...);
       if (!returned.ok())
         return new HostFailure{returned.error().message.empty() ? "a host function failed" : returned.error().message,
                                {}};
-      if constexpr (!std::is_void_v<Returned>) *result = word_of(std::move(returned).value());
+      if constexpr (!std::is_void_v<Returned>) *result = result_word(std::move(returned).value());
     }
     return nullptr;
   }
 
   template <std::size_t... I>
   void call([[maybe_unused]] const Datum* arguments, HostResult& result, std::index_sequence<I...>) {
-    std::tuple<std::remove_cv_t<std::remove_reference_t<A>>...> values;
-    if (!(take_argument(arguments[I], I, std::get<I>(values), result) && ...)) return;
+    std::tuple<Argument<A>...> values;
+    std::string error;
+    std::size_t wrong = 0;
+    if (!((wrong = I, std::get<I>(values).take(arguments[I], objects, error)) && ...)) {
+      result.error = at_argument(wrong, error);
+      return;
+    }
     if constexpr (std::is_void_v<R>) {
-      function_(static_cast<A>(std::get<I>(values))...);
+      function_(std::get<I>(values).give()...);
     } else if constexpr (std::is_same_v<R, Returned>) {
-      keep_result(result, function_(static_cast<A>(std::get<I>(values))...));
+      keep(result, function_(std::get<I>(values).give()...));
     } else {
-      R returned = function_(static_cast<A>(std::get<I>(values))...);
+      R returned = function_(std::get<I>(values).give()...);
       if (!returned.ok()) {
         result.error = returned.error().message.empty() ? "a host function failed" : returned.error().message;
       } else if constexpr (!std::is_void_v<Returned>) {
-        keep_result(result, std::move(returned).value());
+        keep(result, std::move(returned).value());
       }
+    }
+  }
+
+  template <class T>
+  std::uint64_t result_word(T&& value) {
+    if constexpr (is_object<T>) {
+      return static_cast<std::uint64_t>(objects->add(new PlainOf<T>(std::forward<T>(value)), key_of<T>()));
+    } else {
+      return word_of(value);
+    }
+  }
+  template <class T>
+  void keep(HostResult& result, T&& value) {
+    if constexpr (is_object<T>) {
+      result.datum = Crossing<std::int64_t>::give(static_cast<std::int64_t>(result_word(std::forward<T>(value))));
+    } else {
+      keep_result(result, std::forward<T>(value));
     }
   }
 

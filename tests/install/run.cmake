@@ -22,7 +22,7 @@ run(${CMAKE_COMMAND} --build ${work}/host)
 run(${work}/host/host)
 
 # The examples of hosts are projects like theirs.
-foreach(example hello calibrate c game threads mpi)
+foreach(example hello calibrate c game threads plugin mpi)
   run(${CMAKE_COMMAND} -S ${EXAMPLES}/${example} -B ${work}/${example} -G Ninja
     -DCMAKE_PREFIX_PATH=${work}/prefix -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS=${FLAGS}" "-DCMAKE_C_FLAGS=${FLAGS}")
   run(${CMAKE_COMMAND} --build ${work}/${example})
@@ -35,6 +35,7 @@ run(${work}/calibrate/calibrate)
 run(${work}/c/spring)
 run(${work}/game/game)
 run(${work}/threads/threads)
+run(${work}/plugin/plugin)
 if(NOT FLAGS MATCHES "sanitize") # the launcher's own leaks are not ours
   foreach(ranks 1 4)
     run(${CMAKE_COMMAND} -E env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
