@@ -30,6 +30,9 @@ add_compile_options(-Wall -Wextra -Werror)
 if(SLOPE_SANITIZE)
   # vptr wants RTTI of every class it meets, also of LLVM's.
   set(slope_sanitizers -fsanitize=address,undefined -fno-sanitize=vptr)
+  if(SLOPE_SANITIZE STREQUAL "thread")
+    set(slope_sanitizers -fsanitize=thread)
+  endif()
   add_compile_options(${slope_sanitizers} -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
   add_link_options(${slope_sanitizers})
   # GCC's instrumentation hides initialisations from this warning, in the standard library's headers too.

@@ -26,6 +26,7 @@
 #include "codegen/loader.hpp"
 #include "embed/host.hpp"
 #include "embed/host_types.hpp"
+#include "embed/thread_check.hpp"
 #include "embed/watchdog.hpp"
 #include "embed/workspace.hpp"
 #include "interpreter/interpreter.hpp"
@@ -139,6 +140,11 @@ class EngineState {
   // Gives how many uses from outside are under way, for leave().
   std::size_t enter() {
     const void* here = __builtin_frame_address(0);
+    if (uses_ == 0) {
+      thread_check_.begin();
+    } else {
+      thread_check_.inside();
+    }
     if (here <= stack_low_ || stack_high_ <= here) enter_stack();
     const std::size_t before = uses_;
     uses_ = before + 1;
@@ -154,6 +160,7 @@ class EngineState {
     uses_ = before;
     if (before == 0) {
       if (limits_each_use_ || ctx.stopped != Stop::none) end_use();
+      thread_check_.end();
     } else if (before + 1 == most_uses) {
       ctx.stack_limit = before_most_uses_;
     }
@@ -163,9 +170,13 @@ class EngineState {
   bool enter_at_once(const void* here) {
     if (uses_ != 0 || here <= stack_low_ || stack_high_ <= here || !is_unlimited_ || limits_each_use_) return false;
     uses_ = 1;
+    thread_check_.begin();
     return true;
   }
-  void leave_at_once() { uses_ = 0; }
+  void leave_at_once() {
+    uses_ = 0;
+    thread_check_.end();
+  }
   bool is_unlimited() const { return is_unlimited_; }
   // The compiler is to run on a workspace's thread, under Runtime::shared.
   void borrow_thread() {
@@ -197,6 +208,7 @@ class EngineState {
   static constexpr std::size_t most_uses = 200;
   const char* before_most_uses_ = nullptr;
   std::int64_t fuel_ = std::numeric_limits<std::int64_t>::max();
+  ThreadCheck thread_check_;
   bool limits_each_use_ = false;  // begin_use and end_use have something to do
   bool is_unlimited_ = true;      // by fuel too
   bool workspaces_ = false;       // there were some

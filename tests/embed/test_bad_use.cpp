@@ -1,0 +1,111 @@
+// What hosts should not do: defined all the same.
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <thread>
+
+#include "slope/containers.hpp"
+#include "slope/type.hpp"
+
+#ifndef NDEBUG
+#include <sys/wait.h>
+#include <unistd.h>
+#endif
+
+using slope::Engine;
+
+namespace embed_bad_use {
+
+struct Angry {
+  explicit Angry(double x) : x(x) {}
+  Angry(const Angry&) = default;
+  ~Angry() noexcept(false) {
+    if (x < 0) throw std::runtime_error("a destructor threw");
+  }
+  double x;
+};
+
+}  // namespace embed_bad_use
+SLOPE_TYPE(embed_bad_use::Angry)
+using embed_bad_use::Angry;
+
+TEST_CASE("A destructor that throws ends nothing") {
+  Engine engine;
+  engine.type<Angry>("Angry").constructor<double>().property("x", &Angry::x).value();
+  engine.run("a = Angry(1)\na.x = -1\na = nothing").value();
+  for (int i = 0; i < 3; ++i) {
+    engine.run("for i in 1:100\n    b = Angry(i)\n    b.x = -i\nend").value();
+    engine.collect_garbage();
+  }
+  CHECK(engine.eval<double>("Angry(5).x").value() == 5.0);
+}
+
+TEST_CASE("What outlives its engine says so") {
+  std::optional<Engine> engine(std::in_place);
+  engine->run("f(x) = x^2\ng(w) = sum(w .^ 2)").value();
+  slope::Value value = engine->run("[1.0, 2.0]").value();
+  auto f = engine->function<double(double)>("f").value();
+  auto g = engine->function<double(std::span<const double>)>("g").value();
+  auto back = f.pullback(3.0).value();
+  const std::vector<double> w = {1, 2};
+  std::vector<double> into(2);
+  auto workspace = g.workspace().value();
+  CHECK(f(3).value() == 9.0);
+  CHECK(g.value_and_gradient(workspace, w, into).value() == 5.0);
+  engine.reset();
+
+  double d = 0;
+  const std::string gone = "the engine of the function `f` is gone";
+  CHECK(value.type_name() == "#dead");
+  CHECK_FALSE(value.at(0).ok());
+  CHECK(f(3).error().message == gone);
+  CHECK(f.value_and_gradient(3, d).error().message == gone);
+  CHECK(f.jvp(3, 1.0).error().message == gone);
+  CHECK(f.hvp(3, 1.0, d).error().message == gone);
+  CHECK(f.jacobian(3, into).error().message == gone);
+  CHECK(f.pullback(3).error().message == gone);
+  CHECK(f.workspace().error().message == gone);
+  CHECK(f.refresh().error().message == gone);
+  CHECK_FALSE(f.is_current());
+  CHECK(back(1.0, d).error().message == "pullback of `f`: the engine of the pullback is gone");
+  CHECK_FALSE(g.value_and_gradient(workspace, w, into).ok());
+}
+
+TEST_CASE("NaN and infinities are numbers like others; integers out of range are refused") {
+  Engine engine;
+  engine.run("f(x) = x + 1\ng(n) = n").value();
+  auto f = engine.function<double(double)>("f").value();
+  CHECK(std::isnan(f(std::numeric_limits<double>::quiet_NaN()).value()));
+  CHECK(f(-std::numeric_limits<double>::infinity()).value() == -std::numeric_limits<double>::infinity());
+  double d = 0;
+  CHECK(std::isnan(f.value_and_gradient(std::numeric_limits<double>::quiet_NaN(), d).value()));
+  CHECK(d == 1.0);
+  auto g = engine.function<std::int8_t(std::int64_t)>("g").value();
+  CHECK(g(127).value() == 127);
+  CHECK(g(128).error().kind == slope::ErrorKind::conversion);
+}
+
+#ifndef NDEBUG
+TEST_CASE("Two threads in one engine are noticed by builds with assertions") {
+  int ends[2];
+  REQUIRE(pipe(ends) == 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    dup2(ends[1], 2);
+    Engine engine;
+    engine.define("meanwhile", [&] { std::thread([&] { (void)engine.run("1 + 1"); }).join(); }).value();
+    (void)engine.run("meanwhile()");
+    _exit(0);
+  }
+  close(ends[1]);
+  std::string text;
+  char part[512];
+  for (ssize_t n = 0; (n = read(ends[0], part, sizeof part)) > 0;) text.append(part, static_cast<std::size_t>(n));
+  close(ends[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  CHECK_FALSE((WIFEXITED(status) && WEXITSTATUS(status) == 0));
+  CHECK(text.find("two threads use one engine at the same time") != std::string::npos);
+}
+#endif
