@@ -1,6 +1,7 @@
 #include "embed/slope_function.hpp"
 
 #include "embed/native_check.hpp"
+#include "lang/diff/memory.hpp"
 
 namespace slope::api::detail {
 
@@ -56,6 +57,7 @@ bool SlopeFunction::find() {
     return refuse("no method of `" + name_ + "` takes (" + arguments + ")");
   }
   found_.one_to_one = !found_.target->method->is_vararg && as_data(callee.type)->storage == Storage::singleton;
+  if (!check_kept()) return false;
   if (engine_.pipeline->mode == TierMode::interpret) return true;
   engine_.pipeline->on_hot(engine_.ctx, *found_.target);
   return find_direct();
@@ -100,6 +102,29 @@ bool SlopeFunction::check_native(bool& catches) {
   error_.message +=
       "\n  = help: `@code_warntype " + name_ + "(…)` shows all types; slope::Dispatch::allowed gives a slower handle";
   return false;
+}
+
+// Lent memory is the host's again when the call ends: who keeps an array of it would find nothing there.
+bool SlopeFunction::check_kept() {
+  if (dispatch_ == Dispatch::allowed || !found_.one_to_one) return true;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    if (parameters_[i] != Kind::numbers) continue;
+    const diff::MemorySummary memory = engine_.pipeline->memory(engine_.ctx).of(*found_.target);
+    const CodeInstance* code = engine_.pipeline->typed_code(engine_.ctx, *found_.target);
+    if (!code || !code->typed || (memory.stored & diff::parameter_mask(i + 1)) == 0) continue;
+    NativeCheck check(*engine_.pipeline, engine_.ctx);
+    const Span where = check.find_store(*found_.target, engine_.float_vector);
+    const SourceMap& sources = engine_.runtime.sources;
+    refuse("`" + name_ + "` keeps its argument " + std::to_string(i + 1) + ", which is lent for the call alone",
+           ErrorKind::not_native);
+    error_.position = engine_.position_of(where);
+    if (where.file != 0) error_.message += "\n  --> " + sources.describe(where) + "\n" + sources.excerpt(where);
+    while (error_.message.back() == '\n') error_.message.pop_back();
+    error_.message +=
+        "\n  = help: store a copy, `copy(…)`; with slope::Dispatch::allowed what is kept reads as NaN after the call";
+    return false;
+  }
+  return true;
 }
 
 // Words go in and out when every parameter and the result are numbers or, going in, arrays of numbers that the function

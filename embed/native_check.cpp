@@ -2,6 +2,7 @@
 
 #include "embed/engine_state.hpp"
 
+#include "lang/diff/memory.hpp"
 #include "lang/ir/cfg.hpp"
 
 namespace slope::api::detail {
@@ -68,6 +69,47 @@ bool NativeCheck::check(const ir::Function& function, Span caller) {
     }
   }
   return true;
+}
+
+Span NativeCheck::find_store(Specialization& target, const Type* array) {
+  Span found = target.method->span;
+  seen_.clear();
+  find_store(target, array, Span{}, found);
+  return found;
+}
+
+bool NativeCheck::find_store(Specialization& target, const Type* array, Span caller, Span& found) {
+  if (target.method->native || !seen_.insert(&target).second) return false;
+  const CodeInstance* code = pipeline_.typed_code(ctx_, target);
+  if (!code || !code->typed) return false;
+  const ir::Function& function = *code->typed;
+  TypeTable& types = ctx_.runtime->types;
+  for (const ir::Block& block : function.blocks)
+    for (std::uint32_t i : block.insts) {
+      const ir::Inst& inst = function.insts[i];
+      const Span here = of_the_host(function, inst, caller);
+      if (inst.op == Op::invoke) {
+        Specialization& callee = *inst.aux_as<Specialization>();
+        const diff::MemorySummary kept = pipeline_.memory(ctx_).of(callee);
+        for (std::size_t k = 0; k < inst.operands.size(); ++k) {
+          if ((kept.stored & diff::parameter_mask(k)) == 0 || function.type_of(inst.operands[k], types) != array)
+            continue;
+          found = here;
+          find_store(callee, array, here, found);
+          return true;
+        }
+        continue;
+      }
+      const bool stores = inst.op == Op::store_global || inst.op == Op::set_field || inst.op == Op::set_field_at ||
+                          inst.op == Op::array_set || inst.op == Op::array_init || inst.op == Op::cell_set;
+      if (!stores) continue;
+      for (std::size_t k = inst.op == Op::store_global ? 0 : 1; k < inst.operands.size(); ++k) {
+        if (function.type_of(inst.operands[k], types) != array) continue;
+        found = here;
+        return true;
+      }
+    }
+  return false;
 }
 
 bool NativeCheck::only_computes(const ir::Function& function) {

@@ -22,11 +22,14 @@ class NativeCheck {
   // To be set before: asked of a function that shall run on several threads, which may reach nothing but its arguments
   // and memory of its own.
   bool for_workspace = false;
+  // Where the function, or what it calls, stores an array of this type; to be asked when it keeps one.
+  Span find_store(Specialization& target, const Type* array);
   // Is this code nothing but arithmetic, without a loop? Then it comes to its end whatever state the engine is in.
   bool only_computes(const ir::Function& function);
   bool catches = false;  // some function reached has a `catch`; valid after passes() said true
 
  private:
+  bool find_store(Specialization& target, const Type* array, Span caller, Span& found);
   bool check(Specialization& target, Span caller);
   bool check(const ir::Function& function, Span caller);
   bool refuse(const ir::Function& function, const ir::Inst& inst, Span caller, std::string reason);

@@ -163,6 +163,7 @@ class SlopeFunction final : public FunctionState, public std::enable_shared_from
 
   // --- calls ---
   bool check_native(bool& catches);
+  bool check_kept();
   bool find_direct();
   bool call_direct(const Datum* arguments, Datum& result);
   static bool call_words(FunctionState& function, const std::uint64_t* arguments, std::uint64_t* result);

@@ -175,6 +175,9 @@ MemorySummary MemoryEffects::analyse(const ir::Function& function) {
             set(id, all);
             break;
           }
+          case Op::store_global:
+            summary.stored |= all;
+            break;
           case Op::array_set:
           case Op::array_init:
           case Op::cell_set:

@@ -169,10 +169,31 @@ TEST_CASE("Errors inside a typed call are results") {
   CHECK(at(v, 1).value() == 1.0);
 }
 
-TEST_CASE("A lent array that a script keeps is never read after its time") {
-  Engine engine;
-  engine.run("kept = nothing\nfunction keep(v)\n    global kept = v\n    v[1]\nend").value();
-  auto keep = engine.function<double(std::span<const double>)>("keep").value();
+TEST_CASE("A lent array that a script keeps is refused at the line, or never read after its time") {
+  const Tier tier = GENERATE(Tier::interpret, Tier::compile, Tier::automatic);
+  Engine engine(slope::Options{.tier = tier});
+  engine
+      .run(
+          "kept = nothing\nfunction keep(v)\n    global kept = v\n    v[1]\nend\n"
+          "const all = Vector{Float64}[]\nfunction collect_all(v)\n    push!(all, v)\n    v[1]\nend\n"
+          "function copies(v)\n    push!(all, copy(v))\n    v[1]\nend\n"
+          "local_use(v) = sum(map(sum, [v, v]))\n",
+          "keep.slope")
+      .value();
+  using Signature = double(std::span<const double>);
+  auto refused = engine.function<Signature>("keep");
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().position.line == 3);
+  CHECK(refused.error().message.find("`keep` keeps its argument 1, which is lent for the call alone") == 0);
+  CHECK(refused.error().message.find("keep.slope:3") != std::string::npos);
+  refused = engine.function<Signature>("collect_all");
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().position.line == 8);
+  const std::vector<double> two = {2, 3};
+  CHECK(engine.function<Signature>("copies").value()(two).value() == 2.0);
+  CHECK(engine.function<Signature>("local_use").value()(two).value() == 10.0);
+
+  auto keep = engine.function<Signature>("keep", slope::Dispatch::allowed).value();
   {
     std::vector<double> v(1000, 1.0);
     CHECK(keep(v).value() == 1.0);
