@@ -15,6 +15,7 @@
 #include <iostream>
 #include <iterator>
 
+#include "repl/fmt.hpp"
 #include "repl/inspect.hpp"
 #include "repl/interrupts.hpp"
 #include "repl/options.hpp"
@@ -134,6 +135,7 @@ struct Task {
 int run_command(int count, char** arguments) {
   int status = 0;
   Task task;
+  if (count > 1 && std::string_view(arguments[1]) == "fmt") return run_fmt(count - 2, arguments + 2);
   if (count > 1 && std::string_view(arguments[1]) == "inspect") {  // a script of that name is ./inspect
     task.count = count - 2;
     task.arguments = arguments + 2;

@@ -48,6 +48,9 @@ struct Problem {
 // The syntax errors of a text; nothing of it runs.
 std::vector<Problem> syntax_problems(std::string_view text);
 
+// The text laid out: indentation, blanks at ends of lines, blank lines. An error of kind syntax when it does not parse.
+// Comments, strings and the tokens of each line stay; formatting twice gives what formatting once gives.
+Result<std::string> format(std::string_view text);
 
 // --- names ---
 
