@@ -350,6 +350,15 @@ void Heap::remove_root_tracer(int key) {
     if (roots[i].first == key) return static_cast<void>(roots.erase(roots.begin() + static_cast<std::ptrdiff_t>(i)));
 }
 
+int Heap::add_weak_tracer(WeakTracer tracer) {
+  impl_->weak.emplace_back(impl_->next_root, std::move(tracer));
+  return impl_->next_root++;
+}
+
+void Heap::remove_weak_tracer(int key) {
+  std::erase_if(impl_->weak, [&](const auto& entry) { return entry.first == key; });
+}
+
 Rooted::Rooted(Heap& heap) : heap_(heap) {
   key_ = heap.add_root_tracer([this](Tracer& tracer) {
     for (Value v : values) tracer.value(v);

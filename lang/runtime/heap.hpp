@@ -43,6 +43,14 @@ class Tracer {  // given to root tracers
   ~Tracer() = default;
 };
 
+class Survivors {  // given to weak tracers
+ public:
+  virtual bool alive(const Object* object) const = 0;
+
+ protected:
+  ~Survivors() = default;
+};
+
 class Heap {
  public:
   explicit Heap(TypeTable& types);
@@ -81,6 +89,11 @@ class Heap {
   using RootTracer = std::function<void(Tracer&)>;
   int add_root_tracer(RootTracer tracer);  // returns a key
   void remove_root_tracer(int key);
+
+  // Who knows objects without keeping them alive forgets the dead ones here, after marking. May not allocate.
+  using WeakTracer = std::function<void(const Survivors&)>;
+  int add_weak_tracer(WeakTracer tracer);  // returns a key
+  void remove_weak_tracer(int key);
 
  private:
   friend class CollectionPause;

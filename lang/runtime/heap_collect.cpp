@@ -29,7 +29,7 @@ bool holds_pointer(const DataType* type) {
 
 }  // namespace
 
-struct Heap::Marker final : Tracer {
+struct Heap::Marker final : Tracer, Survivors {
   explicit Marker(Heap& h) : heap(h), impl(*h.impl_) {
     if (impl.regions.empty()) return;
     region_low = impl.regions.begin()->first;
@@ -145,6 +145,12 @@ struct Heap::Marker final : Tracer {
     }
   }
 
+  bool alive(const Object* o) const override {
+    if (Block* block = impl.space.find(o)) return block->is_marked(block->cell_at(o));
+    Region* region = impl.region_of(o);
+    return region && region->marked;
+  }
+
   bool is_marked(const Object* o) const {
     Block* block = impl.space.find(o);
     return block && block->is_marked(block->cell_at(o));
@@ -209,6 +215,7 @@ __attribute__((noinline)) void Heap::collect() {
     tracer(marker);
     marker.drain();
   }
+  for (auto& [key, tracer] : impl_->weak) tracer(marker);
   sweep(marker);
 
   statistics_.live_bytes = marker.live_bytes;

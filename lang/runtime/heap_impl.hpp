@@ -42,6 +42,7 @@ struct Heap::Impl {
   std::size_t region_peak = 0;   // since malloc was last told to give memory back
   std::size_t trigger = 0;       // collect when so many bytes are live
   std::vector<std::pair<int, RootTracer>> roots;
+  std::vector<std::pair<int, WeakTracer>> weak;
   int next_root = 1;
   const void* thread_stack_low = nullptr;  // of the thread that collected last
   const void* thread_stack_high = nullptr;
