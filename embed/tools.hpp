@@ -22,5 +22,6 @@ RawValue value_of_path(EngineState& engine, std::string_view path);
 std::string documentation_of(EngineState& engine, const Binding& binding);
 std::string help_text(EngineState& engine, const std::string& name);  // empty: nothing is known
 void define_tool_natives(EngineState& engine);
+void define_server_natives(EngineState& engine);
 
 }  // namespace slope::api::detail

@@ -399,7 +399,10 @@ const NativeInfo natives[] = {
 
 }  // namespace
 
-void define_tool_natives(EngineState& engine) { stdlib::define_all(engine.runtime, natives); }
+void define_tool_natives(EngineState& engine) {
+  stdlib::define_all(engine.runtime, natives);
+  define_server_natives(engine);
+}
 
 }  // namespace detail
 

@@ -18,6 +18,7 @@
 #include "repl/fmt.hpp"
 #include "repl/inspect.hpp"
 #include "repl/interrupts.hpp"
+#include "repl/lsp.hpp"
 #include "repl/options.hpp"
 #include "repl/output.hpp"
 #include "repl/paint.hpp"
@@ -112,15 +113,16 @@ class Command {
 
 struct Task {
   CommandLine line;
-  int count = 0;  // of the arguments of `slope inspect`
+  bool serves = false;  // slope lsp
+  int count = 0;        // of the arguments of `slope inspect`
   char** arguments = nullptr;
 };
 
 // Ends the process. What the engine holds is not given back piece by piece: that would cost a tenth of a short run.
 [[noreturn]] void* run_task(void* given) {
   const auto* task = static_cast<Task*>(given);
-  if (task->arguments) {
-    const int status = run_inspect(task->count, task->arguments);
+  if (task->arguments || task->serves) {
+    const int status = task->serves ? run_lsp() : run_inspect(task->count, task->arguments);
     std::cout.flush();
     std::_Exit(status);
   }
@@ -139,6 +141,8 @@ int run_command(int count, char** arguments) {
   if (count > 1 && std::string_view(arguments[1]) == "inspect") {  // a script of that name is ./inspect
     task.count = count - 2;
     task.arguments = arguments + 2;
+  } else if (count == 2 && std::string_view(arguments[1]) == "lsp") {
+    task.serves = true;
   } else {
     std::optional<CommandLine> line = read_command_line(count, arguments, status);
     if (!line) return status;

@@ -11,6 +11,7 @@ namespace {
 constexpr const char* help_text = R"(usage: slope [OPTIONS] [FILE [ARGUMENTS...]]
        slope inspect FILE --function 'f(::T)' [OPTIONS]    what the compiler makes of a function
        slope fmt [--check] FILE…                           lays out files in place
+       slope lsp                                           the language server, for editors
 
 Runs FILE (- is standard input) with ARGUMENTS in ARGS. Without a FILE and without CODE: opens the prompt on a terminal,
 else runs standard input.

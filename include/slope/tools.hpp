@@ -52,6 +52,10 @@ std::vector<Problem> syntax_problems(std::string_view text);
 // Comments, strings and the tokens of each line stay; formatting twice gives what formatting once gives.
 Result<std::string> format(std::string_view text);
 
+// The definitions at top level (functions, types, macros, `using`), each a text of its own that keeps its line numbers:
+// what a tool may run to know the names of a text. None when it does not parse.
+std::vector<std::string> definitions_of(std::string_view text);
+
 // --- names ---
 
 enum class CompletionKind : unsigned char {
@@ -93,6 +97,9 @@ void set_color(Engine& engine, bool color);
 
 // What the script that just ran asks of the prompt, once: "edit:LINE:FILE", "descend:CALL"; empty: nothing.
 std::string take_request(Engine& engine);
+
+// The engine answers what Base.lsp_handle asks (stdlib/lsp.slope) as long as it stays where it is.
+void serve(Engine& engine);
 
 // The line that an error or a trace names, with a caret under the column; empty when the text is not at hand.
 std::string excerpt(Engine& engine, const Position& position);
