@@ -40,6 +40,7 @@ void write_message(std::string_view text) {
 int run_lsp() {
   Options options;
   options.tier = Tier::interpret;
+  options.time_limit = 5;  // seconds for one answer: a macro of a document may not end
   options.output = [](std::string_view text) { std::cerr << text; };  // standard output is the protocol's
   Engine engine(options);
   tools::serve(engine);
