@@ -132,7 +132,7 @@ class EngineState {
   int exit_code = -1;                 // of exit(code), while it unwinds
   WorkspaceGate gate;
   std::map<std::pair<const Module*, const Symbol*>, std::string> documentation;  // of what is no function
-  Engine* front = nullptr;  // of a language server
+  Engine* front = nullptr;                                                       // of a language server
   std::string request;            // of a script to the prompt that runs it
   bool color = false;             // functions of scripts that print code colour it
   std::unique_ptr<Error> broken;  // the standard library did not load: every use says so
