@@ -128,8 +128,10 @@ TEST_CASE("Pasted text is one input; a pasted session runs without its answers")
 
 TEST_CASE("Arrays are cut to the screen, wide characters take their columns") {
   Session session(small(24, 40));
-  session.ask("reshape(1:400, 20, 20) .+ 0");
+  session.ask("reshape(1:900, 30, 30) .+ 0");
+  CHECK_GOLDEN("prompt", "matrix", session.screen().text());
   session.keys(clear, "slope>");
+  session.screen_when([](const std::string& text) { return text == "slope>\n"; });
   session.ask("collect(1:100)");
   CHECK_GOLDEN("prompt", "display", session.screen().text());
   session.keys(clear, "slope>");
