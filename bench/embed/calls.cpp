@@ -51,6 +51,7 @@ void slope_row(const char* name, slope::Options options) {
   engine
       .run(
           "f(x) = x * x + 1\n"
+          "checked(x) = x < 0 ? throw(DomainError(x, \"negative\")) : x * x + 1\n"
           "function back(n)\n    s = 0.0\n    for i in 1:n\n        s += half(s)\n    end\n    s\nend")
       .value();
   auto f = engine.function<double(double)>("f").value();
@@ -61,6 +62,48 @@ void slope_row(const char* name, slope::Options options) {
     kept = s;
   });
   row(name, to_script, best(calls, [&] { kept = back(calls).value(); }));
+  auto checked = engine.function<double(double)>("checked").value();
+  std::printf("%-28s %14.1f\n", "  a function that may throw", best(calls, [&] {
+                double s = 0;
+                for (int i = 0; i < calls; ++i) s += checked(i).value();
+                kept = s;
+              }));
+}
+
+// The gradient of a function of ten numbers in an array, from outside and in a loop of the script.
+void gradient_row() {
+  slope::Engine engine({.tier = slope::Tier::compile});
+  engine
+      .run(R"(
+function loss(w)
+    total = 0.0
+    for i in 2:length(w)
+        total += (w[i] - w[i-1]^2)^2 + (1 - w[i-1])^2
+    end
+    total
+end
+function inside(n, w)
+    plan = prepare_gradient(loss, w)
+    g = zeros(length(w))
+    total = 0.0
+    for k in 1:n
+        total += value_and_gradient!(plan, loss, g, w)[1]
+    end
+    total
+end)")
+      .value();
+  using Numbers = std::span<const double>;
+  auto loss = engine.function<double(Numbers)>("loss").value();
+  auto inside = engine.function<double(int, Numbers)>("inside", slope::Dispatch::allowed).value();
+  const std::vector<double> w(10, 0.5);
+  std::vector<double> g(10);
+  const double outside = best(calls, [&] {
+    double s = 0;
+    for (int i = 0; i < calls; ++i) s += loss.value_and_gradient(w, g).value();
+    kept = s;
+  });
+  std::printf("\ngradient of ten numbers: %.1f ns from the host, %.1f ns in the script\n", outside,
+              best(calls, [&] { kept = inside(calls, w).value(); }));
 }
 
 double square(double x) { return x * x + 1; }
@@ -209,4 +252,5 @@ int main() {
 #ifdef BENCH_PYTHON
   python_row();
 #endif
+  gradient_row();
 }

@@ -85,12 +85,18 @@ TEST_CASE("Warm calls and gradients allocate nothing") {
 TEST_CASE("An array that a script keeps is never the array of a later call") {
   Engine engine;
   engine.run(model).value();
-  auto keep = engine.function<double(std::span<const double>)>("keep").value();
+  auto keep = engine.function<double(std::span<const double>)>("keep", slope::Dispatch::allowed).value();
   std::vector<double> first{1.0, 2.0}, second{10.0, 20.0, 30.0};
   CHECK(keep(first).value() == 3.0);
   CHECK(keep(second).value() == 60.0);
   CHECK(engine.eval<bool>("length(kept[1]) == 2 && all(isnan, kept[1])").value());
   CHECK(engine.eval<bool>("length(kept[2]) == 3 && all(isnan, kept[2])").value());
+  engine.run("last = nothing\nfunction keep_global(w)\n    global last = w\n    sum(w)\nend").value();
+  auto keep_global = engine.function<double(std::span<const double>)>("keep_global", slope::Dispatch::allowed).value();
+  CHECK(keep_global(first).value() == 3.0);
+  engine.run("before = last").value();
+  CHECK(keep_global(second).value() == 60.0);
+  CHECK(engine.eval<bool>("length(before) == 2 && all(isnan, before) && length(last) == 3").value());
 }
 
 TEST_CASE("An exception that a script keeps does not show the memory of the call") {
