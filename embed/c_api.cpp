@@ -29,6 +29,11 @@ struct slope_function {
   Kind result = Kind::nothing;
   Value holder;  // of the last result
 };
+struct slope_workspace {
+  std::unique_ptr<detail::WorkspaceState> state;
+  std::vector<Kind> parameters;
+  Kind result = Kind::nothing;
+};
 struct slope_error {
   Error error;
 };
@@ -167,7 +172,8 @@ bool to_data(const slope_argument* arguments, std::size_t count, std::vector<Dat
 }
 
 // What the signature says, of what the caller gave: integers do for numbers.
-bool check_arguments(const slope_function& function, const slope_argument* arguments, std::size_t count, Datum* data,
+template <class F>  // a function or a workspace
+bool check_arguments(const F& function, const slope_argument* arguments, std::size_t count, Datum* data,
                      std::string& why) {
   if (count != function.parameters.size()) {
     why = "expected " + std::to_string(function.parameters.size()) + " arguments, found " + std::to_string(count);
@@ -272,6 +278,36 @@ class CFunction final : public detail::HostFunction {
   Kind result_;
   std::vector<Kind> parameters_;
 };
+
+// Of a function or a workspace.
+template <class F>
+int value_and_gradient(F* function, const slope_argument* arguments, size_t count, double* value,
+                       const slope_array* gradients, slope_error** error) {
+  return guarded(error, [&]() -> int {
+    Datum data[detail::most_arguments + 1];
+    std::string why;
+    if (!check_arguments(*function, arguments, count, data, why)) return refuse(error, why);
+    if (function->result != Kind::number)
+      return refuse(error, "only a function whose result is a number has a gradient");
+    std::vector<detail::GradientTarget> targets;
+    targets.reserve(count + 1);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (!gradients || !gradients[i].data) {
+        targets.emplace_back(nullptr);
+      } else {
+        targets.emplace_back(std::span<double>(gradients[i].data, gradients[i].size));
+      }
+    }
+    targets.emplace_back(nullptr);
+    double found = 0;
+    if (!function->state->gradient(data, targets.data(), found)) {
+      give(error, function->state->take_error());
+      return 0;
+    }
+    if (value) *value = found;
+    return 1;
+  });
+}
 
 }  // namespace
 
@@ -446,30 +482,39 @@ int slope_call(slope_function* function, const slope_argument* arguments, size_t
 
 int slope_value_and_gradient(slope_function* function, const slope_argument* arguments, size_t count, double* value,
                              const slope_array* gradients, slope_error** error) {
+  return value_and_gradient(function, arguments, count, value, gradients, error);
+}
+
+slope_workspace* slope_workspace_new(slope_function* function, slope_error** error) {
+  return guarded(error, [&]() -> slope_workspace* {
+    auto made = std::make_unique<slope_workspace>();
+    made->parameters = function->parameters;
+    made->result = function->result;
+    made->state = function->state->make_workspace();
+    if (made->state) return made.release();
+    give(error, function->state->take_error());
+    return nullptr;
+  });
+}
+void slope_workspace_free(slope_workspace* workspace) { delete workspace; }
+int slope_workspace_call(slope_workspace* workspace, const slope_argument* arguments, size_t count,
+                         slope_argument* result, slope_error** error) {
   return guarded(error, [&]() -> int {
     Datum data[detail::most_arguments + 1];
     std::string why;
-    if (!check_arguments(*function, arguments, count, data, why)) return refuse(error, why);
-    if (function->result != Kind::number)
-      return refuse(error, "only a function whose result is a number has a gradient");
-    std::vector<detail::GradientTarget> targets;
-    targets.reserve(count + 1);
-    for (std::size_t i = 0; i < count; ++i) {
-      if (!gradients || !gradients[i].data) {
-        targets.emplace_back(nullptr);
-      } else {
-        targets.emplace_back(std::span<double>(gradients[i].data, gradients[i].size));
-      }
-    }
-    targets.emplace_back(nullptr);
-    double found = 0;
-    if (!function->state->gradient(data, targets.data(), found)) {
-      give(error, function->state->take_error());
+    if (!check_arguments(*workspace, arguments, count, data, why)) return refuse(error, why);
+    Datum datum;
+    if (!workspace->state->call(data, datum)) {
+      give(error, workspace->state->take_error());
       return 0;
     }
-    if (value) *value = found;
+    if (result) from_datum(datum, *result);
     return 1;
   });
+}
+int slope_workspace_value_and_gradient(slope_workspace* workspace, const slope_argument* arguments, size_t count,
+                                       double* value, const slope_array* gradients, slope_error** error) {
+  return value_and_gradient(workspace, arguments, count, value, gradients, error);
 }
 
 int slope_define(slope_engine* engine, const char* name, const char* signature, slope_host_function function,

@@ -33,6 +33,7 @@ extern "C" {
 typedef struct slope_engine slope_engine;
 typedef struct slope_value slope_value;
 typedef struct slope_function slope_function;
+typedef struct slope_workspace slope_workspace;
 typedef struct slope_error slope_error;
 
 /* Zeroed but for `size`, it means the defaults; fields that are added later stand at the end. */
@@ -151,6 +152,15 @@ SLOPE_API int slope_call(slope_function *function, const slope_argument *argumen
 /* `gradients`: one an argument; as long as the argument (1 for a number), overwritten. */
 SLOPE_API int slope_value_and_gradient(slope_function *function, const slope_argument *arguments, size_t count,
                                        double *value, const slope_array *gradients, slope_error **error);
+
+/* What one more thread needs to call a native function of numbers and arrays with a number as result: one a thread, as many at
+ * a time as there are workspaces. Refused where the function writes to globals or reaches outside. */
+SLOPE_API slope_workspace *slope_workspace_new(slope_function *function, slope_error **error);
+SLOPE_API void slope_workspace_free(slope_workspace *workspace);
+SLOPE_API int slope_workspace_call(slope_workspace *workspace, const slope_argument *arguments, size_t count,
+                                   slope_argument *result, slope_error **error);
+SLOPE_API int slope_workspace_value_and_gradient(slope_workspace *workspace, const slope_argument *arguments, size_t count,
+                                                 double *value, const slope_array *gradients, slope_error **error);
 
 /* --- functions of the host ---
  * Answers 0 for an error, with `*message` set to its text, which is copied. The texts and numbers of a result are copied. */

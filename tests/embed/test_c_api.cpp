@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <string>
+#include <thread>
 
 #include "slope/slope.h"
 
@@ -165,4 +166,44 @@ TEST_CASE("C: options, output, and what outlives its engine") {
   error = nullptr;
   CHECK_FALSE(slope_engine_new(&broken, &error));
   slope_error_free(error);
+}
+
+TEST_CASE("C: workspaces run a function on several threads") {
+  slope_engine* engine = slope_engine_new(nullptr, nullptr);
+  slope_value_free(slope_run(
+      engine, "loss(w, a) = a * sum(w .^ 2)\nconst store = [0.0]\ncounts(x) = (store[1] += x; x)", nullptr, nullptr));
+  slope_function* loss = slope_function_find(engine, "loss", "number(numbers, number)", nullptr);
+  REQUIRE(loss);
+  std::vector<std::thread> threads;
+  std::vector<int> right(4, 0);
+  std::vector<slope_workspace*> workspaces;
+  for (int i = 0; i < 4; ++i) workspaces.push_back(slope_workspace_new(loss, nullptr));
+  for (std::size_t i = 0; i < 4; ++i)
+    threads.emplace_back([&, i] {
+      const double w[] = {1.0, static_cast<double>(i)};
+      double g[2], value = 0;
+      slope_argument arguments[] = {slope_numbers(w, 2), slope_number(3)}, result;
+      const slope_array gradients[] = {{g, 2}, {nullptr, 0}};
+      const double expected = 3.0 * (1.0 + w[1] * w[1]);
+      for (int k = 0; k < 100; ++k)
+        right[i] += slope_workspace_value_and_gradient(workspaces[i], arguments, 2, &value, gradients, nullptr) &&
+                    value == expected && g[1] == 6.0 * w[1] &&
+                    slope_workspace_call(workspaces[i], arguments, 2, &result, nullptr) && result.as.number == expected;
+    });
+  for (std::thread& thread : threads) thread.join();
+  CHECK(right == std::vector<int>(4, 100));
+  slope_error* error = nullptr;
+  slope_argument few = slope_number(1);
+  CHECK_FALSE(slope_workspace_call(workspaces[0], &few, 1, nullptr, &error));
+  slope_error_free(error);
+  for (slope_workspace* workspace : workspaces) slope_workspace_free(workspace);
+
+  slope_function* counts = slope_function_find(engine, "counts", "number(number)", nullptr);
+  REQUIRE(counts);
+  error = nullptr;
+  CHECK_FALSE(slope_workspace_new(counts, &error));
+  CHECK(taken(error).find("cannot have workspaces") != std::string::npos);
+  slope_function_free(counts);
+  slope_function_free(loss);
+  slope_engine_free(engine);
 }
