@@ -9,6 +9,8 @@
 #include "slope/type.hpp"
 
 #ifndef NDEBUG
+#include <csignal>
+
 #include <sys/wait.h>
 #include <unistd.h>
 #endif
@@ -86,6 +88,19 @@ TEST_CASE("NaN and infinities are numbers like others; integers out of range are
   CHECK(g(128).error().kind == slope::ErrorKind::conversion);
 }
 
+TEST_CASE("The gradient of a function that always throws is its error") {
+  Engine engine(slope::Options{.tier = slope::Tier::interpret});
+  engine.run("fails(x) = throw(DomainError(x, \"no\"))\nfails_at(w) = throw(BoundsError(w, 9))").value();
+  double d = 0;
+  std::vector<double> w = {1, 2}, g(2);
+  auto fails = engine.function<double(double)>("fails", slope::Dispatch::allowed).value();
+  auto fails_at = engine.function<double(std::span<const double>)>("fails_at", slope::Dispatch::allowed).value();
+  for (int i = 0; i < 3; ++i) {
+    CHECK(fails.value_and_gradient(1.0, d).error().type == "DomainError");
+    CHECK(fails_at.value_and_gradient(w, g).error().type == "BoundsError");
+  }
+}
+
 #ifndef NDEBUG
 TEST_CASE("Two threads in one engine are noticed by builds with assertions") {
   int ends[2];
@@ -93,6 +108,7 @@ TEST_CASE("Two threads in one engine are noticed by builds with assertions") {
   const pid_t child = fork();
   if (child == 0) {
     dup2(ends[1], 2);
+    std::signal(SIGABRT, SIG_DFL);  // not the test framework's
     Engine engine;
     engine.define("meanwhile", [&] { std::thread([&] { (void)engine.run("1 + 1"); }).join(); }).value();
     (void)engine.run("meanwhile()");
