@@ -22,6 +22,15 @@ namespace detail {
 class EngineState;
 class FunctionState;
 
+template <class T>
+constexpr bool is_composite() {
+  if constexpr (std::is_same_v<T, std::nullptr_t> || std::is_arithmetic_v<T> || std::is_same_v<T, std::span<double>>) {
+    return false;
+  } else {
+    return Crossing<T>::kind == Kind::composite;
+  }
+}
+
 // Where the derivative with respect to one argument goes: a number, an array of the argument's length, an object of the
 // argument's type (structures, tuples: composites) or a Value, or nowhere.
 struct GradientTarget {
@@ -40,7 +49,7 @@ struct GradientTarget {
           *static_cast<Value*>(to) = cotangent;
           return true;
         }) {}
-  template <class T, class = std::enable_if_t<Crossing<T>::kind == Kind::composite>>
+  template <class T, class = std::enable_if_t<is_composite<T>()>>
   GradientTarget(T& result)
       : object(&result), take([](void* to, const void* argument, const Value& cotangent, Error& error) {
           return take_cotangent(cotangent, *static_cast<const T*>(argument), *static_cast<T*>(to), error);
