@@ -541,8 +541,7 @@ bool Forward::aggregate(std::uint32_t id) {
     }
   }
   if (!has_shadow) return true;
-  d_->shadow[id] =
-      made->is_mutable ? mutable_shadow(*b_, made, fields) : b_->emit(Op::tuple, fields, shadow_type);
+  d_->shadow[id] = made->is_mutable ? mutable_shadow(*b_, made, fields) : b_->emit(Op::tuple, fields, shadow_type);
   return true;
 }
 

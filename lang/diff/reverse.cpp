@@ -490,7 +490,7 @@ std::unique_ptr<ir::Function> Reverse::combined() {
   forward_out_ = std::make_unique<ir::Function>();
   if (!forward_sweep()) return nullptr;
   ir::Function& out = *forward_out_;
-  if (exit_ == ir::no_block) {  // always raises: the forward sweep is all
+  if (exit_ == ir::no_block) {               // always raises: the forward sweep is all
     f_->add_parameter(0, builtin_.float64);  // callers pass a seed all the same
     insert_pending(out);
     finish_slots(out, 0, *f_);

@@ -189,7 +189,8 @@ void Desugar::keyword_prologue(Lambda&, const SignatureSyntax& signature, bool k
     Form* value = fallback;
     if (keyword_method) {
       Form* given = operation(at, ir::Op::get_field, {name(at, names), symbol(at, keyword.name)});
-      if (keyword.type != no_node) given = base_call(at, "keyword_value", {given, expression(keyword.type), symbol(at, keyword.name)});
+      if (keyword.type != no_node)
+        given = base_call(at, "keyword_value", {given, expression(keyword.type), symbol(at, keyword.name)});
       value = if_form(at, operation(at, ir::Op::field_defined, {name(at, names), symbol(at, keyword.name)}), given,
                       fallback);
     }

@@ -132,9 +132,9 @@ struct Runtime::Impl {
 // Can a call with these argument types reach the signature at all? Cheap: arity and nominal types only.
 bool may_apply(const BuiltinTypes& builtin, const DataType* call_types, const Type* signature);
 
-// A byte for the number of parameters and one for each of the first after the callee: 0 where a subtype may have another
-// one. Calls and signatures with bytes that are not 0 and differ have nothing in common: most methods of a table of
-// thousands are passed over without looking at them.
+// A byte for the number of parameters and one for each of the first after the callee: 0 where a subtype may have
+// another one. Calls and signatures with bytes that are not 0 and differ have nothing in common: most methods of a
+// table of thousands are passed over without looking at them.
 std::uint64_t call_shape(const DataType* tuple);
 inline bool shapes_agree(std::uint64_t a, std::uint64_t b) {
   constexpr std::uint64_t high = 0x8080808080808080ull;
