@@ -10,6 +10,7 @@
 
 #include "embed/tools.hpp"
 #include "embed/tools_keywords.hpp"
+#include "lang/lower/definition.hpp"
 #include "lang/lower/lower.hpp"
 #include "lang/lower/state.hpp"
 #include "stdlib/native/native.hpp"
@@ -29,35 +30,6 @@ const Type* without_variables(const Type* t) {
   return t;
 }
 
-// The name that a documented statement defines: "P" of `struct P{T} <: Q`, "@m" of a macro; empty for others.
-std::string defined_name(const Ast& ast, NodeId node) {
-  switch (ast.head(node)) {
-    case Head::identifier:
-      return std::string(ast.name_of(node));
-    case Head::struct_:
-    case Head::abstract_:
-    case Head::primitive_:
-    case Head::module_:
-    case Head::const_:
-    case Head::global_:
-    case Head::assign:
-    case Head::subtype:
-    case Head::curly:
-    case Head::type_assert:
-      return ast.child_count(node) ? defined_name(ast, ast.child(node, 0)) : "";
-    case Head::macro_: {
-      const NodeId call = ast.child(node, 0);
-      const NodeId name = ast.head(call) == Head::call ? ast.child(call, 0) : call;
-      const std::string text = defined_name(ast, name);
-      return text.empty() || text[0] == '@' ? text : "@" + text;
-    }
-    case Head::macrocall:
-      return ast.child_count(node) > 1 ? defined_name(ast, ast.children(node).back()) : "";
-    default:
-      return "";
-  }
-}
-
 // The documentation in the library's trees, by name.
 std::string library_documentation(EngineState& engine, const Module* module, const std::string& name) {
   const Ast* last = nullptr;
@@ -73,7 +45,7 @@ std::string library_documentation(EngineState& engine, const Module* module, con
         continue;
       const Head head = ast.head(parts[2]);
       if (head != Head::function && !(head == Head::assign && ast.head(ast.child(parts[2], 0)) != Head::identifier) &&
-          defined_name(ast, parts[2]) == name)
+          lower::documented_name(ast, parts[2]) == name)
         return std::string(ast.text_of(parts[1]));
     }
   }

@@ -12,6 +12,29 @@ bool expect_tuple(Context& ctx, const char* where, Value v) {
   return (d && d->is_tuple) || ctx.type_error(where, ctx.runtime->types.builtin().tuple_any, v);
 }
 
+Specialization* inferred_call_of(Context& ctx, Value f, Value given_types) {
+  Runtime& runtime = *ctx.runtime;
+  std::vector<const Type*> types{runtime.is_type_value(f) ? runtime.types.type_of_constant(f) : f.type};
+  if (!expect_tuple(ctx, "argument types", given_types)) return nullptr;
+  Rooted given(runtime.heap);
+  append_elements(ctx, given_types, given);
+  for (const Value v : given.values) {
+    if (!runtime.is_type_value(v)) {
+      ctx.type_error("argument types", runtime.types.builtin().type, v);
+      return nullptr;
+    }
+    types.push_back(v.as_type);
+  }
+  const DataType* call = runtime.types.tuple(types);
+  Specialization* target = runtime.lookup_specialization(call, ctx.world);
+  if (!target) {
+    ctx.argument_error("no unique method matches the call " + to_string(call));
+    return nullptr;
+  }
+  pipeline_of(ctx).typed_code(ctx, *target);
+  return ctx.failed() ? nullptr : target;
+}
+
 bool DerivedCall::resolve(Value f, Value xs_tuple) {
   Runtime& runtime = *ctx.runtime;
   if (!expect_tuple(ctx, "gradient", xs_tuple)) return false;

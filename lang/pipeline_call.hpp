@@ -13,6 +13,9 @@ inline Pipeline& pipeline_of(Context& ctx) { return *static_cast<Pipeline*>(ctx.
 // The elements of a tuple, appended to what the collector sees: taking one out may allocate, and so collect.
 void append_elements(Context& ctx, Value tuple, Rooted& to);
 bool expect_tuple(Context& ctx, const char* where, Value v);
+// The method that a call of `f` with arguments of these types (a tuple of types) reaches, inferred with all its
+// callees; null: error raised.
+Specialization* inferred_call_of(Context& ctx, Value f, Value given_types);
 
 // The method it goes to, its arguments as the method's IR has them, their shadows.
 struct DerivedCall {

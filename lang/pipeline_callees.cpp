@@ -19,24 +19,13 @@ struct Inferred {
 bool infer_call_of(Context& ctx, const char* name, const Value* args, std::size_t count, Inferred& made) {
   Runtime& runtime = *ctx.runtime;
   if (count != 2) return ctx.argument_error(std::string(name) + " takes a function and a tuple of types");
-  std::vector<const Type*> types{runtime.is_type_value(args[0]) ? runtime.types.type_of_constant(args[0])
-                                                                : args[0].type};
-  if (!expect_tuple(ctx, "argument types", args[1])) return false;
-  Rooted given(runtime.heap);
-  append_elements(ctx, args[1], given);
-  for (const Value v : given.values) {
-    if (!runtime.is_type_value(v)) return ctx.type_error("argument types", runtime.types.builtin().type, v);
-    types.push_back(v.as_type);
-  }
-  const DataType* call = runtime.types.tuple(types);
-  made.target = runtime.lookup_specialization(call, ctx.world);
-  if (!made.target) return ctx.argument_error("no unique method matches the call " + to_string(call));
-  pipeline_of(ctx).typed_code(ctx, *made.target);  // its callees are made and kept
-  if (ctx.failed()) return false;
+  made.target = inferred_call_of(ctx, args[0], args[1]);
+  if (!made.target) return false;
   made.inference = std::make_unique<infer::Inference>(runtime, ctx, ctx.world);
   made.result = made.inference->infer(*made.target);
   if (ctx.failed()) return false;
-  return made.result.typed || ctx.argument_error("the types of the call " + to_string(call) + " could not be inferred");
+  return made.result.typed ||
+         ctx.argument_error("the types of the call " + to_string(made.target->types) + " could not be inferred");
 }
 
 bool is_exact(Runtime& runtime, const Type* type) {

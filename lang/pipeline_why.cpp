@@ -15,22 +15,10 @@ struct Asked {
 bool ask_why(Context& ctx, const char* name, const Value* args, std::size_t count, Asked& asked) {
   Runtime& runtime = *ctx.runtime;
   if (count < 2) return ctx.argument_error(std::string(name) + " takes a function and a tuple of types");
-  std::vector<const Type*> types{runtime.is_type_value(args[0]) ? runtime.types.type_of_constant(args[0])
-                                                                : args[0].type};
-  if (!expect_tuple(ctx, "argument types", args[1])) return false;
-  Rooted given(runtime.heap);
-  append_elements(ctx, args[1], given);
-  for (const Value v : given.values) {
-    if (!runtime.is_type_value(v)) return ctx.type_error("argument types", runtime.types.builtin().type, v);
-    types.push_back(v.as_type);
-  }
-  const DataType* call = runtime.types.tuple(types);
-  asked.target = runtime.lookup_specialization(call, ctx.world);
-  if (!asked.target) return ctx.argument_error("no unique method matches the call " + to_string(call));
-  const CollectionPause pause(runtime.heap);
   // With its callees made and kept first, the inferences below make nothing that stays.
-  pipeline_of(ctx).typed_code(ctx, *asked.target);
-  if (ctx.failed()) return false;
+  asked.target = inferred_call_of(ctx, args[0], args[1]);
+  if (!asked.target) return false;
+  const CollectionPause pause(runtime.heap);
   const auto inferred = [&](Specialization& target) {
     infer::Inference inference(runtime, ctx, ctx.world);
     return inference.infer(target);

@@ -18,8 +18,8 @@ namespace {
 using ir::Op;
 using ir::Operand;
 
-constexpr std::size_t deepest = 12;  // callees entered
-constexpr int most_methods = 4;      // that inference looks at for one call
+constexpr std::size_t deepest = 12;                   // callees entered
+const int most_methods = InferOptions().union_limit;  // that inference looks at for one call
 
 class Asking {
  public:

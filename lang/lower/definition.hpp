@@ -53,4 +53,8 @@ bool is_library(const Runtime& runtime, const Module* module);  // Base, Core an
 bool raise_diagnostics(Runtime& runtime, Context& ctx, const std::vector<Diagnostic>& diagnostics);
 bool raise_at(Context& ctx, Span span, std::string message);
 
+// What a documented statement that is no function defines: "P" of `struct P{T} <: Q`, "@m" of a macro; empty when
+// nothing with a name.
+std::string documented_name(const syntax::Ast& ast, syntax::NodeId node);
+
 }  // namespace slope::lower

@@ -248,9 +248,6 @@ Form* Desugar::macro_plain(NodeId node, std::span<const NodeId> arguments) {
   return arguments.size() == 1 ? expression(arguments[0]) : nothing(span(node));
 }
 
-namespace {
-
-// What a documented statement that is no function defines; empty when nothing with a name.
 std::string documented_name(const Ast& ast, NodeId node) {
   switch (ast.head(node)) {
     case Head::identifier:
@@ -278,8 +275,6 @@ std::string documented_name(const Ast& ast, NodeId node) {
       return "";
   }
 }
-
-}  // namespace
 
 // "text" definition, @doc "text" name, @doc name
 Form* Desugar::macro_doc(NodeId node, std::span<const NodeId> arguments) {

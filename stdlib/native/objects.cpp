@@ -1,6 +1,7 @@
 // Objects: named tuples from names and values, copies, identity, assigned elements.
 #include <algorithm>
 #include <cstring>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -158,15 +159,14 @@ struct Reachable {
   Heap& heap;
   const DataType* cell;
   std::vector<std::pair<const char*, const char*>> memory{};  // [begin, end)
-  std::vector<const Object*> seen{};
+  std::unordered_set<const Object*> seen{};
 
   void add(Value v) {
     auto* d = as_data(v.type);
     if (!v.defined() || !d || d->storage != Storage::reference) return;
     bool is_array = d->object_kind == DataType::ObjectKind::array;
     if (!is_array && v.type != cell && d->object_kind != DataType::ObjectKind::fields) return;
-    if (std::find(seen.begin(), seen.end(), v.object) != seen.end()) return;
-    seen.push_back(v.object);
+    if (!seen.insert(v.object).second) return;
     if (is_array) return add_array(static_cast<const ArrayObject*>(v.object));
     if (v.type == cell) {
       auto* held = static_cast<CellObject*>(v.object);
@@ -193,12 +193,29 @@ struct Reachable {
 bool shares_memory(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "shares_memory", args, count, result);
   if (!call.arity(2)) return false;
+  auto numbers_of = [](Value v) -> const ArrayObject* {
+    auto* d = as_data(v.type);
+    bool is_array = d && d->object_kind == DataType::ObjectKind::array;
+    return is_array && !Reachable::refers(d->params[0]) ? static_cast<const ArrayObject*>(v.object) : nullptr;
+  };
+  if (const ArrayObject* x = numbers_of(args[0]), *y = numbers_of(args[1]); x && y)
+    return call.give_bool(x->data < y->data + y->length * y->element_size &&
+                          y->data < x->data + x->length * x->element_size);
   Reachable a{*ctx.heap, call.builtin.cell}, b{*ctx.heap, call.builtin.cell};
   a.add(args[0]);
   b.add(args[1]);
-  for (auto [begin, end] : a.memory)
-    for (auto [other_begin, other_end] : b.memory)
-      if (begin < other_end && other_begin < end) return call.give_bool(true);
+  // In order of address: two that overlap meet while the earlier one has not ended.
+  std::sort(a.memory.begin(), a.memory.end());
+  std::sort(b.memory.begin(), b.memory.end());
+  const char *end_of_a = nullptr, *end_of_b = nullptr;
+  for (std::size_t i = 0, k = 0; i < a.memory.size() || k < b.memory.size();) {
+    const bool from_a = k == b.memory.size() || (i < a.memory.size() && a.memory[i].first <= b.memory[k].first);
+    const auto [begin, end] = from_a ? a.memory[i++] : b.memory[k++];
+    if (begin == end) continue;
+    if (begin < (from_a ? end_of_b : end_of_a)) return call.give_bool(true);
+    const char*& last = from_a ? end_of_a : end_of_b;
+    last = std::max(last, end);
+  }
   return call.give_bool(false);
 }
 
