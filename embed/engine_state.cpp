@@ -48,6 +48,7 @@ std::string without_last_newlines(std::string text) {
 struct Library {
   std::vector<Pipeline::LibraryFile> files;
   std::deque<std::string> texts;  // of files that are not in the binary
+  std::string_view index;         // of the files in the binary
 };
 
 Library all_texts() {
@@ -56,6 +57,7 @@ Library all_texts() {
   if (!folder || !*folder) {
     for (const stdlib::TextFile& file : stdlib::texts())
       library.files.push_back({std::string(file.name()), file.text(), file.image()});
+    library.index = stdlib::index();
     return library;
   }
   namespace fs = std::filesystem;
@@ -223,7 +225,7 @@ void EngineState::load_library() {
   Library library = all_texts();
   put_in_load_order(library.files);
   ctx.world = runtime.world();
-  if (!pipeline->load_standard_library(ctx, library.files, diagnostics)) {
+  if (!pipeline->load_standard_library(ctx, library.files, library.index, diagnostics)) {
     Error why = ctx.failed() ? failure() : syntax_error(diagnostics);
     broken = std::make_unique<Error>(engine_error("the standard library does not load:\n" + why.message));
   }

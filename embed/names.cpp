@@ -23,6 +23,7 @@ bool is_plain(const std::string& name) {
 }
 
 void add_names(const Module& module, bool all, std::string_view prefix, std::set<std::string>& found) {
+  module.enter_all();
   for (const auto& [name, binding] : module.bindings) {
     if (!is_plain(name->name) || !std::string_view(name->name).starts_with(prefix)) continue;
     if ((binding->value.defined() || binding->waiting != Binding::none_waiting) && (all || module.exports(name)))

@@ -199,6 +199,7 @@ class Completer {
   }
 
   void names_of(const Module& module, bool all, bool only_modules = false) {
+    module.enter_all();
     for (const auto& [name, binding] : module.bindings) {
       if (!detail::is_plain_name(name->name) || name->name[0] == '@') continue;
       if (!std::string_view(name->name).starts_with(prefix_)) continue;
@@ -259,6 +260,7 @@ class Completer {
 
   void macros() {
     const auto from = [&](const Module& module, bool all) {
+      module.enter_all();
       for (const auto& [name, binding] : module.bindings)
         if (name->name[0] == '@' && (all || module.exports(name)) &&
             std::string_view(name->name).substr(1).starts_with(prefix_))

@@ -32,11 +32,9 @@ const Type* without_variables(const Type* t) {
 
 // The documentation in the library's trees, by name.
 std::string library_documentation(EngineState& engine, const Module* module, const std::string& name) {
-  const Ast* last = nullptr;
-  for (const auto& part : lower::state_of(engine.runtime).library_parts) {
-    if (part.module != module || part.ast.get() == last) continue;
-    last = part.ast.get();
-    const Ast& ast = *part.ast;
+  if (module != engine.runtime.base) return "";
+  for (std::uint32_t file = 0; file < lower::state_of(engine.runtime).library_parts.size(); ++file) {
+    const Ast& ast = *lower::library_tree(engine.runtime, file);
     for (NodeId id = 1; id < ast.node_count(); ++id) {
       if (ast.head(id) != Head::macrocall || ast.child_count(id) != 3) continue;
       const std::span<const NodeId> parts = ast.children(id);
@@ -89,6 +87,7 @@ std::string type_description(EngineState& engine, const Type* type) {
 
 std::string module_description(const Module& module) {
   std::vector<std::string> names;
+  module.enter_all();
   for (const Symbol* name : module.exported_names)
     if (is_plain_name(name->name)) names.push_back(name->name);
   std::sort(names.begin(), names.end());
@@ -288,6 +287,7 @@ bool help_names(Context& ctx, const RawValue* args, std::size_t count, RawValue&
   std::set<std::string> found;
   const auto search = [&](const Module& module, bool all) {
     std::vector<const Symbol*> names;
+    module.enter_all();
     for (const auto& [name, binding] : module.bindings)
       if (all || module.exports(name)) names.push_back(name);
     for (const Symbol* name : names) {

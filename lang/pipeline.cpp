@@ -102,22 +102,27 @@ bool Pipeline::run_parsed(Context& ctx, Module* module, std::shared_ptr<syntax::
 
 bool Pipeline::incomplete(const SourceMap& sources, FileId file) { return syntax::parse(sources, file).incomplete; }
 
-bool Pipeline::load_standard_library(Context& ctx, std::span<const LibraryFile> files,
+bool Pipeline::load_standard_library(Context& ctx, std::span<const LibraryFile> files, std::string_view index,
                                      std::vector<Diagnostic>& diagnostics) {
-  const lower::LibraryLoading loading(runtime_);
+  std::vector<lower::LibraryPart> parts;
   for (const LibraryFile& library : files) {
+    lower::LibraryPart part;
+    part.image = library.image;
     std::string name(library.name);
-    const FileId file = library.image.empty() ? runtime_.sources.add(std::move(name), std::string(library.text))
-                                              : runtime_.sources.add_shared(std::move(name), library.text);
-    Value result;
-    bool ok;
-    if (std::optional<syntax::Ast> ast = syntax::read_image(library.image, file))
-      ok = run_parsed(ctx, runtime_.base, std::make_shared<syntax::Ast>(std::move(*ast)), result, diagnostics);
-    else
-      ok = run(ctx, runtime_.base, file, result, diagnostics);
-    if (!ok) return false;
+    part.file = library.image.empty() ? runtime_.sources.add(std::move(name), std::string(library.text))
+                                      : runtime_.sources.add_shared(std::move(name), library.text);
+    if (!syntax::is_image(library.image)) {
+      index = {};
+      syntax::ParseResult parsed = syntax::parse(runtime_.sources, part.file);
+      if (!parsed.ok()) {
+        diagnostics = std::move(parsed.diagnostics);
+        return false;
+      }
+      part.ast = std::make_shared<syntax::Ast>(std::move(parsed.ast));
+    }
+    parts.push_back(std::move(part));
   }
-  return true;
+  return lower::open_library(runtime_, ctx, std::move(parts), index);
 }
 
 // --- tiers ---------------------------------------------------------------------------------------------------------

@@ -38,7 +38,9 @@ class Pipeline final : public Tiers {
     std::string_view text;
     std::string_view image;  // its tree (lang/syntax/image.hpp); it and the text outlive the engine. Else it is parsed
   };
-  bool load_standard_library(Context& ctx, std::span<const LibraryFile> files, std::vector<Diagnostic>& diagnostics);
+  // In load order. `index`: what they define (lang/runtime/library_index.hpp), when they are the built-in ones.
+  bool load_standard_library(Context& ctx, std::span<const LibraryFile> files, std::string_view index,
+                             std::vector<Diagnostic>& diagnostics);
 
   // What derivative rules return is checked where they return it. Derivatives that were made before are not.
   bool check_rules = false;

@@ -1,9 +1,11 @@
-// Run while building: parses the standard library and writes a tree image (lang/syntax/image.hpp) for every file.
+// Run while building: parses the standard library and writes a tree image (lang/syntax/image.hpp) for every file, and
+// `library.index`, the index of what they define (lang/runtime/library_index.hpp).
 //
 //   slope_stdlib_images <folder of the texts> <folder for the images> <text>...
 //
 // The files get the numbers that they will have in an engine, which loads them in the same order: then no image has to
-// be changed when it is read. A text that does not parse has an empty image; loading it parses it again and reports.
+// be changed when it is read. A text that does not parse has an empty image; loading it parses it again and reports,
+// and makes the index then.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -12,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "lang/lower/library_index.hpp"
 #include "lang/syntax/image.hpp"
 #include "lang/syntax/parse.hpp"
 #include "stdlib/load_order.hpp"
@@ -35,11 +38,15 @@ int main(int count, char** arguments) {
   const std::string base = read(from / "base.slope");
   std::vector<std::string> names;
   for (std::string_view name : stdlib::load_order(base)) names.emplace_back(name);
+  const std::size_t loaded = names.size();
   for (int i = 3; i < count; ++i)
     if (std::find(names.begin(), names.end(), arguments[i]) == names.end()) names.emplace_back(arguments[i]);
 
   SourceMap sources;
-  for (const std::string& name : names) {
+  lower::LibraryIndexBuilder index;
+  bool indexed = true;
+  for (std::uint32_t number = 0; number < names.size(); ++number) {
+    const std::string& name = names[number];
     const FileId file = sources.add(name, read(from / name));
     const syntax::ParseResult parsed = syntax::parse(sources, file);
     const std::filesystem::path path = to / (name + ".tree");
@@ -50,5 +57,14 @@ int main(int count, char** arguments) {
       std::cerr << "cannot write " << path.string() << '\n';
       return 1;
     }
+    if (!parsed.ok()) indexed = false;
+    if (indexed && number < loaded) index.add(parsed.ast, number);
+  }
+  const std::filesystem::path path = to / "library.index";
+  std::ofstream out(path, std::ios::binary);
+  if (indexed) out << index.image();
+  if (!out.flush()) {
+    std::cerr << "cannot write " << path.string() << '\n';
+    return 1;
   }
 }

@@ -1,4 +1,4 @@
-// The text of the standard library and its syntax trees, carried inside the binary (stdlib/CMakeLists.txt writes the
+// The text of the standard library, its syntax trees and the index of what they define, carried inside the binary (stdlib/CMakeLists.txt writes the
 // assembler file that holds them). Sorted by name.
 #pragma once
 
@@ -23,8 +23,13 @@ struct TextFile {
 extern "C" {
 extern const TextFile slope_stdlib_texts[];
 extern const std::size_t slope_stdlib_text_count;
+extern const char slope_stdlib_index[];
+extern const std::size_t slope_stdlib_index_size;
 }
 
 inline std::span<const TextFile> texts() { return {slope_stdlib_texts, slope_stdlib_text_count}; }
+
+// What the library defines (lang/runtime/library_index.hpp).
+inline std::string_view index() { return {slope_stdlib_index, slope_stdlib_index_size}; }
 
 }  // namespace slope::stdlib

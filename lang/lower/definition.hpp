@@ -18,11 +18,11 @@ bool define_module(Runtime& runtime, Context& ctx, Definition& definition, Value
 bool define_imports(Runtime& runtime, Context& ctx, Definition& definition, Value& result);
 bool define_constant(Runtime& runtime, Context& ctx, Module* module, const Symbol* name, Value v);
 
-// Library code: runs a function's or type's definition without IR, at once or when the function is first asked for.
-// False: the statement is something else. The error is in ctx when it failed.
+// Library code: runs a function's or type's definition without IR. False: the statement is something else. The error is
+// in ctx when it failed.
 bool run_library_definition(Runtime& runtime, Context& ctx, Module* module, const std::shared_ptr<syntax::Ast>& ast,
                             syntax::NodeId statement);
-bool define_postponed(Runtime& runtime, Context& ctx, Postponed what);
+bool define_postponed(Runtime& runtime, Context& ctx, Postponed what);  // of the library
 
 // What a definition whose callee is the plain name `callee` adds methods to: the module's own function, an imported
 // one, or a new one. False: an error is raised.

@@ -32,16 +32,16 @@ std::unique_ptr<ir::Function> lower_statement(Runtime& runtime, Context& ctx, Mo
                                               std::shared_ptr<syntax::Ast> ast, syntax::NodeId statement,
                                               std::vector<Diagnostic>& diagnostics);
 
-// While one exists, definitions of library functions may wait until somebody asks for them (library.cpp).
-class LibraryLoading {
- public:
-  explicit LibraryLoading(Runtime& runtime);
-  ~LibraryLoading();
-  LibraryLoading(const LibraryLoading&) = delete;
-
- private:
-  Runtime& runtime_;
+// A file of the standard library.
+struct LibraryPart {
+  std::string_view image;            // its tree, which outlives the runtime
+  FileId file = 0;                   // its number among the sources
+  std::shared_ptr<syntax::Ast> ast;  // null: read from the image when it is wanted
 };
+
+// Makes the library's definitions known in Base, in load order. `index`: what they define, made when Slope was built
+// and outliving the runtime; empty: it is made now. False: error raised in ctx.
+bool open_library(Runtime& runtime, Context& ctx, std::vector<LibraryPart> parts, std::string_view index);
 
 // Lowers a method's body to method.ir. False: error raised in ctx (a syntax error found only now).
 bool lower_method(Runtime& runtime, Context& ctx, Method& method);

@@ -170,9 +170,11 @@ Form* Desugar::macro_call(NodeId node) {
 Form* Desugar::undefined_macro(NodeId node, const Module* owner, std::string_view text) {
   std::vector<std::string_view> names;
   for (const BuiltinMacro& entry : macro_table()) names.push_back(entry.name);
-  for (const Module* module : {owner, static_cast<const Module*>(runtime_.base)})
+  for (const Module* module : {owner, static_cast<const Module*>(runtime_.base)}) {
+    module->enter_all();
     for (const auto& [name, binding] : module->bindings)
       if (name->name.starts_with('@') && binding->value.defined()) names.push_back(name->name);
+  }
   const std::string similar = most_similar(text, names);
   return error(node, "macro `" + std::string(text) + "` is not defined" +
                          (similar.empty() ? "" : "; did you mean `" + similar + "`?"));

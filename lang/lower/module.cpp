@@ -92,8 +92,8 @@ class Imports {
     if (text.empty()) return fail(node, "expected a name after `export`");
     const Symbol* name = runtime_.symbol(text);
     module_->exported_names.insert(name);
-    const auto own = module_->bindings.find(name);
-    if (own != module_->bindings.end() && own->second->module == module_) own->second->exported = true;
+    Binding* own = module_->entered(name);
+    if (own != nullptr && own->module == module_) own->exported = true;
     return true;
   }
 
@@ -139,9 +139,8 @@ class Imports {
   bool fail(NodeId node, std::string message, const std::string& help) { return fail(node, message + "; " + help); }
 
   bool bind(NodeId node, Module* from, const Symbol* name, const Symbol* as) {
-    if (const auto theirs = from->bindings.find(name); theirs != from->bindings.end() &&
-                                                       theirs->second->waiting != Binding::none_waiting &&
-                                                       module_->bindings.try_emplace(as, theirs->second).second)
+    if (Binding* theirs = from->entered(name); theirs != nullptr && theirs->waiting != Binding::none_waiting &&
+                                               module_->bindings.try_emplace(as, theirs).second)
       return true;  // it need not be made for that
     Binding* source = runtime_.resolve(from, name);
     if (source == nullptr || (!source->value.defined() && !from->exports(name))) {

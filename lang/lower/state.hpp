@@ -71,14 +71,9 @@ struct LoweringState {
   bool of_source = false;
   bool macro_ran = false;  // since that was set
   std::deque<Definition> definitions;
-  struct LibraryPart {
-    std::shared_ptr<syntax::Ast> ast;
-    Module* module;
-  };
-  std::vector<LibraryPart> library_parts;            // where postponed definitions stand: Postponed::source
-  std::unordered_set<const Binding*> waiting_types;  // structs of the library that nobody has looked up while it loads
-  bool loading_library = false;
-  std::unordered_set<const Symbol*> foreign_uses;    // names that Main resolved to another module's binding
+  std::vector<LibraryPart> library_parts;          // where postponed definitions stand: Postponed::source
+  std::string library_index;                       // when it was made here
+  std::unordered_set<const Symbol*> foreign_uses;  // names that Main resolved to another module's binding
   std::shared_ptr<SignatureSyntax> spare_signature;  // nobody uses it: for the next definition
   // What the names of a tree meant the last time: by their numbers, to be checked against the spelling.
   std::vector<const Symbol*> last_symbols;
@@ -89,6 +84,9 @@ struct LoweringState {
 };
 
 LoweringState& state_of(Runtime& runtime);
+
+// The tree of a file of the standard library, by its number in load order.
+const std::shared_ptr<syntax::Ast>& library_tree(Runtime& runtime, std::uint32_t source);
 
 // The symbol of an identifier or a quoted one.
 const Symbol* symbol_of(Runtime& runtime, const syntax::Ast& ast, syntax::NodeId identifier);

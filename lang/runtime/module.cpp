@@ -4,12 +4,26 @@
 
 namespace slope {
 
+Binding* Module::entered(const Symbol* wanted) const {
+  if (const auto at = bindings.find(wanted); at != bindings.end()) return at->second;
+  return has_library ? runtime->enter_library_name(wanted) : nullptr;
+}
+
 Binding* Module::own(const Symbol* wanted) const {
-  const auto at = bindings.find(wanted);
-  if (at == bindings.end()) return nullptr;
-  Binding* binding = at->second;  // making it may move the table
-  if (binding->waiting != Binding::none_waiting) runtime->make_postponed(*binding);
+  Binding* binding = entered(wanted);
+  if (binding && binding->waiting != Binding::none_waiting) {
+    runtime->make_postponed(*binding);
+    binding = bindings.find(wanted)->second;
+  }
   return binding;
+}
+
+bool Module::exports(const Symbol* wanted) const {
+  return exported_names.count(wanted) != 0 || (has_library && runtime->library_exports(wanted->name));
+}
+
+void Module::enter_all() const {
+  if (has_library) runtime->enter_all_library_names();
 }
 
 // Own names and explicit imports first, then what the modules named by `using` export. When two of them export the name

@@ -36,12 +36,17 @@ struct Module {
   std::vector<Module*> usings;                           // their exports are seen here
   Module* inherits = nullptr;                            // all names of this one are seen here (Core in Base)
   std::unordered_set<const Symbol*> exported_names;      // also of names that are not defined yet, or were imported
-  bool exports(const Symbol* wanted) const { return exported_names.count(wanted) != 0; }
+  bool exports(const Symbol* wanted) const;
+  // The standard library's names are entered into `bindings` and `exported_names` when they are first looked up: before
+  // all are walked through, this enters the rest. They mean what they did; nothing is defined by it.
+  bool has_library = false;
+  void enter_all() const;
 
   // The binding that `name` means here, or null. Does not create.
   Binding* find(const Symbol* name) const { return find(name, 0); }
   // The binding in `bindings`, or null; what waits for it is made.
   Binding* own(const Symbol* name) const;
+  Binding* entered(const Symbol* name) const;  // the same, but what waits for it still waits
 
  private:
   Binding* find(const Symbol* name, int depth) const;

@@ -1,60 +1,109 @@
-// Definitions that wait until somebody asks for their function.
+// Definitions that wait until somebody asks for their name.
 //
-// The standard library has thousands of methods, of which a program uses few. Making a method means evaluating the
-// types of its signature, which is most of what loading costs; so a definition whose callee is known and whose table
-// nobody has looked into yet is only noted in that table, with the worlds that its methods begin. The table is opened,
-// and all its definitions are made in their order, when it is first asked: for a lookup, a list of its methods, or
-// another definition.
-//
-// So it is with types and constants: the name is there, and what it means is made when somebody looks it up.
-// Constructors that are defined for a type nobody has looked up wait with its name.
+// The standard library has thousands of definitions, of which a program uses few. Its index (library_index.hpp) tells
+// what each defines, so an engine starts with none of them made, and with none of their names in Base's table. A name
+// is entered when it is first looked up: a function as one whose table has definitions waiting, a type or a constant as
+// a binding whose value waits. A table is opened, and all its definitions are made in their order, when it is first
+// asked: for a lookup, a list of its methods, or another definition. Constructors of a type wait with its name until
+// that has been looked up, and then in the type's table.
 //
 // Why nobody can tell the difference:
 //  1. Methods get the worlds that they would have had, so they are visible to, and too new for, the same callers.
 //  2. Signatures are evaluated in the world in which the definition stood, in its module.
 //  3. No answer was given from a table that is not open, so nothing has to be ended when it is opened.
-//  4. A table that was asked takes no more notes: definitions after that are made at once, and end what they change.
+//  4. What is defined after the library is made at once, and ends what it changes.
 //
 // Keyword methods are methods of one function, Base.kwcall, with the called function as their second argument. They are
 // made together with the others of their definition, so kwcall is asked in two steps: first the table of the second
 // argument is opened, or those of all owners of keyword methods when that argument is not a single function.
+#include <algorithm>
 #include <utility>
 
 #include "lang/runtime/runtime_impl.hpp"
 
 namespace slope {
 
-bool Runtime::postpone(const Type* callee, std::uint32_t methods, bool has_keywords, Postponed what) {
-  const BuiltinTypes& b = types.builtin();
-  auto* data = as_data(callee);
-  if (!data || !impl_->callee_is_leaf(callee) || !define_postponed) return false;
-  TypeName* name = impl_->callee_name(callee);
-  // Calls look into the tables of types of types without the callee being of that name.
-  if (!name->is_function && (!data->is_type_of_type || name == b.data_type->name || name == b.union_all->name ||
-                             name == b.union_->name || name == b.any->name))
-    return false;
-  MethodTable* table = impl_->table_of(name);
-  MethodTable::Cache& cache = *table->cache;
-  if (cache.asked) return false;
-  impl_->note(cache.first_waiting, cache.last_waiting, what, methods);
-  if (has_keywords && (impl_->keyword_owners.empty() || impl_->keyword_owners.back() != table))
-    impl_->keyword_owners.push_back(table);
-  return true;
+Runtime::Impl::Waiting Runtime::Impl::waiting(std::uint32_t number) const {
+  const std::span<const LibraryItem> items = library.items();
+  if (number >= items.size()) return regrouped[number - items.size()];
+  const LibraryItem& item = items[number];
+  return {{item.source, item.statement}, library_world + item.world + 1, item.methods, item.next};
 }
 
-void Runtime::postpone(Binding& binding, std::uint32_t methods, Postponed what) {
-  std::uint32_t last = binding.waiting;
-  if (last != Impl::none_waiting)
-    while (impl_->waiting[last].next != Impl::none_waiting) last = impl_->waiting[last].next;
-  impl_->note(binding.waiting, last, what, methods);
+void Runtime::open_library(const LibraryIndex& index) {
+  impl_->library = index;
+  impl_->library_world = world_;
+  impl_->entered.assign(index.names().size(), false);
+  world_ += index.worlds();
+  base->has_library = true;
+  // Constructors of types whose names are Core's. Several names may stand for one type: their items become one list.
+  struct Constructors {
+    std::uint32_t item;
+    MethodTable* table;
+  };
+  std::vector<Constructors> found;
+  const auto take = [&](std::uint32_t number, MethodTable* table) {
+    impl_->entered[number] = true;
+    for (std::uint32_t at = index.names()[number].first; at != Impl::none_waiting; at = index.items()[at].next)
+      found.push_back({at, table});
+    if (index.names()[number].has_keywords) impl_->keyword_owners.push_back(table);
+  };
+  for (const auto& [name, binding] : core->bindings) {
+    if (!is_type_value(binding->value)) continue;
+    const std::uint32_t number = index.find(name->name);
+    if (number == LibraryIndex::none || index.names()[number].kind != LibraryNameKind::function) continue;
+    take(number, impl_->table_of(impl_->callee_name(types.type_type(binding->value.as_type))));
+  }
+  for (std::uint32_t number = 0; number < index.names().size(); ++number)
+    if (index.names()[number].kind == LibraryNameKind::any_type)
+      take(number, impl_->table_of(types.builtin().type_name));
+  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.item > b.item; });
+  for (const Constructors& one : found) {  // last first
+    Impl::Waiting item = impl_->waiting(one.item);
+    std::uint32_t& first = one.table->cache->first_waiting;
+    item.next = std::exchange(first, static_cast<std::uint32_t>(index.items().size() + impl_->regrouped.size()));
+    impl_->regrouped.push_back(item);
+  }
 }
 
-void Runtime::Impl::note(std::uint32_t& first, std::uint32_t& last, Postponed what, std::uint32_t methods) {
-  const auto index = static_cast<std::uint32_t>(waiting.size());
-  waiting.push_back({what, runtime.world_ + 1, methods, none_waiting});
-  runtime.world_ += methods;
-  (first == none_waiting ? first : waiting[last].next) = index;
-  last = index;
+Binding* Runtime::Impl::enter(std::uint32_t number, const Symbol* name) {
+  const LibraryName& what = library.names()[number];
+  entered[number] = true;
+  if (what.is_exported) runtime.base->exported_names.insert(name);
+  if (what.kind != LibraryNameKind::function && what.kind != LibraryNameKind::value) return nullptr;
+  Binding*& slot = runtime.base->bindings[name];
+  if (slot) return slot;  // a statement that ran at the start was first
+  Binding& made = bindings.emplace_back();
+  slot = &made;
+  made.module = runtime.base;
+  made.name = name;
+  made.exported = what.is_exported != 0;
+  if (what.kind == LibraryNameKind::value) {
+    made.waiting = what.first;
+    return &made;
+  }
+  const DataType* type = runtime.types.function_type(name, runtime.base);
+  made.value = type->instance;
+  made.is_constant = true;
+  MethodTable* table = table_of(type->name);
+  table->cache->first_waiting = what.first;
+  if (what.has_keywords) keyword_owners.push_back(table);
+  return &made;
+}
+
+Binding* Runtime::enter_library_name(const Symbol* name) {
+  const std::uint32_t number = impl_->library.find(name->name);
+  return number == LibraryIndex::none || impl_->entered[number] ? nullptr : impl_->enter(number, name);
+}
+
+void Runtime::enter_all_library_names() {
+  for (std::uint32_t number = 0; number < impl_->entered.size(); ++number)
+    if (!impl_->entered[number]) impl_->enter(number, symbol(impl_->library.text(impl_->library.names()[number])));
+}
+
+bool Runtime::library_exports(std::string_view name) const {
+  const std::uint32_t number = impl_->library.find(name);
+  return number != LibraryIndex::none && impl_->library.names()[number].is_exported != 0;
 }
 
 bool Runtime::Impl::make(const MethodTable* table, const Binding* binding, const Waiting& item) {
@@ -71,18 +120,22 @@ bool Runtime::Impl::make(const MethodTable* table, const Binding* binding, const
   making_type = outer_type;
   const World end = std::exchange(next_postponed_world, outer);
   const World expected = item.first_world + item.methods;
-  if (made && (binding ? end <= expected : end == expected)) return true;
+  if (made && end <= expected) return true;
   std::string why = "internal error: a definition of " + (table ? table->name : binding->name)->name;
   why += " in the standard library ";
-  why += made ? "gave another number of methods" : "failed: " + runtime.exception_text(context, context.take_error());
+  why += made ? "gave more methods than its index says"
+              : "failed: " + runtime.exception_text(context, context.take_error());
   if (runtime.sink.err) runtime.sink.err(why + "\n");
   return false;
 }
 
 void Runtime::Impl::open(MethodTable& table) {
   MethodTable::Cache& cache = *table.cache;
-  for (std::uint32_t at = std::exchange(cache.first_waiting, none_waiting); at != none_waiting; at = waiting[at].next)
-    make(&table, nullptr, Waiting(waiting[at]));
+  for (std::uint32_t at = std::exchange(cache.first_waiting, none_waiting); at != none_waiting;) {
+    const Waiting item = waiting(at);
+    make(&table, nullptr, item);
+    at = item.next;
+  }
 }
 
 // The first item gives the name its value; the others, of a type, are constructors and wait on for its table to be
@@ -90,20 +143,22 @@ void Runtime::Impl::open(MethodTable& table) {
 void Runtime::make_postponed(Binding& binding) {
   const std::uint32_t first = std::exchange(binding.waiting, Impl::none_waiting);
   if (first == Impl::none_waiting) return;
-  const Impl::Waiting item = impl_->waiting[first];
-  if (!impl_->make(nullptr, &binding, item) || item.next == Impl::none_waiting) return;
-  MethodTable& table = *method_table(types.type_type(binding.value.as_type));
-  if (table.cache->asked) {
-    for (std::uint32_t at = item.next; at != Impl::none_waiting; at = impl_->waiting[at].next)
-      impl_->make(nullptr, &binding, Impl::Waiting(impl_->waiting[at]));
+  const Impl::Waiting item = impl_->waiting(first);
+  if (!impl_->make(nullptr, &binding, item) || !is_type_value(binding.value)) return;
+  MethodTable& table = *impl_->table_of(impl_->callee_name(types.type_type(binding.value.as_type)));
+  const std::uint32_t number = impl_->library.find(binding.name->name);
+  if (number != LibraryIndex::none && impl_->library.names()[number].has_keywords)
+    impl_->keyword_owners.push_back(&table);
+  if (item.next == Impl::none_waiting) return;
+  if (!table.cache->asked) {
+    table.cache->first_waiting = item.next;  // nothing else waits there
     return;
   }
-  // Nothing else waits there: definitions for a type that nobody has looked up are noted with its name.
-  MethodTable::Cache& cache = *table.cache;
-  cache.first_waiting = item.next;
-  cache.last_waiting = item.next;
-  while (impl_->waiting[cache.last_waiting].next != Impl::none_waiting)
-    cache.last_waiting = impl_->waiting[cache.last_waiting].next;
+  for (std::uint32_t at = item.next; at != Impl::none_waiting;) {
+    const Impl::Waiting constructor = impl_->waiting(at);
+    impl_->make(nullptr, &binding, constructor);
+    at = constructor.next;
+  }
 }
 
 void Runtime::Impl::ask(MethodTable& table) {
@@ -113,7 +168,7 @@ void Runtime::Impl::ask(MethodTable& table) {
 
 void Runtime::Impl::ask_for_call(MethodTable& table, const DataType* call_types) {
   ask(table);
-  if (keyword_owners.empty() || !is_keyword_call(table)) return;
+  if (!is_keyword_call(table)) return;
   const Type* called = call_types->params.size() > 2 ? call_types->params[2] : nullptr;
   if (!called || !callee_is_leaf(called)) return ask_keyword_owners();
   if (const TypeName* name = callee_name(called); name->methods) ask(*name->methods);
@@ -121,12 +176,12 @@ void Runtime::Impl::ask_for_call(MethodTable& table, const DataType* call_types)
 
 void Runtime::Impl::ask_for_all(MethodTable& table) {
   ask(table);
-  if (!keyword_owners.empty() && is_keyword_call(table)) ask_keyword_owners();
+  if (is_keyword_call(table)) ask_keyword_owners();
 }
 
 void Runtime::Impl::open_for_definition(MethodTable& table, const Type* signature) {
   open(table);
-  if (keyword_owners.empty() || !is_keyword_call(table)) return;
+  if (!is_keyword_call(table)) return;
   const DataType* tuple = signature_tuple(signature);
   const Type* called = tuple && tuple->params.size() > 2 ? tuple->params[2] : nullptr;
   if (!called || !callee_is_leaf(called)) return;  // no postponed definition has such a method
@@ -144,10 +199,16 @@ bool Runtime::Impl::is_keyword_call(const MethodTable& table) {
 }
 
 void Runtime::Impl::ask_keyword_owners() {
+  for (std::uint32_t number = 0; number < entered.size(); ++number) {
+    const LibraryName& name = library.names()[number];
+    if (!name.has_keywords || entered[number]) continue;
+    if (Binding* binding = enter(number, runtime.symbol(library.text(name)))) runtime.make_postponed(*binding);
+  }
   for (MethodTable* owner : std::exchange(keyword_owners, {})) ask(*owner);
 }
 
 void Runtime::define_all_postponed() {
+  enter_all_library_names();
   for (std::size_t i = 0; i < impl_->bindings.size(); ++i) make_postponed(impl_->bindings[i]);
   for (MethodTable& table : impl_->tables) impl_->ask(table);
 }

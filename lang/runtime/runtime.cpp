@@ -142,6 +142,7 @@ Module* Runtime::new_module(const Symbol* name, Module* parent) {
 }
 
 Binding* Runtime::binding(Module* module, const Symbol* name) {
+  if (module->has_library) module->entered(name);
   Binding*& slot = module->bindings[name];
   if (!slot) {
     impl_->bindings.emplace_back();

@@ -25,7 +25,9 @@ struct OutputSink {
   std::function<void(std::string_view)> err;
 };
 
-// A definition that is made when its function is first asked for; the numbers are those of who defines (lang/lower).
+class LibraryIndex;
+
+// A definition that is made when its name is first asked for; the numbers are those of who defines (lang/lower).
 struct Postponed {
   std::uint32_t source = 0;
   std::uint32_t definition = 0;
@@ -88,12 +90,11 @@ class Runtime {
   Value generic_function(Module* module, const Symbol* name);
   // Adds (or replaces an equal signature), advances the world, ends what depended on the old answer.
   Method* add_method(std::unique_ptr<Method> method);
-  // Notes a definition of so many methods for this callee, to be made when somebody asks for the callee's methods
-  // (postponed.cpp). False: it must be made at once.
-  bool postpone(const Type* callee, std::uint32_t methods, bool has_keywords, Postponed what);
-  // Notes the definition of a name's value - a type or a constant -, to be made when the name is first looked up, or
-  // one of constructors, to be made after that. `methods`: at most so many are made.
-  void postpone(Binding& binding, std::uint32_t methods, Postponed what);
+  // Makes known what the standard library defines in Base; all of it waits until somebody asks (postponed.cpp).
+  void open_library(const LibraryIndex& index);
+  Binding* enter_library_name(const Symbol* name);  // into Base; null: no name of the library, or already there
+  void enter_all_library_names();
+  bool library_exports(std::string_view name) const;
   void make_postponed(Binding& binding);
   std::function<bool(Context&, Postponed)> define_postponed;  // set by lang/lower; false: error raised in ctx
   void define_all_postponed();

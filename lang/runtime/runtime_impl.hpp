@@ -9,6 +9,7 @@
 
 #include "lang/runtime/call_cache.hpp"
 #include "lang/runtime/call_text.hpp"
+#include "lang/runtime/library_index.hpp"
 #include "lang/runtime/runtime.hpp"
 #include "lang/runtime/tape.hpp"
 
@@ -26,9 +27,8 @@ struct MethodTable::Cache {
   // without looking at the methods (method.cpp).
   std::vector<std::uint64_t> shapes;
   std::vector<std::uint64_t> call_shapes;  // the same for which calls reach them (call_shape)
-  // Definitions that are made when the table is first asked (postponed.cpp): a list in Impl::waiting.
+  // Definitions that are made when the table is first asked (postponed.cpp): the first of a list, Impl::waiting.
   std::uint32_t first_waiting = ~0u;
-  std::uint32_t last_waiting = ~0u;
   bool asked = false;
 };
 
@@ -66,11 +66,16 @@ struct Runtime::Impl {
     std::uint32_t next;  // of the same table or binding
   };
   static constexpr std::uint32_t none_waiting = Binding::none_waiting;
-  std::vector<Waiting> waiting;
+  LibraryIndex library;
+  World library_world = 0;         // the newest before the library's
+  std::vector<bool> entered;       // names of the library that are in Base's table, or are a type's of Core
+  std::vector<Waiting> regrouped;  // items of names that share a table, in one list; numbered after the library's
+  Waiting waiting(std::uint32_t number) const;
+  void regroup(MethodTable& table, const LibraryName& name);
   World next_postponed_world = 0;  // not 0: a postponed definition is being made
   bool making_type = false;        // the definition of a name's value: calls may have been answered without it
   bool make(const MethodTable* table, const Binding* binding, const Waiting& item);
-  void note(std::uint32_t& first, std::uint32_t& last, Postponed what, std::uint32_t methods);
+  Binding* enter(std::uint32_t number, const Symbol* name);
   std::vector<MethodTable*> keyword_owners;  // tables whose definitions have keyword methods, waiting or not
   MethodTable* keyword_call = nullptr;       // Base.kwcall's, once known
   void open(MethodTable& table);             // makes what waits in it

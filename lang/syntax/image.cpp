@@ -85,16 +85,29 @@ std::string write_image(const Ast& ast, FileId file) {
   return image + text_characters + name_characters;
 }
 
-std::optional<Ast> read_image(std::string_view image, FileId file) {
-  Header header;
+namespace {
+
+bool read_header(std::string_view image, Header& header) {
   const Header expected;
-  if (image.size() < sizeof header || reinterpret_cast<std::uintptr_t>(image.data()) % 8 != 0) return std::nullopt;
+  if (image.size() < sizeof header || reinterpret_cast<std::uintptr_t>(image.data()) % 8 != 0) return false;
   std::memcpy(&header, image.data(), sizeof header);
-  if (std::memcmp(&header, &expected, layout_size) != 0) return std::nullopt;
+  if (std::memcmp(&header, &expected, layout_size) != 0) return false;
   const std::size_t size = sizeof header + std::size_t{header.node_count} * sizeof(Node) +
                            (std::size_t{header.child_count} + header.text_count + header.name_count + 2) * 4 +
                            header.character_count;
-  if (image.size() != size || header.root >= header.node_count) return std::nullopt;
+  return image.size() == size && header.root < header.node_count;
+}
+
+}  // namespace
+
+bool is_image(std::string_view image) {
+  Header header;
+  return read_header(image, header);
+}
+
+std::optional<Ast> read_image(std::string_view image, FileId file) {
+  Header header;
+  if (!read_header(image, header)) return std::nullopt;
 
   FixedTree tree;
   tree.node_count = header.node_count;

@@ -18,4 +18,6 @@ std::string write_image(const Ast& ast, FileId file);
 // one of another layout.
 std::optional<Ast> read_image(std::string_view image, FileId file);
 
+bool is_image(std::string_view image);  // would read_image read it?
+
 }  // namespace slope::syntax

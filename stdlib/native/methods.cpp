@@ -251,6 +251,7 @@ bool module_names(Context& ctx, const Value* args, std::size_t count, Value& res
   if (!call.arity(2)) return false;
   if (args[0].type != call.builtin.module) return ctx.type_error("names", call.builtin.module, args[0]);
   const Module* module = args[0].module;
+  module->enter_all();
   std::vector<const Symbol*> names(module->exported_names.begin(), module->exported_names.end());
   if (module->name) names.push_back(module->name);
   if (args[1].bits != 0) {
@@ -273,6 +274,7 @@ void gather_names(const Runtime& runtime, const Module* module, std::vector<cons
                   std::vector<std::string_view>& names) {
   if (std::find(seen.begin(), seen.end(), module) != seen.end()) return;
   seen.push_back(module);
+  module->enter_all();
   for (const auto& [name, binding] : module->bindings) {
     if (!binding->value.defined() || name->name.find('#') != std::string::npos) continue;
     names.push_back(name->name);
@@ -290,6 +292,7 @@ bool similar_name(Context& ctx, const Value* args, std::size_t count, Value& res
   std::vector<const Module*> seen;
   std::vector<std::string_view> own, library;
   gather_names(call.runtime, call.runtime.main, seen, own);
+  call.runtime.base->enter_all();
   for (const Symbol* name : call.runtime.base->exported_names) library.push_back(name->name);
   for (const auto& [name, binding] : call.runtime.core->bindings)
     if (binding->value.defined() && binding->value.type->is_kind) library.push_back(name->name);
