@@ -89,14 +89,15 @@ bool derivative_counts(Context& ctx, const Value*, std::size_t, Value& result) {
   return true;
 }
 
-// open_to_methods(name::Symbol): definitions of Base's function `name` in other modules add methods to it.
+// open_to_methods(names::Symbol...): definitions of these functions of Base in other modules add methods to them.
 bool open_to_methods(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Runtime& runtime = *ctx.runtime;
-  if (count != 1 || args[0].type != runtime.types.builtin().symbol)
-    return ctx.argument_error("open_to_methods takes a symbol");
-  Binding* binding = runtime.base->find(args[0].symbol);
-  if (!binding) return ctx.undef_var(args[0].symbol);
-  binding->open_to_methods = true;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (args[i].type != runtime.types.builtin().symbol) return ctx.argument_error("open_to_methods takes symbols");
+    Binding* binding = runtime.base->find(args[i].symbol);
+    if (!binding) return ctx.undef_var(args[i].symbol);
+    binding->open_to_methods = true;
+  }
   result = runtime.nothing();
   return true;
 }

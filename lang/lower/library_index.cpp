@@ -178,6 +178,20 @@ class Reader {
   NodeId where_ = no_node;
 };
 
+// Of `import A.B: x, @y, z as w`: x, @y, w. Each of them runs the whole statement when it is asked for first.
+std::vector<std::string> imported_names(const Ast& ast, NodeId statement) {
+  std::vector<std::string> names;
+  if (ast.head(statement) != Head::import_ || ast.child_count(statement) != 1) return names;
+  const NodeId list = ast.child(statement, 0);
+  if (ast.head(list) != Head::import_list) return names;
+  for (const NodeId path : ast.children(list).subspan(1)) {
+    const auto name = ast.child_count(path) == 0 ? std::string_view{} : identifier_text(ast, ast.children(path).back());
+    if (name.empty()) return {};
+    names.emplace_back(name);
+  }
+  return names;
+}
+
 template <class T>
 void append(std::string& out, const std::vector<T>& values) {
   out.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
@@ -214,6 +228,19 @@ void LibraryIndexBuilder::add(const Ast& ast, std::uint32_t source) {
   for (const NodeId statement : ast.children(ast.root)) {
     if (ast.head(statement) == Head::export_) {
       for (const NodeId child : ast.children(statement)) exported_[name(identifier_text(ast, child))] = true;
+      continue;
+    }
+    if (const std::vector<std::string> imported = imported_names(ast, statement); !imported.empty()) {
+      const NodeId module = ast.child(ast.child(statement, 0), 0);
+      Noted noted;
+      noted.item.source = source;
+      noted.item.statement = statement;
+      noted.item.module = name(identifier_text(ast, ast.children(module).back()));
+      noted.is_value = true;
+      for (const std::string& one : imported) {
+        noted.name = name(one);
+        noted_.push_back(noted);
+      }
       continue;
     }
     const Defined defined = reader.read(statement);

@@ -157,6 +157,7 @@ class Imports {
       // Code lowered before refers to our own binding: it follows.
       slot->value = source->value;
       slot->is_constant = source->is_constant;
+      slot->waiting = Binding::none_waiting;
       runtime_.binding_changed(slot);
     }
     slot = source;

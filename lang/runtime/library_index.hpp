@@ -17,6 +17,7 @@ struct LibraryItem {
   std::uint32_t world = 0;      // worlds that the definitions before it take
   std::uint32_t methods = 0;    // at most so many are made
   std::uint32_t next = ~0u;     // of the same name
+  std::uint32_t module = ~0u;   // of an import: the name of the module that it is from
 };
 
 enum class LibraryNameKind : std::uint32_t {

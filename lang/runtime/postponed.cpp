@@ -27,7 +27,7 @@ Runtime::Impl::Waiting Runtime::Impl::waiting(std::uint32_t number) const {
   const std::span<const LibraryItem> items = library.items();
   if (number >= items.size()) return regrouped[number - items.size()];
   const LibraryItem& item = items[number];
-  return {{item.source, item.statement}, library_world + item.world + 1, item.methods, item.next};
+  return {{item.source, item.statement}, library_world + item.world + 1, item.methods, item.next, item.module};
 }
 
 void Runtime::open_library(const LibraryIndex& index) {
@@ -116,8 +116,10 @@ bool Runtime::Impl::make(const MethodTable* table, const Binding* binding, const
   context.world = item.first_world - 1;
   const World outer = std::exchange(next_postponed_world, item.first_world);
   const bool outer_type = std::exchange(making_type, binding != nullptr);
+  if (binding) being_made.push_back(binding);
   const bool made = runtime.define_postponed(context, item.what);
   making_type = outer_type;
+  if (binding) being_made.pop_back();
   const World end = std::exchange(next_postponed_world, outer);
   const World expected = item.first_world + item.methods;
   if (made && end <= expected) return true;
@@ -127,6 +129,11 @@ bool Runtime::Impl::make(const MethodTable* table, const Binding* binding, const
               : "failed: " + runtime.exception_text(context, context.take_error());
   if (runtime.sink.err) runtime.sink.err(why + "\n");
   return false;
+}
+
+bool Runtime::Impl::is_being_made(std::uint32_t number) const {
+  const std::string_view name = library.text(library.names()[number]);
+  return std::any_of(being_made.begin(), being_made.end(), [&](const Binding* one) { return one->name->name == name; });
 }
 
 void Runtime::Impl::open(MethodTable& table) {
@@ -141,9 +148,11 @@ void Runtime::Impl::open(MethodTable& table) {
 // The first item gives the name its value; the others, of a type, are constructors and wait on for its table to be
 // asked.
 void Runtime::make_postponed(Binding& binding) {
-  const std::uint32_t first = std::exchange(binding.waiting, Impl::none_waiting);
-  if (first == Impl::none_waiting) return;
-  const Impl::Waiting item = impl_->waiting(first);
+  if (binding.waiting == Impl::none_waiting) return;
+  const Impl::Waiting item = impl_->waiting(binding.waiting);
+  // A module that is being made asks for names that Base imports from it: they mean nothing there yet.
+  if (item.module != LibraryIndex::none && impl_->is_being_made(item.module)) return;
+  binding.waiting = Impl::none_waiting;
   if (!impl_->make(nullptr, &binding, item) || !is_type_value(binding.value)) return;
   MethodTable& table = *impl_->table_of(impl_->callee_name(types.type_type(binding.value.as_type)));
   const std::uint32_t number = impl_->library.find(binding.name->name);

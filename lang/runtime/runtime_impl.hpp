@@ -64,6 +64,7 @@ struct Runtime::Impl {
     World first_world;  // of its methods
     std::uint32_t methods;
     std::uint32_t next;  // of the same table or binding
+    std::uint32_t module;
   };
   static constexpr std::uint32_t none_waiting = Binding::none_waiting;
   LibraryIndex library;
@@ -71,9 +72,10 @@ struct Runtime::Impl {
   std::vector<bool> entered;       // names of the library that are in Base's table, or are a type's of Core
   std::vector<Waiting> regrouped;  // items of names that share a table, in one list; numbered after the library's
   Waiting waiting(std::uint32_t number) const;
-  void regroup(MethodTable& table, const LibraryName& name);
   World next_postponed_world = 0;  // not 0: a postponed definition is being made
   bool making_type = false;        // the definition of a name's value: calls may have been answered without it
+  std::vector<const Binding*> being_made;
+  bool is_being_made(std::uint32_t name) const;
   bool make(const MethodTable* table, const Binding* binding, const Waiting& item);
   Binding* enter(std::uint32_t number, const Symbol* name);
   std::vector<MethodTable*> keyword_owners;  // tables whose definitions have keyword methods, waiting or not
