@@ -106,7 +106,6 @@ EngineState::EngineState(Options given)
   handles = std::make_shared<HandleTable>(*this);
   handles->add(RawValue());  // slot 0: see host_exception
   set_up_output();
-  runtime.script_args = options.arguments;
   runtime.execute_op = [](Context& context, unsigned op, const RawValue* operands, std::size_t count,
                           std::uintptr_t aux, RawValue& result) {
     return ir::execute(context, static_cast<ir::Op>(op), operands, count, aux, result);

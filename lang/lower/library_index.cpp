@@ -59,6 +59,14 @@ NodeId defined_name(const Ast& ast, NodeId node) {
   return ast.head(node) == Head::identifier ? node : no_node;
 }
 
+// The name in Name{T} or typeof(name).
+NodeId named_type(const Ast& ast, NodeId type) {
+  if (ast.head(type) == Head::call && ast.child_count(type) == 2 &&
+      identifier_text(ast, ast.child(type, 0)) == "typeof")
+    type = ast.child(type, 1);
+  return defined_name(ast, type);
+}
+
 // What one statement defines.
 struct Defined {
   std::string name;  // empty: it is to run at the start
@@ -66,6 +74,7 @@ struct Defined {
   bool is_type = false;
   bool has_keywords = false;
   std::uint32_t methods = 0;
+  bool is_documentation = false;  // alone: of what is defined elsewhere
 };
 
 constexpr std::string_view any_type_name = "(::Type{T})";
@@ -108,7 +117,7 @@ class Reader {
       if (ast_.head(assignment) == Head::assign && ast_.head(ast_.child(assignment, 1)) != Head::assign)
         value(defined_name(ast_, ast_.child(assignment, 0)), definition, false, out);
     } else if (head == Head::identifier && definition != statement) {  // "text" name
-      out = {std::string(ast_.name_of(definition)), false, false, false, 0};
+      out = {std::string(ast_.name_of(definition)), false, false, false, 0, true};
     }
     return out;
   }
@@ -158,7 +167,7 @@ class Reader {
       } else if (is_variable(type)) {
         return {};
       }
-      const NodeId name = defined_name(ast_, type);
+      const NodeId name = named_type(ast_, type);
       return name == no_node ? std::string() : std::string(ast_.name_of(name));
     }
     const NodeId name = defined_name(ast_, callee);
@@ -251,6 +260,7 @@ void LibraryIndexBuilder::add(const Ast& ast, std::uint32_t source) {
     noted.is_value = defined.is_value;
     noted.may_give_methods = defined.is_type;
     noted.has_keywords = defined.has_keywords;
+    noted.is_documentation = defined.is_documentation;
     if (!defined.name.empty()) noted.name = name(defined.name);
     noted_.push_back(noted);
   }
@@ -273,6 +283,11 @@ std::string LibraryIndexBuilder::image() const {
     names[noted.name].kind = LibraryNameKind::value;
     takes_methods[noted.name] = noted.may_give_methods;  // what else a name stands for is only known when it runs
   }
+  for (const Noted& noted : noted_) {
+    if (noted.name == LibraryIndex::none || noted.is_documentation) continue;
+    if (LibraryName& name = names[noted.name]; name.kind == LibraryNameKind::exported)
+      name.kind = names_[noted.name] == any_type_name ? LibraryNameKind::any_type : LibraryNameKind::function;
+  }
   LibraryIndexHeader header;
   for (const Noted& noted : noted_) {
     LibraryItem item = noted.item;
@@ -289,8 +304,7 @@ std::string LibraryIndexBuilder::image() const {
       eager.push_back(item);
       continue;
     }
-    if (name.kind == LibraryNameKind::exported)
-      name.kind = names_[noted.name] == any_type_name ? LibraryNameKind::any_type : LibraryNameKind::function;
+    if (name.kind == LibraryNameKind::exported) continue;  // of a name that C++ defines: found in the trees
     name.has_keywords |= noted.has_keywords;
     item.world = header.worlds;
     header.worlds += item.methods;

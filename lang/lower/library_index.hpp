@@ -24,6 +24,7 @@ class LibraryIndexBuilder {
     bool is_value = false;
     bool may_give_methods = false;  // its value: a type that can be called
     bool has_keywords = false;
+    bool is_documentation = false;
   };
 
   std::uint32_t name(std::string_view text);

@@ -146,6 +146,19 @@ bool is_module_and_name(Context& ctx, const Value* args, std::size_t count, std:
   return count == wanted && args[0].type == builtin.module && args[1].type == builtin.symbol;
 }
 
+// share_with_core(names::Symbol...): these names of Base are names of Core too; what waits for them still waits.
+bool share_with_core(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Runtime& runtime = *ctx.runtime;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (args[i].type != runtime.types.builtin().symbol) return ctx.argument_error("share_with_core takes symbols");
+    Binding* binding = runtime.base->entered(args[i].symbol);
+    if (binding == nullptr) return ctx.undef_var(args[i].symbol);
+    runtime.core->bindings.try_emplace(args[i].symbol, binding);
+  }
+  result = runtime.nothing();
+  return true;
+}
+
 bool define_constant_native(Context& ctx, const Value* args, std::size_t count, Value& result) {
   if (!is_module_and_name(ctx, args, count, 3)) return ctx.argument_error("define_constant(module, name, value)");
   result = args[2];
@@ -311,6 +324,7 @@ constexpr NativeInfo natives[] = {
     {"newest_world", newest_world, effect_writes, nullptr},
     {"define_library", define_library, effect_all, nullptr},
     {"define_constant", define_constant_native, effect_all, nullptr},
+    {"share_with_core", share_with_core, effect_all, nullptr},
     {"declare_global", declare_global, effect_all, nullptr},
     {"include_file", include_file, effect_all, nullptr},
     {"eval_expression", eval_expression, effect_all, nullptr},

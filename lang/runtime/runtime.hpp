@@ -45,7 +45,6 @@ class Runtime {
   SourceMap sources;
   Context context;  // the engine's own
   OutputSink sink;
-  std::vector<std::string> script_args;  // ARGS
   Capabilities capabilities;
   bool optimises = true;        // machine code; set like the next before any is made
   bool counts_fuel = false;     // machine code counts Context::fuel; set before any is made

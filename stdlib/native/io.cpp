@@ -188,21 +188,6 @@ bool random_seed(Context& ctx, const Value* args, std::size_t count, Value& resu
   return call.give_int(static_cast<std::int64_t>(high << 32 | device()));
 }
 
-bool script_arguments(Context& ctx, const Value* args, std::size_t count, Value& result) {
-  Call call(ctx, "ARGS", args, count, result);
-  const std::int64_t dims[] = {static_cast<std::int64_t>(call.runtime.script_args.size())};
-  const DataType* type = call.runtime.types.array_of(call.builtin.string, 1);
-  ArrayObject* made = call.ctx.heap->allocate_array(type, dims);
-  if (!made) return ctx.out_of_memory();
-  result = Value(type, static_cast<const void*>(made));
-  for (std::size_t i = 0; i < call.runtime.script_args.size(); ++i) {
-    Value text = call.runtime.from_string(call.runtime.script_args[i]);
-    if (!text.defined()) return ctx.out_of_memory();
-    store_value(made->data + i * made->element_size, call.builtin.string, text);
-  }
-  return true;
-}
-
 // heap_count(k): bytes allocated ever 1, allocations 2, collections 3, nanoseconds collecting 4. A number each, so that
 // asking allocates nothing.
 bool heap_count(Context& ctx, const Value* args, std::size_t count, Value& result) {
@@ -238,7 +223,6 @@ const NativeInfo natives[] = {
     {"clock_sleep", clock_sleep, effect_all, returns_nothing},
     {"environment_text", environment_text, effect_all, returns_string},
     {"random_seed", random_seed, effect_all, returns_int},
-    {"script_arguments", script_arguments, effect_all, nullptr},
     {"heap_count", heap_count, effect_all, returns_int},
     {"heap_collect", heap_collect, effect_all, returns_nothing},
 };
