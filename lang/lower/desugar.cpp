@@ -424,6 +424,7 @@ Form* Desugar::deferred(NodeId node, DefinitionHints hints) {
   auto& definitions = state_of(runtime_).definitions;
   const bool generated =
       hints.is_generated || (ast_->child_count(node) > 1 && has_generated_part(*ast_, ast_->child(node, 1)));
+  const std::size_t number = definitions.size();  // preparing may make definitions of the library
   definitions.push_back({ast_, node, module_, std::move(hints), nullptr, nullptr});
   const Head head = ast_->head(node);
   if (generated) {
@@ -431,9 +432,9 @@ Form* Desugar::deferred(NodeId node, DefinitionHints hints) {
   } else if ((head == Head::function || head == Head::assign) && !is_library(runtime_, module_)) {
     auto prepared = prepare_function(runtime_, ctx_, module_, ast_, node, diagnostics_);
     if (prepared == nullptr) return nothing(span(node));
-    definitions.back().prepared = std::move(prepared);
+    definitions[number].prepared = std::move(prepared);
   }
-  return native(span(node), "define", {integer(span(node), static_cast<std::int64_t>(definitions.size() - 1))});
+  return native(span(node), "define", {integer(span(node), static_cast<std::int64_t>(number))});
 }
 
 Form* Desugar::then_newest_world(Form* form) {
