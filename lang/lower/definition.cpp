@@ -102,6 +102,7 @@ class Methods {
 
   bool define(const DefinitionHints& hints, const TypeName* constructed, const PreparedFunction* prepared,
               Value& result) {
+    types_.names = hints.names;
     Value generator;
     const bool generated = hints.is_generated || has_generated_part(ast_, signature_->body);
     if (generated) {

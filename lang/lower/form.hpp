@@ -164,6 +164,7 @@ struct Lambda {
   std::vector<Variable*> variables;  // all variables that the function owns
   std::vector<Capture> captures;
   std::vector<const Type*> parameter_types;  // closures: of parameters[1…]
+  bool types_name_variables = false;         // a global method's signature names variables of the block it stands in
 };
 
 class FormArena {

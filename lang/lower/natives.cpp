@@ -59,14 +59,19 @@ Value symbol_tuple(Runtime& runtime, Context& ctx, std::span<const Symbol* const
 
 namespace {
 
+// define(number, name, value, …): runs the definition; the values of the variables around it that its signature names.
 bool define(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Runtime& runtime = *ctx.runtime;
   auto& definitions = state_of(runtime).definitions;
-  if (count != 1 || args[0].type != runtime.types.builtin().int64 || args[0].bits < 0 ||
+  if (count == 0 || args[0].type != runtime.types.builtin().int64 || args[0].bits < 0 ||
       static_cast<std::size_t>(args[0].bits) >= definitions.size())
     return ctx.argument_error("define: no such definition");
   // `definitions` may grow meanwhile (a deque: the entry stays where it is).
-  if (!run_definition(runtime, ctx, definitions[static_cast<std::size_t>(args[0].bits)], result)) return false;
+  Definition& definition = definitions[static_cast<std::size_t>(args[0].bits)];
+  for (std::size_t i = 1; i + 1 < count; i += 2) definition.hints.names.emplace_back(args[i].symbol, args[i + 1]);
+  const bool defined = run_definition(runtime, ctx, definition, result);
+  definition.hints.names.clear();
+  if (!defined) return false;
   // Definitions stand at top level only, and the rest of their statement sees them.
   ctx.world = runtime.world();
   return true;
@@ -313,6 +318,32 @@ bool parse_expression(Context& ctx, const Value* args, std::size_t count, Value&
   return to_value(runtime, ctx, parsed.ast, node, result);
 }
 
+// parse_statements(text): the statements of a text and where each of them ends, in turn: [expression, bytes, …].
+bool parse_statements(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Runtime& runtime = *ctx.runtime;
+  const auto& builtin = runtime.types.builtin();
+  if (count != 1 || args[0].type != builtin.string) return ctx.argument_error("parse_statements takes a string");
+  const std::string text(static_cast<StringObject*>(args[0].object)->view());
+  const auto parsed = syntax::parse(runtime.sources, runtime.sources.add("none", text));
+  if (!parsed.ok()) return ctx.raise_message(builtin.error_exception, render(parsed.diagnostics, runtime.sources));
+  const std::vector<syntax::NodeId> statements(parsed.ast.children(parsed.ast.root).begin(),
+                                               parsed.ast.children(parsed.ast.root).end());
+  const CollectionPause pause(runtime.heap);
+  const std::int64_t dims[] = {static_cast<std::int64_t>(2 * statements.size())};
+  const DataType* type = runtime.types.array_of(builtin.any, 1);
+  ArrayObject* made = runtime.heap.allocate_array(type, dims);
+  if (made == nullptr) return ctx.out_of_memory();
+  result = Value(type, static_cast<const void*>(made));
+  for (std::size_t i = 0; i < statements.size(); ++i) {
+    Value expression;
+    if (!to_value(runtime, ctx, parsed.ast, statements[i], expression)) return false;
+    store_value(made->data + 2 * i * made->element_size, builtin.any, expression);
+    const Value end = runtime.from_int(static_cast<std::int64_t>(parsed.ast.node(statements[i]).span.end));
+    store_value(made->data + (2 * i + 1) * made->element_size, builtin.any, end);
+  }
+  return true;
+}
+
 const Type* never(TypeTable& types, std::span<const Type* const>) { return types.builtin().bottom; }
 
 constexpr NativeInfo natives[] = {
@@ -334,6 +365,7 @@ constexpr NativeInfo natives[] = {
     {"gensym", gensym, effect_writes | effect_allocates, nullptr},
     {"expression_text", expression_text, effect_throws | effect_reads | effect_allocates, nullptr},
     {"parse_expression", parse_expression, effect_all, nullptr, false, true},
+    {"parse_statements", parse_statements, effect_all, nullptr, false, true},
     {"rethrow", rethrow, effect_throws | effect_reads, never},
 };
 

@@ -550,6 +550,14 @@ class Resolver {
   // Types in a closure's signature are evaluated now: they may name globals and static parameters, not variables.
   void parameter_types(Lambda& lambda, Scope& scope) {
     const SignatureSyntax& signature = *lambda.signature;
+    if (lambda.types_name_variables) {
+      const Type* any = runtime_.types.builtin().any;
+      for (std::size_t i = 1; i < lambda.parameters.size(); ++i) {
+        const bool rest = lambda.is_vararg && i + 1 == lambda.parameters.size();
+        lambda.parameter_types.push_back(rest ? runtime_.types.vararg(any, nullptr) : any);
+      }
+      return;
+    }
     TypeExpression types(runtime_, ctx_, lambda.module, signature.ast);
     types.outer = [&](const Symbol* name, Span at, Value& out, bool& found) {
       bool is_global = false;
@@ -616,12 +624,48 @@ class Resolver {
     }
   }
 
+  void variables_in(const syntax::Ast& ast, syntax::NodeId node, Scope& scope, std::vector<const Symbol*>& found) {
+    if (node == syntax::no_node) return;
+    if (ast.head(node) == syntax::Head::identifier) {
+      const Symbol* name = symbol_of(runtime_, ast, node);
+      bool is_global = false;
+      const Variable* variable = find_local(name, &scope, is_global);
+      if (variable != nullptr && !variable->is_static_parameter &&
+          std::find(found.begin(), found.end(), name) == found.end())
+        found.push_back(name);
+      return;
+    }
+    for (const syntax::NodeId child : ast.children(node)) variables_in(ast, child, scope, found);
+  }
+
+  // for T in (A, B); Base.f(x::T) = 1; end: the definition gets the values of the variables that its signature names.
+  void give_variables_of_types(Form* f, Scope& scope) {
+    if (f->children.empty() || f->lambdas.empty() || scope.lambda->parent != nullptr) return;
+    const SignatureSyntax& signature = *f->lambdas[0]->signature;
+    if (!signature.where_variables.empty()) return;
+    std::vector<const Symbol*> found;
+    for (const auto& parameter : signature.parameters) variables_in(*signature.ast, parameter.type, scope, found);
+    variables_in(*signature.ast, signature.object_type, scope, found);
+    if (found.empty()) return;
+    for (Lambda* lambda : f->lambdas) lambda->types_name_variables = true;
+    for (std::size_t i = 0; i < f->children.size() && i < 2; ++i) {
+      for (const Symbol* name : found) {
+        Form* symbol = arena_.form(FormKind::constant, f->span);
+        symbol->value = runtime_.from_symbol(name);
+        Form* value = arena_.form(FormKind::name, f->span);
+        value->name = name;
+        f->children[i]->children.insert(f->children[i]->children.end(), {symbol, value});
+      }
+    }
+  }
+
   void local_function(Form* f, Scope& scope) {
     bool is_global = false;
     Variable* variable = f->name == nullptr ? nullptr : find_local(f->name, &scope, is_global);
     if (variable == nullptr) {
       // A global definition inside a block. When it uses the block's variables its body becomes a closure, held by a
       // global of its own, which the method calls.
+      give_variables_of_types(f, scope);
       ClosureGroup* group = arena_.group();
       group->name = f->name;
       group->methods = f->lambdas;

@@ -24,6 +24,8 @@ struct DefinitionHints {
   bool is_generated = false;
   bool is_cached = false;  // `@generated cached`
   std::string documentation;
+  // Variables of the block around it that its signature names, and their values now.
+  std::vector<std::pair<const Symbol*, Value>> names;
 };
 
 // A function definition that was desugared where it stands.
@@ -71,9 +73,9 @@ struct LoweringState {
   bool of_source = false;
   bool macro_ran = false;  // since that was set
   std::deque<Definition> definitions;
-  std::vector<LibraryPart> library_parts;          // where postponed definitions stand: Postponed::source
-  std::string library_index;                       // when it was made here
-  std::unordered_set<const Symbol*> foreign_uses;  // names that Main resolved to another module's binding
+  std::vector<LibraryPart> library_parts;            // where postponed definitions stand: Postponed::source
+  std::string library_index;                         // when it was made here
+  std::unordered_set<const Symbol*> foreign_uses;    // names that Main resolved to another module's binding
   std::shared_ptr<SignatureSyntax> spare_signature;  // nobody uses it: for the next definition
   // What the names of a tree meant the last time: by their numbers, to be checked against the spelling.
   std::vector<const Symbol*> last_symbols;

@@ -205,7 +205,7 @@ void TypeTable::Impl::fill_exceptions() {
   b.argument_error = def.structure("ArgumentError", e, {{"msg", b.any}});
   b.bounds_error = def.structure("BoundsError", e, {{"a", b.any}, {"i", b.any}});
   b.domain_error = def.structure("DomainError", e, {{"val", b.any}, {"msg", b.any}});
-  b.method_error = def.structure("MethodError", e, {{"f", b.any}, {"args", b.any}});
+  b.method_error = def.structure("MethodError", e, {{"f", b.any}, {"args", b.any}, {"world", b.uint64}});
   b.undef_var_error = def.structure("UndefVarError", e, {{"var", b.symbol}});
   b.undef_ref_error = def.structure("UndefRefError", e, {});
   b.inexact_error = def.structure("InexactError", e, {{"func", b.symbol}, {"T", b.any}, {"val", b.any}});

@@ -118,7 +118,8 @@ bool Context::method_error(Value callee, const Value* args, std::size_t count) {
   SharedAccess tables(*this);
   Value tuple;
   if (!runtime->new_tuple(*this, args, count, tuple)) return false;
-  return raise_made(*this, builtin(*this).method_error, {callee, tuple});
+  return raise_made(*this, builtin(*this).method_error,
+                    {callee, tuple, Value(builtin(*this).uint64, static_cast<std::int64_t>(world))});
 }
 
 bool Context::out_of_memory() {

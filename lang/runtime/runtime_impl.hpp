@@ -133,7 +133,7 @@ struct Runtime::Impl {
   void forget_dependent(const CodeInstance& code);  // before it is destroyed
   void trace(Tracer& tracer);
   bool call_builtin(Context& ctx, Value callee, const Value* args, std::size_t count, Value& result);
-  std::string method_error_text(Context& ctx, Value function, Value args);
+  std::string method_error_text(Context& ctx, Value function, Value args, World world);
 };
 
 // Can a call with these argument types reach the signature at all? Cheap: arity and nominal types only.

@@ -321,7 +321,7 @@ std::string Runtime::show(Context& ctx, Value v) {
   return shower.out;
 }
 
-std::string Runtime::Impl::method_error_text(Context& ctx, Value function, Value args) {
+std::string Runtime::Impl::method_error_text(Context& ctx, Value function, Value args, World world) {
   (void)ctx;
   TypeTable& types = runtime.types;
   auto* arg_types = as_data(args.type);
@@ -357,7 +357,8 @@ std::string Runtime::Impl::method_error_text(Context& ctx, Value function, Value
   bool callable = !chain.empty() || (callee_type && callee_type->name->is_function) || function.type->is_kind;
   if (!callable) return "MethodError: objects of type " + to_string(function.type) + " are not callable";
   std::string text = "MethodError: no method matching " + call;
-  if (found.method) {
+  // Whoever throws a MethodError of its own accord does not say in which world.
+  if (found.method && world != newest_world && (world < found.method->min_world || world > found.method->max_world)) {
     const World last = found.method->max_world;
     text += "\nThe applicable method may be too new: running in an older world. It belongs to worlds " +
             std::to_string(found.method->min_world) + " to " + (last == newest_world ? "now" : std::to_string(last)) +
@@ -537,7 +538,8 @@ std::string Runtime::exception_text(Context& ctx, Value exception) {
     }
     return text + "]";
   }
-  if (type == b.method_error) return impl_->method_error_text(ctx, field("f"), field("args"));
+  if (type == b.method_error)
+    return impl_->method_error_text(ctx, field("f"), field("args"), static_cast<World>(field("world").bits));
   if (type == b.system_error) return "SystemError: " + plain_text(*this, field("prefix"));
   if (type == b.string_index_error)
     return "StringIndexError: invalid index [" + shown(field("index")) + "] in string " + shown(field("string"));

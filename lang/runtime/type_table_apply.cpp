@@ -90,6 +90,28 @@ std::string got(const Type* t) {
   return "Type{" + to_string(t) + "}";
 }
 
+// Why a NamedTuple cannot have these names and field types, in Julia's words; empty when it can.
+std::string wrong_named_tuple(const BuiltinTypes& b, const DataType* type) {
+  if (type->params.size() != 2 || type->params[0]->has_free_vars || type->params[1]->has_free_vars) return {};
+  const ValueType* names = as_value(type->params[0]);
+  const DataType* tuple = names ? as_data(names->value.type) : as_data(type->params[0]);
+  if (!names || !tuple->is_tuple) return "in NamedTuple, in names, expected Tuple, got " + got(type->params[0]);
+  std::vector<const Symbol*> seen;
+  for (const Field& field : tuple->fields) {
+    if (field.type != b.symbol)
+      return "in NamedTuple, in name, expected Symbol, got a value of type " + to_string(field.type);
+    const Symbol* name = *reinterpret_cast<const Symbol* const*>(names->value.object->payload() + field.offset);
+    if (std::find(seen.begin(), seen.end(), name) != seen.end())
+      return "duplicate field name in NamedTuple: \"" + name->name + "\" is not unique";
+    seen.push_back(name);
+  }
+  const DataType* types = as_data(type->params[1]);
+  if (!types || !types->is_tuple) return {};
+  const bool open = !types->params.empty() && as_vararg(types->params.back());
+  if (open || types->params.size() != seen.size()) return "NamedTuple names and field types must have matching lengths";
+  return {};
+}
+
 }  // namespace
 
 const Type* TypeTable::apply_wrapper(const Type* wrapper, std::span<const Type* const> params, std::string* error) {
@@ -151,6 +173,8 @@ const Type* TypeTable::apply_wrapper(const Type* wrapper, std::span<const Type* 
     }
     t = instantiate(u, p);
   }
+  if (auto* d = as_data(t); d && d->is_named_tuple)
+    if (std::string wrong = wrong_named_tuple(b, d); !wrong.empty()) return fail(std::move(wrong));
   return t;
 }
 

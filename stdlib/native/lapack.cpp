@@ -245,6 +245,31 @@ struct Geev {
   }
 };
 
+// lapack_gees(A, re, im, Z): the real Schur form; A becomes quasi-triangular, Z its vectors
+template <class T>
+struct Gees {
+  static bool run(Call& call) {
+    Matrix<T> a, re, im, z;
+    if (!matrix(call, 0, a) || !matrix(call, 1, re) || !matrix(call, 2, im) || !matrix(call, 3, z)) return false;
+    if (a.rows != a.columns || re.rows != a.rows || im.rows != a.rows || z.rows != a.rows || z.columns != a.rows)
+      return call.ctx.argument_error("dimensions do not fit");
+    auto* gees = openblas<void(const char*, const char*, void*, const int*, T*, const int*, int*, T*, T*, T*,
+                               const int*, T*, const int*, int*, int*)>(routine<T>("gees").c_str());
+    if (!gees) return missing(call);
+    if (a.rows == 0) return call.give_int(0);
+    std::vector<T> work(1);
+    int size = -1, selected = 0, info = 0;
+    gees("V", "N", nullptr, &a.rows, a.data, &a.leading, &selected, re.data, im.data, z.data, &z.leading, work.data(),
+         &size, nullptr, &info);
+    size = static_cast<int>(work[0]);
+    work.resize(static_cast<std::size_t>(std::max(1, size)));
+    gees("V", "N", nullptr, &a.rows, a.data, &a.leading, &selected, re.data, im.data, z.data, &z.leading, work.data(),
+         &size, nullptr, &info);
+    if (info != 0) return call.ctx.raise_error("the eigenvalues did not converge");
+    return call.give_int(0);
+  }
+};
+
 // lapack_gesdd(A, S, U, Vt)
 template <class T>
 struct Gesdd {
@@ -288,6 +313,7 @@ const NativeInfo natives[] = {
     {"lapack_qr", native<Qr, 2>, effect_computes, returns_int, false, false, true},
     {"lapack_syevd", native<Syevd, 2>, effect_computes, returns_int, false, false, true},
     {"lapack_geev", native<Geev, 4>, effect_computes, returns_int, false, false, true},
+    {"lapack_gees", native<Gees, 4>, effect_computes, returns_int, false, false, true},
     {"lapack_gesdd", native<Gesdd, 4>, effect_computes, returns_int, false, false, true},
 };
 
