@@ -5,7 +5,7 @@
 find_program(SLOPE_LLVM_CONFIG NAMES llvm-config-19 REQUIRED)
 mark_as_advanced(SLOPE_LLVM_CONFIG)
 
-set(slope_llvm_components core orcjit jitlink orctargetprocess native passes asmparser bitreader bitwriter)
+set(slope_llvm_components core orcjit jitlink orctargetprocess orcdebugging debuginfodwarf native passes asmparser bitreader bitwriter)
 if(SLOPE_LLVM_SHARED)
   set(slope_llvm_kind --link-shared)
 else()

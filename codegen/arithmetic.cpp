@@ -326,6 +326,7 @@ Emitter::V Emitter::library_call(const ir::Inst& inst, const char* name, llvm::I
   function->setDoesNotAccessMemory();
   function->setDoesNotThrow();
   function->setWillReturn();
+  note_site(!is_fast);
   return b_.CreateCall(callee, operands);
 }
 

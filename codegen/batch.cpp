@@ -13,6 +13,9 @@ Batch::Batch(Runtime& runtime, PublishedCode& published, std::uint64_t first_nam
     : runtime_(runtime), published_(published), result_(std::make_shared<NativeBatch>()), next_name_(first_name) {
   module_ = std::make_unique<llvm::Module>("slope", context_);
   layout_ = std::make_unique<Layout>(runtime, context_);
+  if (!runtime.describes_code) return;
+  debug_ = std::make_unique<DebugInfo>(runtime, *module_);
+  layout_->debug = debug_.get();
 }
 
 CodeInstance* Batch::typed_code(const Specialization& target) const {
@@ -324,6 +327,7 @@ void Batch::emit(bool boxed_root) {
                           member->signature, member->native, member->boxed);
     }
   }
+  if (debug_) debug_->finish();
 }
 
 }  // namespace slope::codegen

@@ -6,6 +6,7 @@
 
 #include <unordered_map>
 
+#include "codegen/debug_info.hpp"
 #include "codegen/emit.hpp"
 #include "codegen/jit.hpp"
 
@@ -84,6 +85,7 @@ class Batch : public EmitHost {
   llvm::LLVMContext context_;
   std::unique_ptr<llvm::Module> module_;
   std::unique_ptr<Layout> layout_;
+  std::unique_ptr<DebugInfo> debug_;  // where the engine wants its code described
   std::shared_ptr<NativeBatch> result_;
   std::vector<std::unique_ptr<Member>> members_;
   std::unordered_map<const CodeInstance*, Member*> by_code_;

@@ -41,6 +41,7 @@ bool Emitter::emit_call(const ir::Inst& inst, Val& result) {
         return finish(helper(Helper::native, {context_, pointer(info), arguments, count, result_buffer()}));
       llvm::FunctionType* type =
           llvm::FunctionType::get(layout_.i1, {layout_.ptr, layout_.ptr, layout_.i64, layout_.ptr}, false);
+      note_site();
       llvm::CallInst* call = b_.CreateCall(type, pointer(reinterpret_cast<const void*>(info->function)),
                                            {context_, arguments, count, result_buffer()});
       call->addRetAttr(llvm::Attribute::ZExt);
@@ -68,6 +69,56 @@ bool Emitter::call_host(const ir::Inst& inst, const WordCode& host, Val& result)
   if (inst.operands.size() != count + 1 || inst.type != host.result) return false;
   for (std::size_t i = 0; i < count; ++i)
     if (type_of(inst.operands[i + 1]) != host.parameters[i]) return false;
+  result = host.direct ? call_host_in_registers(inst, host) : call_host_with_words(inst, host);
+  return true;
+}
+
+// Behind a failure of a host function, which becomes the pending error.
+void Emitter::raise_host_failure(const WordCode& host, V failure) {
+  llvm::FunctionType* raise =
+      llvm::FunctionType::get(llvm::Type::getVoidTy(layout_.context), {layout_.ptr, layout_.ptr, layout_.ptr}, false);
+  note_site();
+  b_.CreateCall(raise, pointer(reinterpret_cast<const void*>(host.raise)), {context_, pointer(host.function), failure});
+  fail();
+}
+
+Val Emitter::call_host_in_registers(const ir::Inst& inst, const WordCode& host) {
+  Val result = none(inst.type);
+  llvm::ArrayRef<llvm::Type*> leaves = layout_.of(inst.type).leaves;
+  llvm::SmallVector<llvm::Type*, 8> types{layout_.ptr, layout_.ptr};
+  llvm::SmallVector<V, 8> given{pointer(host.function), llvm::ConstantPointerNull::get(layout_.ptr)};
+  for (std::size_t i = 1; i < inst.operands.size(); ++i) {
+    given.push_back(operand(inst.operands[i]).leaves[0]);
+    types.push_back(given.back()->getType());
+  }
+  llvm::AllocaInst* slot = nullptr;  // null whenever no failure is on its way
+  if (!host.never_fails) {
+    llvm::IRBuilder<> entry(&output_->getEntryBlock(), output_->getEntryBlock().begin());
+    given[1] = slot = entry.CreateAlloca(layout_.ptr, nullptr, "host_failure");
+    entry.CreateStore(llvm::ConstantPointerNull::get(layout_.ptr), slot);
+  }
+  llvm::Type* returned = leaves.empty() ? llvm::Type::getVoidTy(layout_.context) : leaves[0];
+  note_site();
+  llvm::CallInst* call = b_.CreateCall(llvm::FunctionType::get(returned, types, false),
+                                       pointer(reinterpret_cast<const void*>(host.direct)), given);
+  for (unsigned i = 2; i < types.size(); ++i)
+    if (types[i] == layout_.i1) call->addParamAttr(i, llvm::Attribute::ZExt);
+  if (returned == layout_.i1) call->addRetAttr(llvm::Attribute::ZExt);
+  if (!leaves.empty()) result.leaves.push_back(call);
+  if (!slot) return result;
+  V failure = b_.CreateLoad(layout_.ptr, slot);
+  llvm::BasicBlock* failed = new_block("host_failed");
+  llvm::BasicBlock* fine = new_block("host_fine");
+  branch_unlikely(b_.CreateIsNotNull(failure), failed, fine);
+  b_.SetInsertPoint(failed);
+  b_.CreateStore(llvm::ConstantPointerNull::get(layout_.ptr), slot);  // a handler of this function may call again
+  raise_host_failure(host, failure);
+  b_.SetInsertPoint(fine);
+  return result;
+}
+
+Val Emitter::call_host_with_words(const ir::Inst& inst, const WordCode& host) {
+  const std::size_t count = host.parameters.size();
   llvm::IRBuilder<> entry(&output_->getEntryBlock(), output_->getEntryBlock().begin());
   V words = entry.CreateAlloca(layout_.i64, integer(static_cast<std::int64_t>(count + 1)), "host_words");
   V returned = at(words, static_cast<std::int64_t>(8 * count));
@@ -77,22 +128,20 @@ bool Emitter::call_host(const ir::Inst& inst, const WordCode& host, Val& result)
     b_.CreateStore(leaf, at(words, static_cast<std::int64_t>(8 * i)));
   }
   llvm::FunctionType* type = llvm::FunctionType::get(layout_.ptr, {layout_.ptr, layout_.ptr, layout_.ptr}, false);
+  note_site();
   V failure =
       b_.CreateCall(type, pointer(reinterpret_cast<const void*>(host.call)), {pointer(host.function), words, returned});
   llvm::BasicBlock* failed = new_block("host_failed");
   llvm::BasicBlock* fine = new_block("host_fine");
   branch_unlikely(b_.CreateIsNotNull(failure), failed, fine);
   b_.SetInsertPoint(failed);
-  llvm::FunctionType* raise =
-      llvm::FunctionType::get(llvm::Type::getVoidTy(layout_.context), {layout_.ptr, layout_.ptr, layout_.ptr}, false);
-  b_.CreateCall(raise, pointer(reinterpret_cast<const void*>(host.raise)), {context_, pointer(host.function), failure});
-  fail();
+  raise_host_failure(host, failure);
   b_.SetInsertPoint(fine);
-  result = none(inst.type);
+  Val result = none(inst.type);
   for (llvm::Type* leaf : layout_.of(inst.type).leaves)
     result.leaves.push_back(leaf == layout_.i1 ? b_.CreateTrunc(b_.CreateLoad(layout_.i64, returned), layout_.i1)
                                                : b_.CreateLoad(leaf, returned));
-  return true;
+  return result;
 }
 
 Val Emitter::execute(const ir::Inst& inst) {
@@ -130,6 +179,7 @@ Val Emitter::pack_tuple(const DataType* type, llvm::ArrayRef<Val> elements) {
 Val Emitter::call_native_code(const Signature& signature, llvm::FunctionCallee callee, llvm::ArrayRef<Val> arguments) {
   llvm::SmallVector<V, 8> leaves{context_};
   for (const Val& v : arguments) leaves.append(v.leaves.begin(), v.leaves.end());
+  note_site();
   llvm::CallInst* call = b_.CreateCall(callee, leaves);
   const Representation& r = layout_.of(signature.result);
   Val result = none(signature.result);

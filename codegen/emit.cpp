@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "codegen/counted_loops.hpp"
+#include "codegen/debug_info.hpp"
 #include "lang/ir/escape.hpp"
 
 namespace slope::codegen {
@@ -53,6 +54,8 @@ void Emitter::prologue() {
   b_.SetInsertPoint(entry);
   context_ = output_->getArg(0);
   context_->setName("context");
+  if (layout_.debug) b_.SetCurrentDebugLocation(layout_.debug->begin(function_, output_));
+  if (layout_.runtime().records_frames && signature_.has_status) link_record();
 
   for (std::size_t i = 0; i < function_.slots.size(); ++i) {
     Slot slot;
@@ -76,6 +79,32 @@ void Emitter::prologue() {
     tape_mark_ = scratch_ = helper(Helper::scratch_enter, {context_});
   else if (keeps_tapes)
     tape_mark_ = helper(Helper::tape_mark, {context_});
+}
+
+void Emitter::link_record() {
+  record_ = b_.CreateAlloca(llvm::ArrayType::get(layout_.i64, sizeof(FrameRecord) / 8), nullptr, "record");
+  V frames = at(context_, offset::context_frames);
+  store(load(layout_.ptr, frames, Memory::context), record_, Memory::context);
+  store(integer(static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(&function_) | 1)),
+        at(record_, offsetof(FrameRecord, function)), Memory::context);
+  store(llvm::ConstantPointerNull::get(layout_.ptr), at(record_, offsetof(FrameRecord, site)), Memory::context);
+  b_.CreateFence(llvm::AtomicOrdering::Release, llvm::SyncScope::SingleThread);
+  store(record_, frames, Memory::context);
+}
+
+void Emitter::unlink_record() {
+  if (!record_) return;
+  store(load(layout_.ptr, record_, Memory::context), at(context_, offset::context_frames), Memory::context);
+}
+
+void Emitter::note_site(bool calls_library) {
+  if (!record_ || !current_) return;
+  V where = at(record_, offsetof(FrameRecord, site));
+  if (calls_library) {
+    b_.CreateStore(pointer(current_site()), where, /*isVolatile=*/true);
+  } else {
+    store(pointer(current_site()), where, Memory::context);
+  }
 }
 
 // How many catch blocks surround each block's start: +1 at `caught`, -1 at `caught_end`. Empty when there are none.
@@ -229,10 +258,12 @@ void Emitter::emit_block(ir::BlockId id) {
   current_ = &function_.insts[block.terminator];
   current_error_ = nullptr;
   current_site_ = nullptr;
+  if (layout_.debug) layout_.debug->at(b_, function_, *current_);
   if (id == stack_check_ && signature_.has_status) check_stack();
   for (std::uint32_t inst_id : block.insts) {
     const ir::Inst& inst = function_.insts[inst_id];
     current_ = &inst;
+    if (layout_.debug) layout_.debug->at(b_, function_, inst);
     current_error_ = nullptr;
     current_site_ = nullptr;
     Val v = emit(inst);
@@ -246,6 +277,7 @@ void Emitter::emit_block(ir::BlockId id) {
   current_ = &function_.insts[block.terminator];
   current_error_ = nullptr;
   current_site_ = nullptr;
+  if (layout_.debug) layout_.debug->at(b_, function_, *current_);
   terminator(*current_, block);
 }
 
@@ -352,6 +384,7 @@ void Emitter::return_value(const Val& v) {
   llvm::SmallVector<V, 4> members(v.leaves.begin(), v.leaves.end());
   if (caught_base_) helper(Helper::leave_catch, {context_, caught_base_});
   if (scratch_) helper(Helper::scratch_leave, {context_, scratch_});
+  unlink_record();
   if (signature_.has_status) members.push_back(b_.getInt8(0));
   if (members.empty()) {
     b_.CreateRetVoid();
@@ -378,6 +411,7 @@ llvm::BasicBlock* Emitter::return_error_block() {
   helper(Helper::trace, {context_, error_site_});
   if (caught_base_) helper(Helper::leave_catch, {context_, caught_base_});
   if (tape_mark_) helper(Helper::tape_release, {context_, tape_mark_});
+  unlink_record();
   if (auto* type = llvm::dyn_cast<llvm::StructType>(output_->getReturnType())) {
     // Zeros rather than poison: a register that holds anything would keep garbage alive.
     V result = llvm::Constant::getNullValue(type);
@@ -457,6 +491,7 @@ llvm::BasicBlock* Emitter::new_block(const char* name) {
 }
 
 Emitter::V Emitter::helper(Helper which, llvm::ArrayRef<V> arguments) {
+  note_site();
   const HelperInfo& info = helper_info(which);
   llvm::Function* callee = module_.getFunction(info.name);
   if (!callee) {

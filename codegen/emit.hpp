@@ -94,6 +94,11 @@ class Emitter {
   llvm::BasicBlock* return_error_block();
   void return_error(const TraceSite* site);
   void note_error_edge(const TraceSite* site);
+  void link_record();
+  void unlink_record();
+  // Before a call that others may look at from outside. `calls_library`: of a function that LLVM knows to touch no
+  // memory; the note has to stand before it all the same.
+  void note_site(bool calls_library = false);
   TraceSite* current_site();
   TraceSite* trace_site(const ir::Inst& inst);
   llvm::BasicBlock* new_block(const char* name);
@@ -168,6 +173,9 @@ class Emitter {
   Val invoke(const ir::Inst& inst);
   Val given_operand(const ir::Inst& call, ir::Operand o);
   bool call_host(const ir::Inst& inst, const WordCode& host, Val& result);
+  Val call_host_in_registers(const ir::Inst& inst, const WordCode& host);
+  Val call_host_with_words(const ir::Inst& inst, const WordCode& host);
+  void raise_host_failure(const WordCode& host, V failure);
   Val call_native_code(const Signature& signature, llvm::FunctionCallee callee, llvm::ArrayRef<Val> arguments);
   Val execute(const ir::Inst& inst);  // through the operation's one definition in lang/ir/execute
   Val pack_tuple(const DataType* type, llvm::ArrayRef<Val> elements);
@@ -201,6 +209,7 @@ class Emitter {
   V scratch_ = nullptr;                     // serial of the activation, when it has objects in scratch memory
   std::vector<bool> stay_;                  // by inst: objects that may lie there
   std::uint64_t scratch_most_ = 0;          // bytes of one of them
+  llvm::AllocaInst* record_ = nullptr;      // of lang/runtime/frames.hpp, where the engine keeps them
   V caught_base_ = nullptr;                 // how many exceptions were caught outside, at entry
   std::vector<std::uint32_t> catch_depth_;  // by IR block: how many catch blocks surround its start
   struct Slot {

@@ -23,11 +23,13 @@ class Generator : public CodeGenerator {
   void find_in_use(Context& ctx, std::vector<const CodeInstance*>& found) override;
   void forget(const CodeInstance& code) override { published_.erase(&code); }
   std::size_t bytes() const override { return jit_ ? jit_->bytes() : 0; }
+  bool locate(const void* address, std::uintptr_t& function, std::vector<CodePlace>& places) override;
 
  private:
   bool start(std::string& why);
   bool verify(llvm::Module& module, std::string& why);
   BatchPolicy policy(Context& ctx, const CodeInstance& root) const;
+  void keep(Batch& batch, const std::vector<void*>& addresses);
 
   Runtime& runtime_;
   CodegenHost host_;
@@ -35,12 +37,15 @@ class Generator : public CodeGenerator {
   std::string start_error_;
   PublishedCode published_;
   std::vector<std::weak_ptr<NativeBatch>> batches_;  // all
+  std::vector<std::shared_ptr<NativeBatch>> kept_;   // all, when frames are recorded: records point into them
   std::shared_ptr<HostCode> host_code_ = std::make_shared<HostCode>();
   std::uint64_t names_ = 1;
 };
 
 bool Generator::start(std::string& why) {
-  if (!jit_ && start_error_.empty()) jit_ = Jit::create(start_error_);
+  if (!jit_ && start_error_.empty())
+    jit_ = Jit::create({runtime_.shows_code_to_debuggers, runtime_.shows_code_to_perf, runtime_.records_frames},
+                       start_error_);
   if (!jit_) why = start_error_;
   return jit_ != nullptr;
 }
@@ -105,7 +110,28 @@ bool Generator::compile(Context& ctx, CodeInstance& code, std::string& why) {
     made.native_owner = result;
     if (member->boxed) made.boxed.store(reinterpret_cast<BoxedEntry>(addresses[next++]), std::memory_order_release);
   }
+  if (runtime_.records_frames) keep(batch, addresses);
   return true;
+}
+
+void Generator::keep(Batch& batch, const std::vector<void*>& addresses) {
+  auto& functions = batch.result()->code->functions;
+  std::size_t next = 0;
+  for (auto& member : batch.members()) {
+    auto add = [&](std::uintptr_t function) {
+      functions.emplace_back(reinterpret_cast<std::uintptr_t>(addresses[next++]), function);
+    };
+    if (member->native) add(reinterpret_cast<std::uintptr_t>(member->function) | 1);
+    if (member->boxed) add(0);
+  }
+  std::sort(functions.begin(), functions.end());
+  kept_.push_back(batch.result());
+}
+
+bool Generator::locate(const void* address, std::uintptr_t& function, std::vector<CodePlace>& places) {
+  for (const auto& batch : kept_)
+    if (batch->code->locate(reinterpret_cast<std::uintptr_t>(address), function, places)) return true;
+  return false;
 }
 
 DirectCode Generator::direct(Context& ctx, CodeInstance& code, std::string& why) {

@@ -286,6 +286,7 @@ void stop(Context* ctx, const TraceSite* site, std::uint64_t tapes, std::uint64_
   trace(ctx, site);
   if (depth != ~std::uint64_t{0}) leave_catch(ctx, depth);
   if (tapes != ~std::uint64_t{0}) tape_release(ctx, tapes);
+  if (ctx->runtime->records_frames) ctx->frames = ctx->frames->caller;  // the function returns
 }
 
 }  // namespace helper

@@ -75,9 +75,4 @@ struct LibraryFunction {
 };
 std::span<const LibraryFunction> library_functions();
 
-// The entries of the trace that an error passing one instruction leaves, innermost first.
-struct TraceSite {
-  std::vector<TraceEntry> entries;
-};
-
 }  // namespace slope::codegen

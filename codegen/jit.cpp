@@ -64,7 +64,7 @@ class Jit::Extents final : public orc::ObjectLinkingLayer::Plugin {
   Extent last_;
 };
 
-std::unique_ptr<Jit> Jit::create(std::string& why) {
+std::unique_ptr<Jit> Jit::create(const Listeners& listeners, std::string& why) {
   // Idempotent and guarded inside LLVM; nothing of it is visible outside this shared object.
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
@@ -113,6 +113,7 @@ std::unique_ptr<Jit> Jit::create(std::string& why) {
   if (llvm::Error error = jit->library_->define(orc::absoluteSymbols(std::move(symbols)))) {
     return failed(std::move(error));
   }
+  jit->add_listeners(listeners);
   return jit;
 }
 
@@ -178,6 +179,7 @@ std::unique_ptr<Jit::MachineCode> Jit::link(llvm::Module& module, const std::vec
     }
     passes.run(module);
   }
+  std::shared_ptr<MachineCode::Lines> lines = keeps_lines_ ? MachineCode::keep_lines(object) : nullptr;
   auto buffer = std::make_unique<llvm::SmallVectorMemoryBuffer>(std::move(object), "slope",
                                                                 /*RequiresNullTerminator=*/false);
   orc::ResourceTrackerSP tracker = library_->createResourceTracker();
@@ -195,6 +197,7 @@ std::unique_ptr<Jit::MachineCode> Jit::link(llvm::Module& module, const std::vec
   code->begin_ = extent.begin;
   code->end_ = extent.end;
   code->bytes_ = extent.bytes;
+  code->lines_ = std::move(lines);
   bytes_ += extent.bytes;
   addresses.clear();
   for (const std::string& name : names) {

@@ -13,13 +13,19 @@
 #include <vector>
 
 #include "codegen/passes.hpp"
+#include "lang/runtime/backend.hpp"
 
 namespace slope::codegen {
 
 class Jit {
  public:
+  struct Listeners {
+    bool debuggers = false;    // by GDB's interface for just-in-time compilers
+    bool perf = false;         // by a jitdump file
+    bool keeps_lines = false;  // for MachineCode::locate
+  };
   // Null with `why` when this machine can't be compiled for.
-  static std::unique_ptr<Jit> create(std::string& why);
+  static std::unique_ptr<Jit> create(const Listeners& listeners, std::string& why);
   ~Jit();
   Jit(const Jit&) = delete;
 
@@ -38,9 +44,16 @@ class Jit {
     std::uintptr_t begin() const { return begin_; }
     std::uintptr_t end() const { return end_; }
     std::size_t bytes() const { return bytes_; }
+    // The lines of the instruction at an address in it, if the object was kept. False: not in it.
+    bool locate(std::uintptr_t address, std::uintptr_t& function, std::vector<CodePlace>& places) const;
+    // Which of the engine's functions begins where (FrameRecord::function; 0 for wrappers), in ascending order.
+    std::vector<std::pair<std::uintptr_t, std::uintptr_t>> functions;
 
    private:
     friend class Jit;
+    struct Lines;
+    static std::shared_ptr<Lines> keep_lines(llvm::ArrayRef<char> object);
+    std::shared_ptr<Lines> lines_;
     std::shared_ptr<Jit*> jit_;  // holds null once the Jit is gone
     llvm::orc::ResourceTrackerSP tracker_;
     std::uintptr_t begin_ = 0;
@@ -55,6 +68,7 @@ class Jit {
  private:
   class Extents;
   Jit() = default;
+  void add_listeners(const Listeners& listeners);
   // So long that LLVM's effort, which grows faster than the text, would not come back: such code is translated as it
   // stands.
   static bool is_huge(const llvm::Module& module);
@@ -68,6 +82,7 @@ class Jit {
   std::shared_ptr<Jit*> self_;
   std::shared_ptr<Extents> extents_;
   std::size_t bytes_ = 0;
+  bool keeps_lines_ = false;
 };
 
 }  // namespace slope::codegen

@@ -30,6 +30,8 @@
 
 namespace slope::codegen {
 
+class DebugInfo;
+
 inline constexpr unsigned max_leaves = 32;
 
 struct Representation {
@@ -90,6 +92,7 @@ class Layout {
 
   llvm::MDNode* alias_tag(Memory memory, llvm::Type* leaf);
 
+  DebugInfo* debug = nullptr;  // of the module, when the code is described
   llvm::LLVMContext& context;
   llvm::PointerType* ptr;
   llvm::IntegerType *i1, *i8, *i32, *i64;
@@ -112,6 +115,7 @@ inline constexpr unsigned context_stack_limit = 0;
 inline constexpr unsigned context_interrupt = 24;
 inline constexpr unsigned context_world = 32;
 inline constexpr unsigned context_fuel = 48;
+inline constexpr unsigned context_frames = 56;
 inline constexpr unsigned object_payload = 8;
 inline constexpr unsigned array_data = 8;
 inline constexpr unsigned array_length = 16;

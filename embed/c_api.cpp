@@ -1,44 +1,13 @@
 // The C interface (slope/slope.h): the C++ one behind opaque handles. Nothing is thrown across it.
-#include "slope/slope.h"
-
 #include <cstring>
 #include <new>
 
-#include "embed/engine_state.hpp"
+#include "embed/c_api.hpp"
 
-namespace detail = slope::api::detail;
+namespace slope::api::c {
+
 using detail::Datum;
 using detail::Kind;
-using slope::api::Engine;
-using slope::api::Error;
-using slope::api::ErrorKind;
-using slope::api::Result;
-using slope::api::Value;
-
-struct slope_engine {
-  Engine engine;
-};
-struct slope_value {
-  Value value;
-  Value holder;  // of what slope_value_to gave
-  std::string type, shown;
-};
-struct slope_function {
-  std::shared_ptr<detail::FunctionState> state;
-  std::vector<Kind> parameters;
-  Kind result = Kind::nothing;
-  Value holder;  // of the last result
-};
-struct slope_workspace {
-  std::unique_ptr<detail::WorkspaceState> state;
-  std::vector<Kind> parameters;
-  Kind result = Kind::nothing;
-};
-struct slope_error {
-  Error error;
-};
-
-namespace {
 
 static_assert(static_cast<int>(ErrorKind::limit) == SLOPE_ERROR_LIMIT);
 static_assert(static_cast<int>(Kind::nothing) == SLOPE_NOTHING && static_cast<int>(Kind::boolean) == SLOPE_BOOLEAN &&
@@ -48,21 +17,6 @@ static_assert(static_cast<int>(Kind::nothing) == SLOPE_NOTHING && static_cast<in
 
 void give(slope_error** to, Error error) {
   if (to) *to = new slope_error{std::move(error)};
-}
-
-// Runs it; what it throws, or the error of its result, goes to `error`.
-template <class F>
-auto guarded(slope_error** error, F&& f) noexcept -> decltype(f()) {
-  try {
-    return f();
-  } catch (const std::exception& e) {
-    try {
-      give(error, detail::engine_error(e.what()));
-    } catch (...) {
-    }
-  } catch (...) {
-  }
-  return {};
 }
 
 slope_value* handle(Result<Value> result, slope_error** error) {
@@ -76,10 +30,18 @@ int refuse(slope_error** error, std::string message) {
   return 0;
 }
 
+int answer(Result<void> result, slope_error** error) {
+  if (result.ok()) return 1;
+  give(error, result.error());
+  return 0;
+}
+
 const char* word(Kind kind) {
   static constexpr const char* words[] = {"nothing", "boolean", "integer", "number", "text", "numbers", "value"};
   return words[static_cast<int>(kind)];
 }
+
+namespace {
 
 bool kind_named(std::string_view name, Kind& kind) {
   for (Kind k : {Kind::nothing, Kind::boolean, Kind::integer, Kind::number, Kind::text, Kind::numbers, Kind::any}) {
@@ -94,6 +56,8 @@ std::string_view trimmed(std::string_view text) {
   while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
   return text;
 }
+
+}  // namespace
 
 // "number(numbers, integer)"
 bool parse_signature(std::string_view text, Kind& result, std::vector<Kind>& parameters, std::string& why) {
@@ -161,27 +125,15 @@ bool to_datum(const slope_argument& argument, Datum& datum, std::string& why) {
   return true;
 }
 
-bool to_data(const slope_argument* arguments, std::size_t count, std::vector<Datum>& data, std::string& why) {
-  data.resize(count + 1);
-  for (std::size_t i = 0; i < count; ++i) {
-    if (to_datum(arguments[i], data[i], why)) continue;
-    why = "argument " + std::to_string(i + 1) + ": " + why;
-    return false;
-  }
-  return true;
-}
-
-// What the signature says, of what the caller gave: integers do for numbers.
-template <class F>  // a function or a workspace
-bool check_arguments(const F& function, const slope_argument* arguments, std::size_t count, Datum* data,
-                     std::string& why) {
-  if (count != function.parameters.size()) {
-    why = "expected " + std::to_string(function.parameters.size()) + " arguments, found " + std::to_string(count);
+bool check_arguments(const std::vector<Kind>& parameters, const slope_argument* arguments, std::size_t count,
+                     Datum* data, std::string& why) {
+  if (count != parameters.size()) {
+    why = "expected " + std::to_string(parameters.size()) + " arguments, found " + std::to_string(count);
     return false;
   }
   for (std::size_t i = 0; i < count; ++i) {
     if (!to_datum(arguments[i], data[i], why)) return false;
-    const Kind wanted = function.parameters[i];
+    const Kind wanted = parameters[i];
     if (data[i].kind == Kind::integer && wanted == Kind::number) {
       const auto number = static_cast<double>(data[i].integer);
       data[i].kind = Kind::number;
@@ -220,64 +172,17 @@ void from_datum(const Datum& datum, slope_argument& result) {
   }
 }
 
-// A host function that is a C function pointer.
-class CFunction final : public detail::HostFunction {
- public:
-  CFunction(slope_host_function function, void* data, void (*free_data)(void*), Kind result,
-            std::vector<Kind> parameters)
-      : function_(function), data_(data), free_data_(free_data), result_(result), parameters_(std::move(parameters)) {}
-  ~CFunction() override {
-    if (free_data_) free_data_(data_);
-  }
-  CFunction(const CFunction&) = delete;
-  std::span<const Kind> parameters() const override { return parameters_; }
-  Kind result() const override { return result_; }
+namespace {
 
-  void call(const Datum* arguments, detail::HostResult& result) override {
-    std::vector<slope_argument> given(parameters_.size() + 1);
-    std::vector<slope_value> values(parameters_.size());
-    for (std::size_t i = 0; i < parameters_.size(); ++i) {
-      if (parameters_[i] == Kind::any) {
-        values[i].value = *static_cast<const Value*>(arguments[i].data);
-        given[i].kind = SLOPE_VALUE;
-        given[i].as.value = &values[i];
-      } else {
-        from_datum(arguments[i], given[i]);
-      }
-    }
-    slope_argument answer{};
-    answer.kind = static_cast<slope_kind>(result_);
-    const char* message = nullptr;
-    if (!function_(data_, given.data(), parameters_.size(), &answer, &message)) {
-      result.error = message && *message ? message : "a host function failed";
-      return;
-    }
-    std::string why;
-    Datum datum;
-    if (!to_datum(answer, datum, why)) {
-      result.error = "the result of a host function: " + why;
-    } else if (datum.kind != result_ && result_ != Kind::nothing) {
-      result.error =
-          std::string("the result of a host function: expected ") + word(result_) + ", found " + word(datum.kind);
-    } else if (datum.kind == Kind::text) {
-      keep_result(result, datum.text());
-    } else if (datum.kind == Kind::numbers) {
-      keep_result(result, datum.numbers());
-    } else if (datum.kind == Kind::any) {
-      keep_result(result, answer.as.value->value);
-      delete answer.as.value;
-    } else {
-      result.datum = datum;
-    }
+bool to_data(const slope_argument* arguments, std::size_t count, std::vector<Datum>& data, std::string& why) {
+  data.resize(count + 1);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (to_datum(arguments[i], data[i], why)) continue;
+    why = "argument " + std::to_string(i + 1) + ": " + why;
+    return false;
   }
-
- private:
-  slope_host_function function_;
-  void* data_;
-  void (*free_data_)(void*);
-  Kind result_;
-  std::vector<Kind> parameters_;
-};
+  return true;
+}
 
 // Of a function or a workspace.
 template <class F>
@@ -286,7 +191,7 @@ int value_and_gradient(F* function, const slope_argument* arguments, size_t coun
   return guarded(error, [&]() -> int {
     Datum data[detail::most_arguments + 1];
     std::string why;
-    if (!check_arguments(*function, arguments, count, data, why)) return refuse(error, why);
+    if (!check_arguments(function->parameters, arguments, count, data, why)) return refuse(error, why);
     if (function->result != Kind::number)
       return refuse(error, "only a function whose result is a number has a gradient");
     std::vector<detail::GradientTarget> targets;
@@ -310,6 +215,17 @@ int value_and_gradient(F* function, const slope_argument* arguments, size_t coun
 }
 
 }  // namespace
+
+}  // namespace slope::api::c
+
+namespace detail = slope::api::detail;
+using detail::Datum;
+using detail::Kind;
+using slope::api::Engine;
+using slope::api::Error;
+using slope::api::Result;
+using slope::api::Value;
+using namespace slope::api::c;
 
 extern "C" {
 
@@ -346,7 +262,7 @@ slope_engine* slope_engine_new(const slope_options* options, slope_error** error
     };
     made.output = sink(given.output);
     made.error_output = sink(given.error_output);
-    auto engine = std::make_unique<slope_engine>(slope_engine{Engine(std::move(made))});
+    auto engine = std::make_unique<slope_engine>(slope_engine{Engine(std::move(made)), {}});
     // A library that does not load is told now.
     if (Result<Value> ready = engine->engine.run("nothing"); !ready.ok()) {
       give(error, ready.error());
@@ -373,10 +289,7 @@ int slope_set(slope_engine* engine, const char* name, const slope_argument* valu
     Datum datum;
     std::string why;
     if (!to_datum(*value, datum, why)) return refuse(error, why);
-    Result<void> done = detail::Access::set(engine->engine, name, datum);
-    if (done.ok()) return 1;
-    give(error, done.error());
-    return 0;
+    return answer(detail::Access::set(engine->engine, name, datum), error);
   });
 }
 slope_value* slope_get(slope_engine* engine, const char* name, slope_error** error) {
@@ -469,7 +382,7 @@ int slope_call(slope_function* function, const slope_argument* arguments, size_t
   return guarded(error, [&]() -> int {
     Datum data[detail::most_arguments + 1];
     std::string why;
-    if (!check_arguments(*function, arguments, count, data, why)) return refuse(error, why);
+    if (!check_arguments(function->parameters, arguments, count, data, why)) return refuse(error, why);
     Datum datum;
     if (!function->state->call(data, datum, &function->holder)) {
       give(error, function->state->take_error());
@@ -482,7 +395,7 @@ int slope_call(slope_function* function, const slope_argument* arguments, size_t
 
 int slope_value_and_gradient(slope_function* function, const slope_argument* arguments, size_t count, double* value,
                              const slope_array* gradients, slope_error** error) {
-  return value_and_gradient(function, arguments, count, value, gradients, error);
+  return slope::api::c::value_and_gradient(function, arguments, count, value, gradients, error);
 }
 
 slope_workspace* slope_workspace_new(slope_function* function, slope_error** error) {
@@ -502,7 +415,7 @@ int slope_workspace_call(slope_workspace* workspace, const slope_argument* argum
   return guarded(error, [&]() -> int {
     Datum data[detail::most_arguments + 1];
     std::string why;
-    if (!check_arguments(*workspace, arguments, count, data, why)) return refuse(error, why);
+    if (!check_arguments(workspace->parameters, arguments, count, data, why)) return refuse(error, why);
     Datum datum;
     if (!workspace->state->call(data, datum)) {
       give(error, workspace->state->take_error());
@@ -514,22 +427,7 @@ int slope_workspace_call(slope_workspace* workspace, const slope_argument* argum
 }
 int slope_workspace_value_and_gradient(slope_workspace* workspace, const slope_argument* arguments, size_t count,
                                        double* value, const slope_array* gradients, slope_error** error) {
-  return value_and_gradient(workspace, arguments, count, value, gradients, error);
-}
-
-int slope_define(slope_engine* engine, const char* name, const char* signature, slope_host_function function,
-                 void* data, void (*free_data)(void*), slope_error** error) {
-  return guarded(error, [&]() -> int {
-    Kind result = Kind::nothing;
-    std::vector<Kind> parameters;
-    std::string why;
-    if (!parse_signature(signature, result, parameters, why)) return refuse(error, why);
-    Result<void> done = detail::Access::define(
-        engine->engine, name, std::make_unique<CFunction>(function, data, free_data, result, std::move(parameters)));
-    if (done.ok()) return 1;
-    give(error, done.error());
-    return 0;
-  });
+  return slope::api::c::value_and_gradient(workspace, arguments, count, value, gradients, error);
 }
 
 slope_error_kind slope_error_kind_of(const slope_error* error) {

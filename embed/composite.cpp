@@ -67,7 +67,7 @@ class EngineBuilder final : public Builder {
 };
 
 bool EngineBuilder::vector(std::size_t count, Kind kind) {
-  const Type* known = kind == Kind::numbers ? nullptr : engine_.type_for(kind);
+  const Type* known = is_array(kind) ? nullptr : engine_.type_for(kind);
   const Type* element = known && kind != Kind::nothing ? known : engine_.types.any;
   RawValue v;
   ArrayObject* array = allocate(element, count, v);

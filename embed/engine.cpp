@@ -101,7 +101,9 @@ bool Engine::incomplete(std::string_view text) {
 }
 
 Tier Engine::tier() const { return static_cast<Tier>(state_->pipeline->mode); }
-void Engine::set_tier(Tier tier) { state_->pipeline->mode = static_cast<TierMode>(tier); }
+void Engine::set_tier(Tier tier) {
+  if (!state_->line_watch) state_->pipeline->mode = static_cast<TierMode>(tier);
+}
 
 Statistics Engine::statistics() const {
   const HeapStatistics& heap = state_->runtime.heap.statistics();

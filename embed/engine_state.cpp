@@ -6,6 +6,7 @@
 //   SLOPE_VERIFY=1                  check the IR after every pass, and LLVM's
 //   SLOPE_CHECK_RULES=1             check what derivative rules return, as --check-rules does
 //   SLOPE_GC_STRESS=1               collect at every allocation
+//   SLOPE_SHOW_CODE=gdb,perf        tell debuggers or perf of machine code, as Options::debuggers and Options::perf do
 //   SLOPE_STDLIB_DIR=folder         load the standard library's text from there instead of from the binary
 #include "embed/engine_state.hpp"
 
@@ -21,6 +22,8 @@
 #include <limits>
 #include <sstream>
 
+#include "embed/line_watch.hpp"
+#include "embed/profiler.hpp"
 #include "embed/slope_function.hpp"
 #include "embed/tools.hpp"
 #include "lang/ir/execute.hpp"
@@ -102,6 +105,8 @@ EngineState::EngineState(Options given)
       types(runtime.types.builtin()),
       float_vector(runtime.types.array_of(types.float64, 1)),
       options(std::move(given)) {
+  for (std::size_t n = 1; n < float_arrays.size(); ++n)
+    float_arrays[n] = runtime.types.array_of(types.float64, static_cast<unsigned>(n));
   runtime.engine = this;
   handles = std::make_shared<HandleTable>(*this);
   handles->add(RawValue());  // slot 0: see host_exception
@@ -113,6 +118,7 @@ EngineState::EngineState(Options given)
   runtime.trace_function = [](const ir::Function& function, Tracer& tracer) {
     for (RawValue v : function.constants) tracer.value(v);
   };
+  set_up_hooks();
   ir::define_op_builtins(runtime);
   lower::define_lowering_natives(runtime);
   stdlib::define_natives(runtime);
@@ -141,10 +147,14 @@ EngineState::EngineState(Options given)
   pipeline->check_rules = options.check_rules || is_set("SLOPE_CHECK_RULES");
   set_limits();
   grant();
+  runtime.observer = line_watch.get();  // the library's own loading is nobody's concern
+  is_told_allocations_ = true;
   if (is_set("SLOPE_GC_STRESS")) runtime.heap.set_stress(true);
 }
 
 EngineState::~EngineState() {
+  profiler.reset();
+  adopted.close();
   host_types.close();
   gate.let_go();
   for (SlopeFunction* function : functions) function->let_go();
@@ -219,6 +229,30 @@ void EngineState::set_up_output() {
   runtime.sink.err = options.error_output ? options.error_output : to_stream(stderr);
 }
 
+// What others see of running and compiled functions. Before anything runs.
+void EngineState::set_up_hooks() {
+  const char* shown = std::getenv("SLOPE_SHOW_CODE");
+  const std::string_view show = shown ? shown : "";
+  const bool watches_lines = options.coverage || options.on_line;
+  runtime.records_frames = options.profile || watches_lines;
+  if (watches_lines) {
+    line_watch = std::make_unique<LineWatch>(*this);
+    options.tier = Tier::interpret;
+  }
+  if (options.on_allocation)
+    runtime.heap.set_allocation_hook([this](const DataType* type, std::size_t bytes) {
+      if (!is_told_allocations_) return;
+      Allocation allocation;
+      allocation.engine_ = this;
+      allocation.type_ = type;
+      allocation.bytes_ = bytes;
+      options.on_allocation(allocation);
+    });
+  runtime.shows_code_to_debuggers = options.debuggers || show.find("gdb") != std::string_view::npos;
+  runtime.shows_code_to_perf = options.perf || show.find("perf") != std::string_view::npos;
+  runtime.describes_code = runtime.records_frames || runtime.shows_code_to_debuggers || runtime.shows_code_to_perf;
+}
+
 void EngineState::load_library() {
   std::vector<Diagnostic> diagnostics;
   Library library = all_texts();
@@ -271,12 +305,14 @@ double* EngineState::dead(std::size_t length) {
   return dead_memory.empty() ? nullptr : dead_memory.back().get();
 }
 
-bool Loan::lend(const double* data, std::size_t length, RawValue& v) {
-  const DataType* vector = engine_.float_vector;
-  const std::int64_t dims[] = {static_cast<std::int64_t>(length)};
-  array_ = engine_.runtime.heap.borrow_array(vector, const_cast<double*>(data), dims);
+bool Loan::lend(const Datum& array, RawValue& v) {
+  const std::size_t n = dimensions_of(array.kind);
+  std::array<std::int64_t, 7> dims;
+  for (std::size_t k = 0; k < n; ++k)
+    dims[k] = static_cast<std::int64_t>(array.extents ? array.extents[k] : array.size);
+  array_ = engine_.runtime.heap.borrow_array(engine_.float_arrays[n], const_cast<void*>(array.data), {dims.data(), n});
   if (!array_) return engine_.ctx.out_of_memory();
-  v = RawValue(vector, static_cast<const void*>(array_));
+  v = RawValue(engine_.float_arrays[n], static_cast<const void*>(array_));
   return true;
 }
 

@@ -15,6 +15,7 @@
 #define SLOPE_IMPLEMENTATION
 #endif
 
+#include <array>
 #include <limits>
 #include <map>
 #include <memory>
@@ -24,6 +25,7 @@
 #include <vector>
 
 #include "codegen/loader.hpp"
+#include "embed/adopted.hpp"
 #include "embed/host.hpp"
 #include "embed/host_types.hpp"
 #include "embed/thread_check.hpp"
@@ -71,11 +73,12 @@ struct Access {
                                                      std::span<const Kind> parameters, Kind result) {
     return engine.find_function(name, parameters, result, Dispatch::refused);
   }
-  static Result<void> define(Engine& engine, std::string_view name, std::unique_ptr<HostFunction> function) {
-    Definition made = engine.define_host(name, std::move(function));
-    if (made.ok()) return {};
-    return made.error();
+  static Definition definition(Engine& engine, std::string_view name, std::unique_ptr<HostFunction> function) {
+    return engine.define_host(name, std::move(function));
   }
+  static const HostFunction& function(const Definition& made) { return made.function(); }
+  static void add_jvp(Definition& made, std::unique_ptr<HostFunction> jvp) { made.add_jvp(std::move(jvp)); }
+  static void add_vjp(Definition& made, std::unique_ptr<HostFunction> vjp) { made.add_vjp(std::move(vjp)); }
   // Defines a C++ function as a method of a name, which may be qualified.
   static void define(Definition& made, EngineState& engine, const std::string& name,
                      std::unique_ptr<HostFunction> function);
@@ -89,6 +92,9 @@ struct HostRuntime : Runtime {
   EngineState* engine = nullptr;
 };
 inline EngineState& engine_of(Context& ctx) { return *static_cast<HostRuntime*>(ctx.runtime)->engine; }
+
+class LineWatch;
+class Profiler;
 
 class EngineState {
  public:
@@ -117,7 +123,8 @@ class EngineState {
   HostRuntime runtime;
   Context& ctx;
   const BuiltinTypes& types;
-  const DataType* const float_vector;  // Vector{Float64}
+  const DataType* const float_vector;             // Vector{Float64}
+  std::array<const DataType*, 8> float_arrays{};  // Array{Float64,N}, by N from 1
   Options options;
   std::unique_ptr<Interpreter> interpreter;
   std::unique_ptr<Pipeline> pipeline;
@@ -130,6 +137,9 @@ class EngineState {
   std::exception_ptr host_exception;  // and the Slope exception it became, in the handle slot 0
   std::string no_generator;           // why there is no machine code
   int exit_code = -1;                 // of exit(code), while it unwinds
+  AdoptedArrays adopted{*this};
+  std::unique_ptr<LineWatch> line_watch;  // of Options::coverage and on_line
+  std::unique_ptr<Profiler> profiler;     // of a profile that is being taken
   WorkspaceGate gate;
   std::map<std::pair<const Module*, const Symbol*>, std::string> documentation;  // of what is no function
   Engine* front = nullptr;                                                       // of a language server
@@ -162,6 +172,8 @@ class EngineState {
     if (before == 0) {
       if (limits_each_use_ || ctx.stopped != Stop::none) end_use();
       thread_check_.end();
+      if (adopted.has_dead()) [[unlikely]]
+        adopted.release_dead();
     } else if (before + 1 == most_uses) {
       ctx.stack_limit = before_most_uses_;
     }
@@ -192,6 +204,7 @@ class EngineState {
 
  private:
   void set_up_output();
+  void set_up_hooks();
   void load_library();
   void set_arguments();
   void grant();
@@ -213,6 +226,7 @@ class EngineState {
   bool limits_each_use_ = false;  // begin_use and end_use have something to do
   bool is_unlimited_ = true;      // by fuel too
   bool workspaces_ = false;       // there were some
+  bool is_told_allocations_ = false;
   std::optional<CollectionPause> idle_pause_;
   std::unique_ptr<Watchdog> watchdog_;
 };
@@ -236,15 +250,28 @@ class Entry {
   std::size_t before_;
 };
 
+// The host's memory is its own again: the array, and all that share its memory (Heap::share_array), show what `dead`
+// gives for their lengths.
+template <class Dead>
+void take_back(ArrayObject* array, Dead dead) {
+  for (Object* next = std::exchange(array->owner, nullptr); next && next != array;) {
+    auto* share = static_cast<ArrayObject*>(next);
+    next = std::exchange(share->owner, nullptr);
+    share->data = reinterpret_cast<char*>(dead(static_cast<std::size_t>(share->length)));
+  }
+  array->data = reinterpret_cast<char*>(dead(static_cast<std::size_t>(array->length)));
+}
+
 // An array over the host's memory for one call. A script that keeps it finds NaN in it afterwards, never freed memory.
 class Loan {
  public:
   explicit Loan(EngineState& engine) : engine_(engine) {}
   ~Loan() {
-    if (array_) array_->data = reinterpret_cast<char*>(engine_.dead(static_cast<std::size_t>(array_->length)));
+    if (array_) take_back(array_, [this](std::size_t length) { return engine_.dead(length); });
   }
   Loan(const Loan&) = delete;
-  bool lend(const double* data, std::size_t length, RawValue& v);  // false: out of memory, raised
+  bool lend(const Datum& array, RawValue& v);  // false: out of memory, raised
+  bool lend(const double* data, std::size_t length, RawValue& v) { return lend(Datum::of_numbers(data, length), v); }
 
  private:
   EngineState& engine_;

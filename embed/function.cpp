@@ -5,25 +5,29 @@
 
 namespace slope::api::detail {
 
-LentArrays::LentArrays(EngineState& engine, std::size_t count) : engine_(engine), handles_(engine.handles) {
-  const std::int64_t dims[] = {0};
-  for (std::size_t i = 0; i < count; ++i) {
-    ArrayObject* array = engine.runtime.heap.borrow_array(engine.float_vector, nullptr, dims);
-    if (!array) return;
-    arrays_.push_back(array);
-    slots_.push_back(handles_->add(RawValue(engine.float_vector, static_cast<const void*>(array))));
+LentArrays::LentArrays(EngineState& engine, std::span<const Kind> kinds, std::size_t times, Heap* workspace)
+    : engine_(engine) {
+  if (workspace) {
+    roots_ = std::make_unique<Rooted>(*workspace);
+  } else {
+    handles_ = engine.handles;
   }
-  ready_ = true;
-}
-
-LentArrays::LentArrays(EngineState& engine, Heap& heap, std::size_t count)
-    : engine_(engine), roots_(std::make_unique<Rooted>(heap)) {
-  const std::int64_t dims[] = {0};
-  for (std::size_t i = 0; i < count; ++i) {
-    ArrayObject* array = heap.borrow_array(engine.float_vector, nullptr, dims);
+  constexpr std::array<std::int64_t, 7> dims{};
+  for (std::size_t i = 0; i < times * kinds.size(); ++i) {
+    const Kind kind = kinds[i % kinds.size()];
+    arrays_.push_back(nullptr);
+    if (!is_array(kind)) continue;
+    const std::size_t n = dimensions_of(kind);
+    Heap& heap = workspace ? *workspace : engine.runtime.heap;
+    ArrayObject* array = heap.borrow_array(engine.float_arrays[n], nullptr, {dims.data(), n});
     if (!array) return;
-    arrays_.push_back(array);
-    roots_->values.emplace_back(engine.float_vector, static_cast<const void*>(array));
+    arrays_.back() = array;
+    const RawValue v(engine.float_arrays[n], static_cast<const void*>(array));
+    if (workspace) {
+      roots_->values.push_back(v);
+    } else {
+      slots_.push_back(handles_->add(v));
+    }
   }
   ready_ = true;
 }
@@ -36,6 +40,18 @@ bool SlopeFunction::find() {
   Runtime& runtime = engine_.runtime;
   RawValue callee = engine_.global(name_);
   if (!callee.defined()) return refuse("there is no function `" + name_ + "` in Main");
+  if (parameters_.size() > most_arguments)
+    return refuse("a function handle takes at most " + std::to_string(most_arguments) +
+                  " arguments; a strided array counts once for each of its dimensions");
+  if (!lowering_.adapter.empty()) {
+    Result<api::Value> adapter = engine_.run(runtime.sources.add("<host function>", lowering_.adapter));
+    if (!adapter.ok()) {
+      error_ = adapter.error();
+      return false;
+    }
+    callee = Access::raw(adapter.value());
+    engine_.ctx.world = runtime.world();
+  }
   found_ = Found();
   word_call = nullptr;
   machine_code = nullptr;
@@ -67,7 +83,7 @@ bool SlopeFunction::is_current() const {
   if (!handles_->engine()) return false;
   Runtime& runtime = engine_.runtime;
   if (found_.world == runtime.world()) return true;
-  if (!found_.target || !engine_.global(name_).identical(callee())) return false;
+  if (!found_.target || (lowering_.adapter.empty() && !engine_.global(name_).identical(callee()))) return false;
   Entry entry(engine_, found_.world);
   const CodeInstance* code = engine_.pipeline->typed_code(engine_.ctx, *found_.target);
   return code && code->valid_in(runtime.world());
@@ -108,12 +124,21 @@ bool SlopeFunction::check_native(bool& catches) {
 bool SlopeFunction::check_kept() {
   if (dispatch_ == Dispatch::allowed || !found_.one_to_one) return true;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    if (parameters_[i] != Kind::numbers) continue;
+    if (!is_array(parameters_[i])) continue;
     const diff::MemorySummary memory = engine_.pipeline->memory(engine_.ctx).of(*found_.target);
     const CodeInstance* code = engine_.pipeline->typed_code(engine_.ctx, *found_.target);
-    if (!code || !code->typed || (memory.stored & diff::parameter_mask(i + 1)) == 0) continue;
+    if (!code || !code->typed) continue;
+    if ((memory.writes & diff::parameter_mask(i + 1)) != 0 && !is_writable(parameters_[i])) {
+      refuse("`" + name_ + "` writes to its argument " + std::to_string(i + 1) +
+                 ", which is lent to be read\n  = help: lend memory that may be written, `std::span<double>` or "
+                 "`slope::ArrayView<double, N>`",
+             ErrorKind::not_native);
+      error_.position = engine_.position_of(found_.target->method->span);
+      return false;
+    }
+    if ((memory.stored & diff::parameter_mask(i + 1)) == 0) continue;
     NativeCheck check(*engine_.pipeline, engine_.ctx);
-    const Span where = check.find_store(*found_.target, engine_.float_vector);
+    const Span where = check.find_store(*found_.target, engine_.type_for(parameters_[i]));
     const SourceMap& sources = engine_.runtime.sources;
     refuse("`" + name_ + "` keeps its argument " + std::to_string(i + 1) + ", which is lent for the call alone",
            ErrorKind::not_native);
@@ -135,9 +160,9 @@ bool SlopeFunction::find_direct() {
   if (!found_.one_to_one) return true;
   bool arrays = false;
   for (Kind kind : parameters_) {
-    if (views_memory(kind) && kind != Kind::numbers) return true;
+    if (views_memory(kind) && !is_array(kind)) return true;
     if (kind == Kind::nothing) return true;
-    arrays = arrays || kind == Kind::numbers;
+    arrays = arrays || is_array(kind);
   }
   std::string why;
   CodeInstance* code = engine_.pipeline->compile(engine_.ctx, *found_.target, why);
@@ -156,10 +181,10 @@ bool SlopeFunction::find_direct() {
   if (arrays) {
     const diff::MemorySummary kept = engine_.pipeline->memory(engine_.ctx).of(*found_.target);
     for (std::size_t i = 0; i < parameters_.size(); ++i)
-      if (parameters_[i] == Kind::numbers &&
+      if (is_array(parameters_[i]) &&
           (catches || ((kept.stored | kept.unknown | kept.result) & diff::parameter_mask(i + 1)) != 0))
         return true;
-    if (!lent_) lent_ = std::make_unique<LentArrays>(engine_, 2 * parameters_.size());
+    if (!lent_) lent_ = std::make_unique<LentArrays>(engine_, parameters_, 2);
     if (!lent_->ready()) return true;
   }
   found_.direct = engine_.pipeline->direct(engine_.ctx, *code, why);
@@ -207,9 +232,9 @@ bool SlopeFunction::call_failed(FunctionState& function, const std::uint64_t* ar
 inline bool SlopeFunction::call_direct(const Datum* arguments, Datum& result) {
   Words words;
   give_words(parameters_, arguments, lent_.get(), words);
-  const Lending lending(lent_.get());
+  Lending lending(lent_.get());
   std::uint64_t returned[2];
-  if (!found_.direct.entry(&engine_.ctx, words.data(), returned)) return fail();
+  if (!lending.ends(found_.direct.entry(&engine_.ctx, words.data(), returned))) return fail();
   result.kind = result_;
   result.integer = static_cast<std::int64_t>(returned[0]);
   return true;
@@ -217,9 +242,9 @@ inline bool SlopeFunction::call_direct(const Datum* arguments, Datum& result) {
 
 bool SlopeFunction::give(const Datum* arguments, RawArguments& raw, Loans& loans) {
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    if (arguments[i].kind == Kind::numbers) {
+    if (is_array(arguments[i].kind)) {
       loans[i].emplace(engine_);
-      if (!loans[i]->lend(static_cast<const double*>(arguments[i].data), arguments[i].size, raw[i])) return false;
+      if (!loans[i]->lend(arguments[i], raw[i])) return false;
     } else if (!engine_.to_raw(arguments[i], raw[i])) {
       return false;
     }
@@ -227,8 +252,26 @@ bool SlopeFunction::give(const Datum* arguments, RawArguments& raw, Loans& loans
   return true;
 }
 
+bool SlopeFunction::vectors_alone(const char* what) {
+  return !has_shapes_ || refuse(std::string(what) + " of `" + name_ +
+                                    "`: among arrays only std::span<const double> and std::vector<double>; the others "
+                                    "have calls and value_and_gradient",
+                                ErrorKind::conversion);
+}
+
+bool SlopeFunction::call_lowered(const Datum* arguments, Datum& result, api::Value* holder) {
+  LoweredArguments lowered;
+  std::string why = argument_misfit(given_, arguments);
+  if (why.empty()) why = lowered.lower(given_, arguments, nullptr);
+  if (!why.empty()) return refuse("call of `" + name_ + "`, " + why, ErrorKind::conversion);
+  Entry entry(engine_, found_.world);
+  if (found_.direct.entry && (!lent_ || !lent_->in_use)) return call_direct(lowered.data.data(), result);
+  return call_values(lowered.data.data(), result, holder);
+}
+
 bool SlopeFunction::call(const Datum* arguments, Datum& result, api::Value* holder) {
   if (!alive()) return false;
+  if (has_shapes_) return call_lowered(arguments, result, holder);
   Entry entry(engine_, found_.world);
   if (found_.direct.entry && (!lent_ || !lent_->in_use)) return call_direct(arguments, result);
   return call_values(arguments, result, holder);

@@ -174,7 +174,7 @@ bool SlopeFunction::take_result(RawValue v, Datum& datum, api::Value* holder) {
 // --- jvp --------------------------------------------------------------------------------------------------------
 
 bool SlopeFunction::jvp(const Datum* arguments, const TangentGiven* tangents, Datum* results, api::Value* holders) {
-  if (!alive()) return false;
+  if (!alive() || !vectors_alone("jvp")) return false;
   Entry entry(engine_, found_.world);
   if (const std::string why = direction_misfit(arguments, tangents); !why.empty())
     return refuse("jvp of `" + name_ + "`, " + why, ErrorKind::conversion);
@@ -260,7 +260,7 @@ bool SlopeFunction::jvp_by_value(const Datum* arguments, const TangentGiven* tan
 // --- hvp --------------------------------------------------------------------------------------------------------
 
 bool SlopeFunction::hvp(const Datum* arguments, const TangentGiven* direction, const GradientTarget* targets) {
-  if (!alive()) return false;
+  if (!alive() || !vectors_alone("hvp")) return false;
   Entry entry(engine_, found_.world);
   std::string why = direction_misfit(arguments, direction);
   if (why.empty()) why = gradient_misfit(parameters_, arguments, targets);
@@ -335,7 +335,7 @@ bool SlopeFunction::hvp(const Datum* arguments, const TangentGiven* direction, c
 bool SlopeFunction::hvp_direct(const ForwardCode& code, const Datum* arguments, const TangentGiven* direction,
                                const GradientTarget* targets) {
   const std::size_t count = parameters_.size();
-  if (lent_ && !lent_forward_) lent_forward_ = std::make_unique<LentArrays>(engine_, 2 * count);
+  if (lent_ && !lent_forward_) lent_forward_ = std::make_unique<LentArrays>(engine_, parameters_, 2);
   if (lent_forward_ && !lent_forward_->ready()) return engine_.ctx.out_of_memory() || fail();
   std::size_t scratch = 0;
   for (std::size_t i = 0; i < count; ++i)
@@ -380,7 +380,7 @@ bool SlopeFunction::hvp_by_value(const Datum* arguments, const TangentGiven* dir
 // --- Jacobians --------------------------------------------------------------------------------------------------
 
 bool SlopeFunction::jacobian(const Datum* arguments, const JacobianTarget* targets, Datum& value, api::Value* holder) {
-  if (!alive()) return false;
+  if (!alive() || !vectors_alone("jacobian")) return false;
   Entry entry(engine_, found_.world);
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     if (!targets[i].wanted) continue;

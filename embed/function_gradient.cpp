@@ -12,12 +12,55 @@
 
 namespace slope::api::detail {
 
+namespace {
+
+bool overlap(const double* a, std::size_t a_size, const double* b, std::size_t b_size) {
+  return a_size != 0 && b_size != 0 && std::less<>()(a, b + b_size) && std::less<>()(b, a + a_size);
+}
+
+std::size_t memory_size(const Datum& array) { return memory_size(array.kind, array.extents, array.size); }
+
+std::string shape_text(const std::size_t* extents, std::size_t n, std::size_t size) {
+  if (!extents) return std::to_string(size) + " elements";
+  std::string text;
+  for (std::size_t k = 0; k < n; ++k) text += (k ? "×" : "") + std::to_string(extents[k]);
+  return text + " elements";
+}
+
+// Empty, or why the derivative with respect to the array cannot go there.
+std::string shape_misfit(const Datum& argument, const GradientTarget& target) {
+  const std::size_t n = dimensions_of(argument.kind);
+  bool same = n == dimensions_of(target.kind) && argument.size == target.size;
+  if (argument.extents && target.extents)
+    for (std::size_t k = 0; k < n; ++k) same = same && argument.extents[k] == target.extents[k];
+  if (!same)
+    return "the argument has " + shape_text(argument.extents, n, argument.size) + ", the memory for its gradient " +
+           shape_text(target.extents, dimensions_of(target.kind), target.size);
+  same = layout_of(argument.kind) == layout_of(target.kind);
+  if (same && layout_of(argument.kind) == static_cast<unsigned>(Layout::strided))
+    for (std::size_t k = 0; k < n; ++k) same = same && argument.extents[n + k] == target.extents[n + k];
+  if (!same) return "the memory for the gradient has another layout or other strides than the argument";
+  return {};
+}
+
+}  // namespace
+
+std::string argument_misfit(std::span<const Kind> parameters, const Datum* arguments) {
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    if (!is_writable(parameters[i])) continue;
+    const auto* data = static_cast<const double*>(arguments[i].data);
+    for (std::size_t k = 0; k < parameters.size(); ++k)
+      if (k != i && is_array(parameters[k]) &&
+          overlap(static_cast<const double*>(arguments[k].data), memory_size(arguments[k]), data,
+                  memory_size(arguments[i])))
+        return "argument " + std::to_string(i + 1) + " may be written and overlaps argument " + std::to_string(k + 1);
+  }
+  return {};
+}
+
 std::string gradient_misfit(std::span<const Kind> parameters, const Datum* arguments, const GradientTarget* targets) {
-  auto overlap = [](const double* a, std::size_t a_size, const double* b, std::size_t b_size) {
-    return a_size != 0 && b_size != 0 && std::less<>()(a, b + b_size) && std::less<>()(b, a + a_size);
-  };
   bool arrays = false;
-  for (Kind kind : parameters) arrays = arrays || kind == Kind::numbers;
+  for (Kind kind : parameters) arrays = arrays || is_array(kind);
   // What the targets so far span together: one outside overlaps none of them.
   const double *low = nullptr, *high = nullptr;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -31,22 +74,24 @@ std::string gradient_misfit(std::span<const Kind> parameters, const Datum* argum
     if (target.take) return misfit("the gradient of a number or an array goes into one");
     if (parameters[i] == Kind::number) {
       if (target.size != 1) return misfit("a number has a derivative of one number");
-    } else if (parameters[i] == Kind::numbers) {
-      if (target.size != arguments[i].size)
-        return misfit("the argument has " + std::to_string(arguments[i].size) +
-                      " elements, the memory for its gradient " + std::to_string(target.size));
+    } else if (is_array(parameters[i])) {
+      if (target.size != arguments[i].size || target.extents || arguments[i].extents)
+        if (std::string why = shape_misfit(arguments[i], target); !why.empty()) return misfit(why);
     } else {
       return misfit("there is no derivative with respect to this type; pass nullptr");
     }
     if (target.size == 0) continue;
+    const std::size_t target_size = memory_size(target.kind, target.extents, target.size);
     for (std::size_t k = 0; arrays && k < parameters.size(); ++k)
-      if (arguments[k].kind == Kind::numbers &&
-          overlap(static_cast<const double*>(arguments[k].data), arguments[k].size, target.data, target.size))
+      if (is_array(arguments[k].kind) &&
+          overlap(static_cast<const double*>(arguments[k].data), memory_size(arguments[k]), target.data, target_size))
         return misfit("the memory for the gradient overlaps an argument");
-    const double* end = target.data + target.size;
+    const double* end = target.data + target_size;
     const bool inside = low && std::less<>()(target.data, high) && std::less<>()(low, end);
     for (std::size_t k = 0; inside && k < i; ++k)
-      if (targets[k].wanted && overlap(targets[k].data, targets[k].size, target.data, target.size))
+      if (targets[k].wanted &&
+          overlap(targets[k].data, memory_size(targets[k].kind, targets[k].extents, targets[k].size), target.data,
+                  target_size))
         return misfit("the memory for the gradient overlaps that of another");
     if (!low || std::less<>()(target.data, low)) low = target.data;
     if (!high || std::less<>()(high, end)) high = end;
@@ -55,7 +100,7 @@ std::string gradient_misfit(std::span<const Kind> parameters, const Datum* argum
 }
 
 bool SlopeFunction::check_targets(const Datum* arguments, const GradientTarget* targets) {
-  const std::string why = gradient_misfit(parameters_, arguments, targets);
+  const std::string why = gradient_misfit(given_, arguments, targets);
   return why.empty() || refuse("gradient of `" + name_ + "`, " + why, ErrorKind::conversion);
 }
 
@@ -81,20 +126,59 @@ bool SlopeFunction::find_gradient(const GradientTarget* targets) {
   return true;
 }
 
+// The road of all calls but the first, of functions of numbers and vectors. `done`: it was open, and the answer is that
+// of the gradient.
+inline bool SlopeFunction::gradient_at_once(const Datum* arguments, const GradientTarget* targets, double& value,
+                                            bool& done) {
+  const DirectGradient* code = found_.gradient_direct.get();
+  done = code && !has_shapes_ && !(lent_ && lent_->in_use) && code->is_for(parameters_.size(), targets) &&
+         gradient_fits(parameters_, arguments, targets) && engine_.enter_at_once(__builtin_frame_address(0));
+  if (!done) return false;
+  Context& ctx = engine_.ctx;
+  ctx.world = found_.world;
+  bool ok;
+  {
+    Lending lending(lent_.get());
+    ok = lending.ends(code->run(ctx, parameters_, lent_.get(), arguments, targets, value));
+  }
+  if (!ok) [[unlikely]]
+    fail();
+  engine_.leave_at_once();
+  if (ctx.stopped != Stop::none) [[unlikely]]
+    ctx.go_on();
+  return ok;
+}
+
 bool SlopeFunction::gradient(const Datum* arguments, const GradientTarget* targets, double& value) {
   if (!alive()) return false;
-  Entry entry(engine_, found_.world);
+  bool done;
+  const bool ok = gradient_at_once(arguments, targets, value, done);
+  if (done) return ok;
   if (!check_targets(arguments, targets)) return false;
+  if (!has_shapes_) return gradient_lowered(arguments, targets, value);
+  LoweredArguments lowered;
+  std::string why = argument_misfit(given_, arguments);
+  if (why.empty()) why = lowered.lower(given_, arguments, targets);
+  if (!why.empty()) return refuse("gradient of `" + name_ + "`, " + why, ErrorKind::conversion);
+  return gradient_lowered(lowered.data.data(), lowered.targets.data(), value);
+}
+
+bool SlopeFunction::gradient_lowered(const Datum* arguments, const GradientTarget* targets, double& value) {
+  Entry entry(engine_, found_.world);
   const bool free = !lent_ || !lent_->in_use;
   if (found_.gradient_direct && free && found_.gradient_direct->is_for(parameters_.size(), targets)) {
-    const Lending lending(lent_.get());
-    return found_.gradient_direct->run(engine_.ctx, parameters_, lent_.get(), arguments, targets, value) || fail();
+    Lending lending(lent_.get());
+    return lending.ends(
+               found_.gradient_direct->run(engine_.ctx, parameters_, lent_.get(), arguments, targets, value)) ||
+           fail();
   }
   const bool one_to_one = is_one_to_one();
   if (one_to_one && !find_gradient(targets)) return false;
   if (one_to_one && found_.gradient_direct && free) {
-    const Lending lending(lent_.get());
-    return found_.gradient_direct->run(engine_.ctx, parameters_, lent_.get(), arguments, targets, value) || fail();
+    Lending lending(lent_.get());
+    return lending.ends(
+               found_.gradient_direct->run(engine_.ctx, parameters_, lent_.get(), arguments, targets, value)) ||
+           fail();
   }
   RawArguments raw;
   Loans loans;
@@ -107,7 +191,7 @@ void SlopeFunction::find_gradient_direct() {
   found_.gradient_direct = nullptr;
   if (!found_.direct.entry) return;
   for (std::size_t i = 0; i < parameters_.size(); ++i)
-    if (parameters_[i] == Kind::numbers && found_.gradient->active[i + 1] && !active_[i + 1]) return;
+    if (is_array(parameters_[i]) && found_.gradient->active[i + 1] && !active_[i + 1]) return;
   std::string why;
   CodeInstance* code = engine_.pipeline->compile(engine_.ctx, *found_.gradient->target, why);
   if (!code || !code->typed) return;
@@ -139,9 +223,9 @@ bool DirectGradient::run(Context& ctx, std::span<const Kind> parameters, LentArr
       if (targets[i].wanted) *targets[i].data = 0.0;  // stays when nothing depends on it
       continue;
     }
-    if (!targets[i].wanted || parameters[i] != Kind::numbers) continue;
-    std::fill_n(targets[i].data, targets[i].size, 0.0);
-    if (active[i + 1]) words[count++] = lent->lend(parameters.size() + i, targets[i].data, targets[i].size);
+    if (!targets[i].wanted || !is_array(parameters[i])) continue;
+    clear(targets[i]);
+    if (active[i + 1]) words[count++] = lent->lend(parameters.size() + i, targets[i].data, arguments[i]);
   }
   words[count++] = std::bit_cast<std::uint64_t>(1.0);
   std::array<std::uint64_t, most_arguments + 1> returned;
@@ -168,15 +252,17 @@ bool SlopeFunction::gradient_compiled(const Datum* arguments, const RawArguments
   for (std::size_t i = 0; i < parameters_.size(); ++i) given[count++] = raw[i];
   std::vector<std::unique_ptr<double[]>> scratch;  // of arrays that the function writes, not asked for
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    if (!found_.gradient->active[i + 1] || parameters_[i] != Kind::numbers) continue;
-    double* memory = targets[i].data;
-    if (!targets[i].wanted) {
+    if (!found_.gradient->active[i + 1] || !is_array(parameters_[i])) continue;
+    Datum shadow = arguments[i];
+    if (targets[i].wanted) {
+      clear(targets[i]);
+      shadow.data = targets[i].data;
+    } else {
       scratch.push_back(std::make_unique<double[]>(arguments[i].size));
-      memory = scratch.back().get();
+      shadow.data = scratch.back().get();
     }
-    std::fill_n(memory, arguments[i].size, 0.0);
     shadows[i].emplace(engine_);
-    if (!shadows[i]->lend(memory, arguments[i].size, given[count])) return fail();
+    if (!shadows[i]->lend(shadow, given[count])) return fail();
     ++count;
   }
   given[count++] = engine_.runtime.from_float(1.0);
@@ -217,17 +303,18 @@ bool SlopeFunction::gradient_compiled(const Datum* arguments, const RawArguments
 bool SlopeFunction::copy_gradient(const Datum& argument, RawValue from, const GradientTarget& to) {
   if (to.take) return to.take(to.object, argument.data, Access::make(engine_, from), error_);
   if (from.type == engine_.types.nothing) {
-    std::fill_n(to.data, to.size, 0.0);
+    clear(to);
     return true;
   }
   const bool is_number = argument.kind == Kind::number;
   Datum datum;
   api::Value holder;
-  if (!engine_.from_raw(from, is_number ? Kind::number : Kind::numbers, datum, holder, error_)) return false;
+  const Kind kind = is_number ? Kind::number : array_kind(dimensions_of(argument.kind), 0, false);
+  if (!engine_.from_raw(from, kind, datum, holder, error_)) return false;
   if (is_number) {
     *to.data = datum.number;
   } else {
-    std::copy_n(datum.numbers().data(), std::min(to.size, datum.size), to.data);
+    copy_into(to, static_cast<const double*>(datum.data), datum.size);
   }
   return true;
 }

@@ -58,7 +58,7 @@ class SlopePullback final : public PullbackState {
 }  // namespace
 
 std::unique_ptr<PullbackState> SlopeFunction::pullback(const Datum* arguments, Datum& value, api::Value* holder) {
-  if (!alive()) return nullptr;
+  if (!alive() || !vectors_alone("pullback")) return nullptr;
   Entry entry(engine_, found_.world);
   std::array<RawValue, most_arguments + 1> all;
   all[0] = callee();

@@ -64,6 +64,17 @@ Parameter parameter_of(Kind kind) {
     case Kind::composite:
       break;
   }
+  static constexpr const char* arrays[] = {
+      "",
+      "Core.Array{Core.Float64,1}",
+      "Core.Array{Core.Float64,2}",
+      "Core.Array{Core.Float64,3}",
+      "Core.Array{Core.Float64,4}",
+      "Core.Array{Core.Float64,5}",
+      "Core.Array{Core.Float64,6}",
+      "Core.Array{Core.Float64,7}",
+  };
+  if (is_array(kind)) return {"Core.AbstractArray", arrays[dimensions_of(kind)]};
   return {"Core.Any", "Core.Any"};
 }
 
@@ -117,6 +128,8 @@ std::string call_of(std::size_t number) {
 // The call of it with all its arguments.
 std::string whole_call(const DefinedHost& host, std::size_t number) {
   const std::string call = call_of(number) + given(host) + ")";
+  const Kind result = host.function->result();
+  if (is_array(result) && result != Kind::numbers) return call + "::" + parameter_of(result).converted;
   return host.objects.back().empty() ? call : "Core.host_wrap(" + host.objects.back() + ", " + call + ")";
 }
 
@@ -214,6 +227,8 @@ DefinedHost::DefinedHost(EngineState& engine, std::size_t number, std::unique_pt
   const HostFunction::WordCall words = function->word_call();
   if (!words) return;
   code_.call = reinterpret_cast<WordCode::Call>(words);
+  code_.direct = function->register_call();
+  code_.never_fails = function->never_fails();
   code_.raise = raise_word_failure;
   code_.function = function.get();
   for (Kind kind : function->parameters()) code_.parameters.push_back(engine.type_for(kind));

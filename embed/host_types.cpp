@@ -86,6 +86,7 @@ bool HostTypes::wrap(std::int64_t place, const TypeKey* key, slope::Value& v) {
     const std::int64_t dims[] = {static_cast<std::int64_t>(std::max<std::size_t>(field.count, 1))};
     ArrayObject* array = engine_.runtime.heap.borrow_array(engine_.float_vector, field.at(object), dims);
     if (!array) return ctx.out_of_memory();
+    array->flags = array_shared;  // lent for longer than a call
     arrays.push_back(array);
     fields.values.emplace_back(engine_.float_vector, static_cast<const void*>(array));
   }

@@ -7,10 +7,13 @@
 // looked up again.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <functional>
 #include <optional>
 
 #include "embed/engine_state.hpp"
+#include "embed/lent_shape.hpp"
 #include "lang/diff/diff.hpp"
 
 namespace slope::api::detail {
@@ -19,8 +22,8 @@ namespace slope::api::detail {
 // keep none of their arguments.
 class LentArrays {
  public:
-  LentArrays(EngineState& engine, std::size_t count);
-  LentArrays(EngineState& engine, Heap& heap, std::size_t count);  // of a workspace
+  // For the arrays among `kinds`, so many times. `workspace`: its heap, or null for the engine's.
+  LentArrays(EngineState& engine, std::span<const Kind> kinds, std::size_t times, Heap* workspace = nullptr);
   ~LentArrays();
   LentArrays(const LentArrays&) = delete;
   bool ready() const { return ready_; }
@@ -30,16 +33,33 @@ class LentArrays {
     array->length = array->capacity = array->dims[0] = static_cast<std::int64_t>(length);
     return reinterpret_cast<std::uint64_t>(array);
   }
+  // Memory in the shape of `like`.
+  std::uint64_t lend(std::size_t i, const double* data, const Datum& like) {
+    const std::uint64_t word = lend(i, data, like.size);
+    if (like.extents)
+      for (std::size_t k = 0, n = dimensions_of(like.kind); k < n; ++k)
+        arrays_[i]->dims[k] = static_cast<std::int64_t>(like.extents[k]);
+    return word;
+  }
+  // Has somebody made other arrays over the same memory?
+  bool were_shared() const {
+    for (const ArrayObject* array : arrays_)
+      if (array && array->owner) return true;
+    return false;
+  }
   // The call is over: nobody who kept a header after all (an exception may) sees the host's memory through it.
   void take_back() {
     for (ArrayObject* array : arrays_) {
-      const auto length = static_cast<std::size_t>(array->length);
-      if (!roots_) {
-        if (array->data) array->data = reinterpret_cast<char*>(engine_.dead(length));
-        continue;
-      }
-      if (dead_.size() < length) dead_.resize(2 * length, std::numeric_limits<double>::quiet_NaN());
-      array->data = reinterpret_cast<char*>(dead_.data());
+      if (!array || !array->data) continue;
+      detail::take_back(array, [this](std::size_t length) -> double* {
+        if (!roots_) return engine_.dead(length);
+        if (length > dead_length_) {  // what others show already stays
+          dead_length_ = 2 * length;
+          dead_.push_back(std::make_unique<double[]>(dead_length_));
+          std::fill_n(dead_.back().get(), dead_length_, std::numeric_limits<double>::quiet_NaN());
+        }
+        return dead_.empty() ? nullptr : dead_.back().get();
+      });
     }
   }
   // One call at a time; a call inside a call takes the other road.
@@ -49,13 +69,15 @@ class LentArrays {
   EngineState& engine_;
   std::shared_ptr<HandleTable> handles_;
   std::vector<std::size_t> slots_;
-  std::unique_ptr<Rooted> roots_;  // of a workspace's
-  std::vector<double> dead_;       // and what its arrays show between calls
+  std::unique_ptr<Rooted> roots_;                // of a workspace's
+  std::vector<std::unique_ptr<double[]>> dead_;  // and what its arrays show between calls
+  std::size_t dead_length_ = 0;
   std::vector<ArrayObject*> arrays_;
   bool ready_ = false;
 };
 
-// The arrays of a handle are out for one call.
+// The arrays of a handle are out for one call. Only functions that keep none of them get them; but the exception of one
+// that failed may hold some.
 class Lending {
  public:
   explicit Lending(LentArrays* arrays) : arrays_(arrays) {
@@ -64,12 +86,14 @@ class Lending {
   ~Lending() {
     if (!arrays_) return;
     arrays_->in_use = false;
-    arrays_->take_back();
+    if (!ended_well_ || arrays_->were_shared()) arrays_->take_back();
   }
   Lending(const Lending&) = delete;
+  bool ends(bool well) { return ended_well_ = well; }
 
  private:
   LentArrays* arrays_;
+  bool ended_well_ = false;
 };
 
 using Words = std::array<std::uint64_t, 4 * most_arguments + 1>;  // the most that a second derivative takes
@@ -79,8 +103,8 @@ inline std::size_t give_words(std::span<const Kind> parameters, const Datum* arg
   std::size_t count = 0;
   for (Kind kind : parameters) {
     const Datum& datum = arguments[count];
-    words[count] = kind == Kind::numbers ? lent->lend(count, static_cast<const double*>(datum.data), datum.size)
-                                         : static_cast<std::uint64_t>(datum.integer);
+    words[count] = is_array(kind) ? lent->lend(count, static_cast<const double*>(datum.data), datum)
+                                  : static_cast<std::uint64_t>(datum.integer);
     ++count;
   }
   return count;
@@ -104,7 +128,33 @@ struct DirectGradient {
            const GradientTarget* targets, double& value) const;
 };
 
-// What a gradient may not be given: memory of another length, memory that overlaps. Empty: all is well.
+// Memory that may be written overlaps other memory of the call. Empty: all is well.
+std::string argument_misfit(std::span<const Kind> parameters, const Datum* arguments);
+// Of numbers and vectors: the same question as gradient_misfit, answered without reasons. False: perhaps not.
+inline bool gradient_fits(std::span<const Kind> parameters, const Datum* arguments, const GradientTarget* targets) {
+  auto apart = [](const double* a, const void* b, std::size_t size) {
+    const auto* from = static_cast<const double*>(b);
+    return std::less_equal<>()(a + size, from) || std::less_equal<>()(from + size, a);
+  };
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const GradientTarget& target = targets[i];
+    if (!target.wanted) continue;
+    const bool is_number = parameters[i] == Kind::number;
+    if (target.take || target.extents || target.size != (is_number ? 1 : arguments[i].size) ||
+        (!is_number && parameters[i] != Kind::numbers))
+      return false;
+    for (std::size_t k = 0; k < parameters.size(); ++k) {
+      // The longer of both lengths on either side: apart by that much is apart.
+      if (arguments[k].kind == Kind::numbers &&
+          !apart(target.data, arguments[k].data, std::max(target.size, arguments[k].size)))
+        return false;
+      if (k < i && targets[k].wanted && !apart(target.data, targets[k].data, std::max(target.size, targets[k].size)))
+        return false;
+    }
+  }
+  return true;
+}
+// What a gradient may not be given: memory of another shape, memory that overlaps. Empty: all is well.
 std::string gradient_misfit(std::span<const Kind> parameters, const Datum* arguments, const GradientTarget* targets);
 
 class SlopeFunction final : public FunctionState, public std::enable_shared_from_this<SlopeFunction> {
@@ -113,10 +163,13 @@ class SlopeFunction final : public FunctionState, public std::enable_shared_from
       : engine_(engine),
         handles_(engine.handles),
         name_(std::move(name)),
-        parameters_(parameters.begin(), parameters.end()),
+        given_(parameters.begin(), parameters.end()),
+        lowering_(lower_parameters(name_, given_)),
+        parameters_(lowering_.parameters),
         result_(result),
         dispatch_(dispatch) {
     engine_.functions.push_back(this);
+    for (Kind kind : given_) has_shapes_ = has_shapes_ || (is_array(kind) && kind != Kind::numbers);
   }
   ~SlopeFunction() override {
     if (handles_->engine()) std::erase(engine_.functions, this);
@@ -170,12 +223,16 @@ class SlopeFunction final : public FunctionState, public std::enable_shared_from
   static bool call_failed(FunctionState& function, const std::uint64_t* arguments, std::uint64_t* result);
   [[gnu::noinline]] bool call_entered(const std::uint64_t* arguments, std::uint64_t* result);
   bool call_values(const Datum* arguments, Datum& result, api::Value* holder);
+  bool call_lowered(const Datum* arguments, Datum& result, api::Value* holder);
+  bool gradient_lowered(const Datum* arguments, const GradientTarget* targets, double& value);
+  bool vectors_alone(const char* what);  // false, with the error: only calls and gradients take other arrays
   bool give(const Datum* arguments, RawArguments& raw, Loans& loans);
 
   // Are the method's parameters the arguments, one to one, and is there nothing else that derivatives reach?
   bool is_one_to_one() const { return found_.one_to_one; }
 
   // --- gradients (function_gradient.cpp) ---
+  bool gradient_at_once(const Datum* arguments, const GradientTarget* targets, double& value, bool& done);
   bool find_gradient(const GradientTarget* targets);
   void find_gradient_direct();
   bool gradient_compiled(const Datum* arguments, const RawArguments& raw, const GradientTarget* targets, double& value);
@@ -249,7 +306,10 @@ class SlopeFunction final : public FunctionState, public std::enable_shared_from
   EngineState& engine_;
   std::shared_ptr<HandleTable> handles_;
   std::string name_;
-  std::vector<Kind> parameters_;
+  std::vector<Kind> given_;  // as the host gives them
+  Lowering lowering_;
+  const std::vector<Kind>& parameters_;  // as the code takes them
+  bool has_shapes_ = false;  // arrays that are not vectors to be read: calls and gradients check and lower them
   Kind result_;
   Dispatch dispatch_;
   Error error_;

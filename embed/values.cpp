@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "embed/engine_state.hpp"
+#include "slope/array.hpp"
 
 namespace slope::api::detail {
 
@@ -46,12 +47,43 @@ const char* wanted(Kind kind) {
     case Kind::composite:
       break;
   }
-  return "a value";
+  static constexpr const char* arrays[] = {
+      "a value",
+      "a vector of real numbers",
+      "a matrix of real numbers",
+      "an array of real numbers with 3 dimensions",
+      "an array of real numbers with 4 dimensions",
+      "an array of real numbers with 5 dimensions",
+      "an array of real numbers with 6 dimensions",
+      "an array of real numbers with 7 dimensions",
+  };
+  return arrays[is_array(kind) ? dimensions_of(kind) : 0];
 }
 
-void view_numbers(RawValue v, Datum& datum) {
+void view_numbers(RawValue v, Kind kind, Datum& datum) {
+  static_assert(sizeof(std::size_t) == sizeof(std::int64_t));
   auto* array = static_cast<const ArrayObject*>(static_cast<const void*>(v.object));
   datum = Datum::of_numbers(reinterpret_cast<const double*>(array->data), static_cast<std::size_t>(array->length));
+  datum.kind = kind;
+  if (kind != Kind::numbers) datum.extents = reinterpret_cast<const std::size_t*>(array->dims);
+}
+
+// The elements in Slope's order.
+void copy_elements(const Datum& from, double* to) {
+  const std::size_t n = dimensions_of(from.kind);
+  const auto* data = static_cast<const double*>(from.data);
+  if (from.size == 0) return;
+  if (layout_of(from.kind) == static_cast<unsigned>(Layout::column_major) || !from.extents) {
+    std::memcpy(to, data, from.size * sizeof(double));
+    return;
+  }
+  std::size_t index[7] = {};
+  for (std::size_t i = 0; i < from.size; ++i) {
+    std::size_t at = 0;
+    for (std::size_t k = 0; k < n; ++k) at += index[k] * from.extents[n + k];
+    to[i] = data[at];
+    for (std::size_t k = 0; k < n && ++index[k] == from.extents[k]; ++k) index[k] = 0;
+  }
 }
 
 }  // namespace
@@ -74,7 +106,7 @@ const Type* EngineState::type_for(Kind kind) const {
     case Kind::composite:
       break;
   }
-  return nullptr;
+  return is_array(kind) ? float_arrays[dimensions_of(kind)] : nullptr;
 }
 
 std::string EngineState::describe(RawValue v) {
@@ -85,6 +117,17 @@ std::string EngineState::describe(RawValue v) {
 }
 
 bool EngineState::to_raw(const Datum& datum, RawValue& v) {
+  if (is_array(datum.kind)) {
+    const std::size_t n = dimensions_of(datum.kind);
+    std::array<std::int64_t, 7> dims;
+    for (std::size_t k = 0; k < n; ++k)
+      dims[k] = static_cast<std::int64_t>(datum.extents ? datum.extents[k] : datum.size);
+    ArrayObject* array = runtime.heap.allocate_array(float_arrays[n], {dims.data(), n});
+    if (!array) return ctx.out_of_memory();
+    copy_elements(datum, reinterpret_cast<double*>(array->data));
+    v = RawValue(float_arrays[n], static_cast<const void*>(array));
+    return true;
+  }
   switch (datum.kind) {
     case Kind::nothing:
       v = runtime.nothing();
@@ -102,15 +145,6 @@ bool EngineState::to_raw(const Datum& datum, RawValue& v) {
       v = runtime.from_string(datum.text());
       return v.defined() || ctx.out_of_memory();
     }
-    case Kind::numbers: {
-      const DataType* vector = float_vector;
-      const std::int64_t dims[] = {static_cast<std::int64_t>(datum.size)};
-      ArrayObject* array = runtime.heap.allocate_array(vector, dims);
-      if (!array) return ctx.out_of_memory();
-      if (datum.size != 0) std::memcpy(array->data, datum.data, datum.size * sizeof(double));
-      v = RawValue(vector, static_cast<const void*>(array));
-      return true;
-    }
     case Kind::any: {
       const auto& handle = *static_cast<const api::Value*>(datum.data);
       const HandleTable* table = Access::table(handle);
@@ -121,6 +155,8 @@ bool EngineState::to_raw(const Datum& datum, RawValue& v) {
     }
     case Kind::composite:
       return build_composite(*this, datum, v);
+    case Kind::numbers:
+      break;
   }
   return false;
 }
@@ -181,21 +217,21 @@ bool EngineState::from_raw(RawValue v, Kind kind, Datum& datum, api::Value& hold
       }
       holder = Access::make(*this, v);
       return true;
-    case Kind::numbers: {
-      const Type* vector = type_for(kind);
-      if (v.type != vector && is_a(*this, v, types.abstract_array)) {
-        RawValue arguments[] = {runtime.from_type(vector), v};
-        RawValue converted;
-        if (call_library("convert", arguments, 2, converted)) v = converted;
-        if (ctx.failed()) ctx.take_error();
-      }
-      if (v.type != vector) return mismatch();
-      view_numbers(v, datum);
-      holder = Access::make(*this, v);
-      return true;
-    }
+    case Kind::numbers:
+      break;
   }
-  return mismatch();
+  if (!is_array(kind)) return mismatch();
+  const Type* wanted_type = type_for(kind);
+  if (v.type != wanted_type && is_a(*this, v, types.abstract_array)) {
+    RawValue arguments[] = {runtime.from_type(wanted_type), v};
+    RawValue converted;
+    if (call_library("convert", arguments, 2, converted)) v = converted;
+    if (ctx.failed()) ctx.take_error();
+  }
+  if (v.type != wanted_type) return mismatch();
+  view_numbers(v, kind, datum);
+  holder = Access::make(*this, v);
+  return true;
 }
 
 bool convert_value(const api::Value& value, Kind kind, Datum& datum, api::Value& holder, Error& error) {

@@ -9,6 +9,8 @@
 //  - a use of the engine waits for workspaces that run on other threads, and a workspace for another thread's use of
 //  the
 //    engine: WorkspaceGate.
+#include <algorithm>
+
 #include "embed/native_check.hpp"
 #include "embed/slope_function.hpp"
 #include "lang/runtime/tape.hpp"
@@ -34,9 +36,8 @@ class SlopeWorkspace final : public WorkspaceState, public WorkspaceRun {
     tapes_ = std::make_unique<TapePool>(ctx_);
     if (engine_.options.tape_limit != 0) tapes_->set_limit(engine_.options.tape_limit);
     ctx_.tapes = tapes_.get();
-    for (Kind kind : function_->parameters_)
-      if (kind == Kind::numbers && !lent_)
-        lent_ = std::make_unique<LentArrays>(engine_, heap_, 2 * function_->parameters_.size());
+    if (std::ranges::any_of(function_->parameters_, is_array))
+      lent_ = std::make_unique<LentArrays>(engine_, function_->parameters_, 2, &heap_);
     if (engine_.options.time_limit > 0) watchdog_ = std::make_unique<Watchdog>(ctx_, engine_.options.time_limit);
     engine_.gate.add(*this);
   }
@@ -48,13 +49,20 @@ class SlopeWorkspace final : public WorkspaceState, public WorkspaceRun {
   }
 
   bool call(const Datum* arguments, Datum& result) override {
+    LoweredArguments lowered;
+    if (function_->has_shapes_) {
+      std::string why = argument_misfit(function_->given_, arguments);
+      if (why.empty()) why = lowered.lower(function_->given_, arguments, nullptr);
+      if (!why.empty()) return refuse("call of `" + function_->name_ + "`, " + why, ErrorKind::conversion);
+      arguments = lowered.data.data();
+    }
     const Run run(*this);
     if (!run.ok()) return false;
-    const Lending lending(lent_.get());
+    Lending lending(lent_.get());
     Words words;
     give_words(function_->parameters_, arguments, lent_.get(), words);
     std::uint64_t returned[2];
-    if (!direct_.entry(&ctx_, words.data(), returned)) return fail();
+    if (!lending.ends(direct_.entry(&ctx_, words.data(), returned))) return fail();
     result.kind = function_->result_;
     result.integer = static_cast<std::int64_t>(returned[0]);
     return true;
@@ -62,14 +70,21 @@ class SlopeWorkspace final : public WorkspaceState, public WorkspaceRun {
 
   bool gradient(const Datum* arguments, const GradientTarget* targets, double& value) override {
     const std::vector<Kind>& parameters = function_->parameters_;
-    if (std::string why = gradient_misfit(parameters, arguments, targets); !why.empty())
-      return refuse("gradient of `" + function_->name_ + "`, " + why, ErrorKind::conversion);
+    LoweredArguments lowered;
+    std::string why = gradient_misfit(function_->given_, arguments, targets);
+    if (function_->has_shapes_ && why.empty()) {
+      why = argument_misfit(function_->given_, arguments);
+      if (why.empty()) why = lowered.lower(function_->given_, arguments, targets);
+      arguments = lowered.data.data();
+      targets = lowered.targets.data();
+    }
+    if (!why.empty()) return refuse("gradient of `" + function_->name_ + "`, " + why, ErrorKind::conversion);
     const Run run(*this);
     if (!run.ok()) return false;
     const DirectGradient* code = gradient_for(targets);
     if (!code) return false;
-    const Lending lending(lent_.get());
-    return code->run(ctx_, parameters, lent_.get(), arguments, targets, value) || fail();
+    Lending lending(lent_.get());
+    return lending.ends(code->run(ctx_, parameters, lent_.get(), arguments, targets, value)) || fail();
   }
 
   Error take_error() override { return std::move(error_); }

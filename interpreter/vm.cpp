@@ -9,6 +9,8 @@
 //  3. A register is written after the operation has succeeded: a failed op leaves its destination as it was.
 #include <alloca.h>
 
+#include <atomic>
+
 #include "interpreter/bytecode.hpp"
 #include "interpreter/interpreter.hpp"
 #include "interpreter/trace.hpp"
@@ -44,12 +46,18 @@ class Vm final : public Interpreter {
     Value* registers;
     std::size_t caught_base;
     std::uint32_t back_edges = 0;
+    FrameRecord record = {};          // when records are kept: of lang/runtime/frames.hpp
+    std::uint64_t observed_last = 0;  // the observer's word
   };
+  // Runs it, with a record where the engine keeps them.
+  bool activate(Context& ctx, Frame& frame, Value& result);
 
   const Bytecode& bytecode(const ir::Function& function) {
     if (!function.interpreter_code.code) function.interpreter_code.code = emit(function);
     return *static_cast<const Bytecode*>(function.interpreter_code.code.get());
   }
+  // `watched`: each instruction is noted in the frame's record, and told to the observer if there is one.
+  template <bool watched>
   bool execute(Context& ctx, Frame& frame, Value& result);
   bool call(Context& ctx, const Bytecode& code, const Instruction& at, Value* argv, Value& result);
   bool call_splat(Context& ctx, const Value* operands, std::size_t count, std::uint64_t mask, Value& result);
@@ -94,8 +102,10 @@ bool Vm::run(Context& ctx, Specialization& target, Value callee, const Value* ar
   const ir::Function* function = nullptr;
   std::shared_ptr<ir::Function> generated;  // may be dropped while it runs
   // A generator's own steps are checked one by one: typed code has some of them folded away.
+  // Observers want every step as well, where there is untyped code (a derivative has none).
+  const bool as_written = ctx.generating || (runtime_.observer && target.method->body);
   if (CodeInstance* current = target.current;
-      current && current->typed && current->valid_in(ctx.world) && !ctx.generating) {
+      current && current->typed && current->valid_in(ctx.world) && !as_written) {
     function = current->typed.get();
   } else if (target.method->generator) {
     generated = runtime_.source(ctx, target, SourceUse::interpreter, ctx.world).code;
@@ -120,9 +130,7 @@ bool Vm::run(Context& ctx, Specialization& target, Value callee, const Value* ar
     registers[code.parameters[fixed + 1]] = rest;
   }
   Frame frame{code, &target, &target.static_params, registers, ctx.caught.size()};
-  running_.push_back(function);
-  bool ok = execute(ctx, frame, result);
-  running_.pop_back();
+  bool ok = activate(ctx, frame, result);
   target.calls += frame.back_edges / 16;
   if (code.uses_catch) ctx.caught.resize(frame.caught_base);
   return ok;
@@ -137,10 +145,25 @@ bool Vm::run_toplevel(Context& ctx, const ir::Function& body, Value& result) {
   for (std::uint32_t slot = 0; slot < code.slot_count; ++slot) registers[code.register_count + slot] = Value();
   for (std::uint32_t parameter : code.parameters) registers[parameter] = runtime_.nothing();
   Frame frame{code, nullptr, &no_static_params, registers, ctx.caught.size()};
-  running_.push_back(&body);
-  bool ok = execute(ctx, frame, result);
-  running_.pop_back();
+  bool ok = activate(ctx, frame, result);
   if (code.uses_catch) ctx.caught.resize(frame.caught_base);
+  return ok;
+}
+
+bool Vm::activate(Context& ctx, Frame& frame, Value& result) {
+  running_.push_back(frame.code.function);
+  bool ok;
+  if (!runtime_.records_frames) {
+    ok = execute<false>(ctx, frame, result);
+  } else {
+    frame.record = {ctx.frames, reinterpret_cast<std::uintptr_t>(frame.code.function), nullptr};
+    std::atomic_signal_fence(std::memory_order_release);
+    ctx.frames = &frame.record;
+    ok = execute<true>(ctx, frame, result);
+    ctx.frames = frame.record.caller;
+    std::atomic_signal_fence(std::memory_order_release);
+  }
+  running_.pop_back();
   return ok;
 }
 
@@ -203,7 +226,11 @@ Vm::Replaced Vm::replace_on_stack(Context& ctx, Frame& frame, LoopCode& loop, Va
     return Replaced::no;
   }
   std::shared_ptr<void> alive = rest->native_owner;
-  return entry(&ctx, runtime_.nothing(), live, loop.live.size(), &result) ? Replaced::returned : Replaced::failed;
+  // One activation, one record: the machine code has its own.
+  if (runtime_.records_frames) ctx.frames = frame.record.caller;
+  const bool ok = entry(&ctx, runtime_.nothing(), live, loop.live.size(), &result);
+  if (runtime_.records_frames) ctx.frames = &frame.record;
+  return ok ? Replaced::returned : Replaced::failed;
 }
 
 // A loop that is replaced counts as well, so that the next call of the function is compiled from its start.
@@ -212,6 +239,7 @@ void Vm::count_back_edges(Frame& frame) {
   frame.back_edges = 0;
 }
 
+template <bool watched>
 bool Vm::execute(Context& ctx, Frame& frame, Value& result) {
   const Bytecode& code = frame.code;
   Value* const registers = frame.registers;
@@ -268,6 +296,10 @@ bool Vm::execute(Context& ctx, Frame& frame, Value& result) {
 
   for (;;) {
     const std::uint32_t* operands = operand_pool + pc->first_operand;
+    if constexpr (watched) {
+      const_cast<const void* volatile&>(frame.record.site) = pc;
+      if (runtime_.observer) runtime_.observer->at(ctx, *code.function, pc->inst, frame.observed_last);
+    }
     switch (pc->op) {
       case Op::add_int:
         INT_OP(WRAP(a) + WRAP(b));

@@ -215,10 +215,27 @@ infer::InferOptions Pipeline::Impl::infer_options() {
   return options;
 }
 
+namespace {
+
+// Tells whoever samples this thread that it compiles.
+class Compiling {
+ public:
+  explicit Compiling(Runtime& runtime) : runtime_(runtime), before_(runtime.compiles) { runtime.compiles = true; }
+  ~Compiling() { runtime_.compiles = before_; }
+  Compiling(const Compiling&) = delete;
+
+ private:
+  Runtime& runtime_;
+  bool before_;
+};
+
+}  // namespace
+
 CodeInstance* Pipeline::typed_code(Context& ctx, Specialization& target) {
   const CollectionPause pause(runtime_.heap);
   if (CodeInstance* code = impl_->valid_code(ctx, target)) return code;
   if (target.method->native) return nullptr;
+  const Compiling compiling(runtime_);
   infer::InferOptions options = impl_->infer_options();
   infer::Inference inference(runtime_, ctx, ctx.world, options);
   infer::InferResult result = inference.infer(target);
@@ -229,6 +246,7 @@ CodeInstance* Pipeline::typed_code(Context& ctx, Specialization& target) {
 
 CodeInstance* Pipeline::compile(Context& ctx, Specialization& target, std::string& why) {
   const CollectionPause pause(runtime_.heap);
+  const Compiling compiling(runtime_);
   auto start = std::chrono::steady_clock::now();
   CodeInstance* code = typed_code(ctx, target);
   if (!code) {
@@ -330,6 +348,7 @@ CodeInstance* Pipeline::on_hot_loop(Context& ctx, const ir::Function& running, S
                                     std::uint32_t header, const Value* live, std::size_t live_count) {
   const CollectionPause pause(runtime_.heap);
   if (mode == TierMode::interpret || !impl_->generator()) return nullptr;
+  const Compiling compiling(runtime_);
   if (running.typed) return impl_->typed_loop(ctx, running, target, header);
   std::vector<const Type*> types{runtime_.types.builtin().nothing};
   for (std::size_t i = 0; i < live_count; ++i) {

@@ -6,6 +6,8 @@
 //   bool                                       Bool
 //   std::string, std::string_view, const char* String
 //   std::span<const double>, std::vector<double>   Vector{Float64}
+//   std::span<double>                          Vector{Float64}, as an argument that the script may write to
+//   slope::ArrayView                           Array{Float64,N}: slope/array.hpp
 //   slope::Value                               anything
 //   containers, tuples, optional, variant      slope/containers.hpp
 //   structures of your own                     slope/structure.hpp
@@ -28,6 +30,8 @@
 
 namespace slope::api::detail {
 
+// From 128 on: arrays of several dimensions (slope/array.hpp), and memory that scripts may write to. `numbers` is an
+// array of one dimension that they may not.
 enum class Kind : std::uint8_t { nothing, boolean, integer, number, text, numbers, any, composite };
 class Builder;
 struct TypeKey;
@@ -35,17 +39,33 @@ struct TypeKey;
 // A datum of this kind is valid as long as something holds the value that it views.
 constexpr bool views_memory(Kind kind) { return kind >= Kind::text; }
 
+// `layout` as in api::Layout.
+constexpr Kind array_kind(std::size_t dimensions, unsigned layout, bool writable) {
+  if (dimensions == 1 && layout != 2 && !writable) return Kind::numbers;
+  return static_cast<Kind>(128u | static_cast<unsigned>(writable) << 5 | layout << 3 |
+                           static_cast<unsigned>(dimensions));
+}
+constexpr bool is_array(Kind kind) { return kind == Kind::numbers || static_cast<unsigned>(kind) >= 128u; }
+constexpr std::size_t dimensions_of(Kind kind) {
+  return kind == Kind::numbers ? 1 : static_cast<std::size_t>(static_cast<unsigned>(kind) & 7u);
+}
+constexpr unsigned layout_of(Kind kind) { return kind == Kind::numbers ? 0 : static_cast<unsigned>(kind) >> 3 & 3u; }
+constexpr bool is_writable(Kind kind) {
+  return static_cast<unsigned>(kind) >= 128u && (static_cast<unsigned>(kind) & 32u) != 0;
+}
+
 struct Datum {
   Kind kind = Kind::nothing;
   union {
     std::int64_t integer = 0;  // boolean too
     double number;
-    const void* data;  // text: char; numbers: double; any: a Value*
+    const void* data;  // text: char; arrays: double; any: a Value*
   };
   union {
-    std::size_t size = 0;                                 // of text and numbers
+    std::size_t size = 0;                                 // of text, and of arrays: all elements
     bool (*build)(Builder& builder, const void* object);  // composite: `data` is the C++ object
   };
+  const std::size_t* extents = nullptr;  // of arrays but `numbers`: the shape, then the strides in elements
 
   static Datum of_numbers(const double* data, std::size_t size) {
     Datum d;
@@ -148,6 +168,16 @@ struct Crossing<std::span<const double>> {
   static bool take(const Datum& d, std::span<const double>& value) {
     value = d.numbers();
     return true;
+  }
+};
+// As an argument: memory that the script may write to. Nothing gives one.
+template <>
+struct Crossing<std::span<double>> {
+  static constexpr Kind kind = array_kind(1, 0, true);
+  static Datum give(std::span<double> value) {
+    Datum d = Datum::of_numbers(value.data(), value.size());
+    d.kind = kind;
+    return d;
   }
 };
 template <>

@@ -129,6 +129,18 @@ class Engine {
     return value.value().template to<T>();
   }
 
+  // An array over memory that the host gives away: scripts use and keep it like an array of their own, but cannot make
+  // it longer or shorter. `release` is called once with the memory, on the thread that uses the engine, some time after
+  // the last script value or handle that holds the array, at the latest when the engine ends. What it throws is
+  // dropped. After an error the memory is still the host's.
+  template <std::size_t N>
+  Result<Value> adopt(const ArrayView<double, N>& array, std::function<void(double*)> release) {
+    return adopt_data(detail::Crossing<ArrayView<double, N>>::give(array), std::move(release));
+  }
+  Result<Value> adopt(std::span<double> array, std::function<void(double*)> release) {
+    return adopt_data(detail::Crossing<std::span<double>>::give(array), std::move(release));
+  }
+
   // Makes a C++ callable a Slope function, a method for the types of its signature: a name may have several. An
   // exception it throws becomes a Slope error that scripts can catch; uncaught it comes back as Error::cause.
   // Derivative rules are told to what it gives:
@@ -188,6 +200,7 @@ class Engine {
   }
   Result<void> set_datum(std::string_view name, const detail::Datum& datum);
   Result<Value> global(std::string_view name);
+  Result<Value> adopt_data(const detail::Datum& array, std::function<void(double*)> release);
   Definition define_host(std::string_view name, std::unique_ptr<detail::HostFunction> function);
   Result<void> check_rule_data(std::string_view name, std::span<const detail::Datum> arguments);
   Result<std::shared_ptr<detail::FunctionState>> find_function(std::string_view name,

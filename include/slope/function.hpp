@@ -5,6 +5,7 @@
 #include <memory>
 #include <tuple>
 
+#include "slope/array.hpp"
 #include "slope/convert.hpp"
 
 namespace slope::api {
@@ -39,7 +40,15 @@ struct GradientTarget {
   bool wanted = true;
   void* object = nullptr;  // of a composite
   bool (*take)(void* object, const void* argument, const Value& cotangent, Error& error) = nullptr;
-  GradientTarget(std::nullptr_t) : wanted(false) {}
+  Kind kind = Kind::numbers;             // of an array
+  const std::size_t* extents = nullptr;  // as in Datum
+  GradientTarget(std::nullptr_t = nullptr) : wanted(false) {}
+  template <std::size_t N, Layout layout>
+  GradientTarget(const ArrayView<double, N, layout>& array)
+      : data(array.data()),
+        size(array.size()),
+        kind(Crossing<ArrayView<double, N, layout>>::kind),
+        extents(array.extents()) {}
   GradientTarget(double& number) : data(&number), size(1) {}
   GradientTarget(std::span<double> numbers) : data(numbers.data()), size(numbers.size()) {}
   GradientTarget(std::vector<double>& numbers) : data(numbers.data()), size(numbers.size()) {}

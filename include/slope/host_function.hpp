@@ -34,6 +34,10 @@ class HostFunction {
   // boolean. Null: it went well; the caller owns what it gets otherwise. No such way: null.
   using WordCall = HostFailure* (*)(HostFunction* function, const std::uint64_t* arguments, std::uint64_t* result);
   virtual WordCall word_call() const { return nullptr; }
+  // The same in machine registers: R (*)(void* function, void** failure, A...) with double, std::int64_t and bool for
+  // the words, where function is this object. When it fails it writes a HostFailure to `failure`, which was null.
+  virtual void* register_call() const { return nullptr; }
+  virtual bool never_fails() const { return false; }  // register_call leaves `failure` alone
   virtual std::span<const Kind> parameters() const = 0;
   virtual Kind result() const = 0;
   // Of parameters, and after them of the result, that are objects of the host's types: places in `objects`, as
@@ -62,6 +66,26 @@ constexpr const TypeKey* key_of() {
     return nullptr;
   }
 }
+
+// The machine register that a word travels in.
+template <Kind kind>
+struct RegisterOf {
+  using type = std::int64_t;
+};
+template <>
+struct RegisterOf<Kind::number> {
+  using type = double;
+};
+template <>
+struct RegisterOf<Kind::boolean> {
+  using type = bool;
+};
+template <>
+struct RegisterOf<Kind::nothing> {
+  using type = void;
+};
+template <class A>
+using Register = typename RegisterOf<kind_of_parameter<A>()>::type;
 
 template <class F>
 struct SignatureOf : SignatureOf<decltype(&F::operator())> {};
@@ -102,6 +126,10 @@ void keep_result(HostResult& result, T&& value) {
   } else if constexpr (kind == Kind::numbers) {
     result.numbers.assign(value.begin(), value.end());
     result.datum = Datum::of_numbers(result.numbers.data(), result.numbers.size());
+  } else if constexpr (is_array(kind)) {
+    auto view = std::make_shared<const Plain>(value);  // what it views is copied before the host goes on
+    result.datum = Crossing<Plain>::give(*view);
+    result.object = std::move(view);
   } else if constexpr (kind == Kind::any) {
     result.value = std::forward<T>(value);
     result.datum = Crossing<Value>::give(result.value);
@@ -194,12 +222,62 @@ class Callable<F, R(A...)> final : public HostFunction {
       return nullptr;
     }
   }
+  void* register_call() const override {
+    if constexpr (by_words) {
+      return reinterpret_cast<void*>(&call_registers);
+    } else {
+      return nullptr;
+    }
+  }
+  bool never_fails() const override { return as_they_are && std::is_nothrow_invocable_v<F&, A...>; }
 
  private:
   using Returned = typename HostReturn<R>::type;
   using PlainResult = std::remove_cv_t<std::remove_reference_t<Returned>>;
   static constexpr bool by_words = (is_word(kind_of_parameter<A>()) && ...) &&
                                    (std::is_void_v<PlainResult> || is_word(kind_of_parameter<PlainResult>()));
+
+  // The registers are the arguments, the result is the register.
+  static constexpr bool as_they_are = by_words && std::is_same_v<R, PlainResult> &&
+                                      (std::is_same_v<PlainOf<A>, Register<A>> && ...) &&
+                                      (std::is_void_v<R> || std::is_same_v<R, Register<PlainResult>>);
+
+  static Register<PlainResult> call_registers(void* self, void** failure, Register<A>... given) requires(by_words) {
+    auto& callable = *static_cast<Callable*>(static_cast<HostFunction*>(self));
+    auto failed = [&](HostFailure* why) {
+      *failure = why;
+      return Register<PlainResult>();
+    };
+    auto run = [&]() -> Register<PlainResult> {
+      if constexpr (as_they_are) {
+        return callable.function_(static_cast<A>(given)...);
+      } else {
+        const std::uint64_t words[] = {word_of(given)..., 0};
+        std::uint64_t result = 0;
+        if (HostFailure* why = callable.call_words(words, &result, std::index_sequence_for<A...>{})) return failed(why);
+        if constexpr (std::is_same_v<Register<PlainResult>, double>) {
+          return std::bit_cast<double>(result);
+        } else {
+          return static_cast<Register<PlainResult>>(result);
+        }
+      }
+    };
+#if defined(__cpp_exceptions)
+    if constexpr (as_they_are && std::is_nothrow_invocable_v<F&, A...>) {
+      return run();
+    } else {
+      try {
+        return run();
+      } catch (const std::exception& e) {
+        return failed(new HostFailure{*e.what() ? e.what() : "a C++ exception", std::current_exception()});
+      } catch (...) {
+        return failed(new HostFailure{"a C++ exception", std::current_exception()});
+      }
+    }
+#else
+    return run();
+#endif
+  }
 
   static HostFailure* call_words(HostFunction* self, const std::uint64_t* arguments, std::uint64_t* result) {
 #if defined(__cpp_exceptions)

@@ -18,6 +18,9 @@ enum class Tier : unsigned char {
   automatic,  // compiles what is called or loops often
 };
 
+struct LineStep;   // slope/hooks.hpp
+class Allocation;  // the same
+
 // What scripts may do to the world outside; nothing unless granted. What is refused is an error that names the
 // capability. Standard output is not one: it goes where Options::output says.
 struct Capabilities {
@@ -41,12 +44,22 @@ struct Options {
   Tier tier = Tier::automatic;
   bool check_generators = false;  // run each generator of @generated functions twice and compare
   bool check_rules = false;       // look at what derivative rules return, where they return it
-  bool optimise = true;           // machine code; without: sooner there, several times slower
-  std::size_t heap_limit = 0;     // bytes of the engine's heap
-  std::uint64_t fuel = 0;         // calls and turns of loops
-  double time_limit = 0;          // seconds on the wall clock
-  std::size_t stack_limit = 0;    // bytes of the calling thread's stack: the depth of recursion
-  std::size_t tape_limit = 0;     // bytes of tapes, in which gradients keep what loops compute
+  // Keep records of running functions, for slope/profile.hpp and Allocation::position; a few percent of time.
+  bool profile = false;
+  // Count the lines that run (slope/hooks.hpp), or be told of each. Scripts are interpreted then, whatever the tier,
+  // and nothing is left out by optimisation. `on_line` may interrupt the engine, but not use it, and may not throw.
+  bool coverage = false;
+  std::function<void(const LineStep&)> on_line = {};
+  // Told of each allocation on the engine's heap. It may not use the engine, nor throw. With `profile` it knows lines.
+  std::function<void(const Allocation&)> on_allocation = {};
+  bool debuggers = false;       // GDB sees compiled functions, with lines
+  bool perf = false;            // perf does, by `perf record -k mono` and `perf inject --jit`
+  bool optimise = true;         // machine code; without: sooner there, several times slower
+  std::size_t heap_limit = 0;   // bytes of the engine's heap
+  std::uint64_t fuel = 0;       // calls and turns of loops
+  double time_limit = 0;        // seconds on the wall clock
+  std::size_t stack_limit = 0;  // bytes of the calling thread's stack: the depth of recursion
+  std::size_t tape_limit = 0;   // bytes of tapes, in which gradients keep what loops compute
   Capabilities capabilities = {};
   // The text of a file that a script includes, by its path (relative ones: from the including file's folder). Default:
   // the file system, where the capability `read` grants it or the file lies in or below a folder of Engine::run_file.

@@ -153,6 +153,14 @@ SLOPE_API int slope_call(slope_function *function, const slope_argument *argumen
 SLOPE_API int slope_value_and_gradient(slope_function *function, const slope_argument *arguments, size_t count,
                                        double *value, const slope_array *gradients, slope_error **error);
 
+/* Value and derivative in a direction, by forward mode. `tangents`: one an argument, a number or numbers of the argument's
+ * length, or of kind SLOPE_NOTHING for what stands still. Numbers live until the function is called again or freed. */
+SLOPE_API int slope_jvp(slope_function *function, const slope_argument *arguments, const slope_argument *tangents,
+                        size_t count, slope_argument *value, slope_argument *tangent, slope_error **error);
+/* The Hessian times a direction: `products` as the gradients of slope_value_and_gradient. */
+SLOPE_API int slope_hvp(slope_function *function, const slope_argument *arguments, const slope_argument *directions,
+                        size_t count, const slope_array *products, slope_error **error);
+
 /* What one more thread needs to call a native function of numbers and arrays with a number as result: one a thread, as many at
  * a time as there are workspaces. Refused where the function writes to globals or reaches outside. */
 SLOPE_API slope_workspace *slope_workspace_new(slope_function *function, slope_error **error);
@@ -168,6 +176,18 @@ typedef int (*slope_host_function)(void *data, const slope_argument *arguments, 
                                    const char **message);
 SLOPE_API int slope_define(slope_engine *engine, const char *name, const char *signature, slope_host_function function,
                            void *data, void (*free_data)(void *data), slope_error **error);
+
+/* Derivatives of the function that slope_define defined last under this name: gradients through one without a rule are
+ * refused. */
+typedef enum slope_rule {
+  SLOPE_RULE_JVP, /* (arguments, then a tangent for each that is a number or numbers) -> the tangent of the result */
+  SLOPE_RULE_VJP, /* (arguments, then the cotangent of the result) -> result[0], result[1], … : a cotangent for each argument
+                     that is a number or numbers, with its length */
+  SLOPE_RULE_PURE,              /* it only computes its result; `function` is NULL, as below */
+  SLOPE_RULE_NON_DIFFERENTIABLE /* its result is a constant to gradients */
+} slope_rule;
+SLOPE_API int slope_define_rule(slope_engine *engine, const char *name, slope_rule rule, slope_host_function function,
+                                void *data, void (*free_data)(void *data), slope_error **error);
 
 /* --- errors --- */
 typedef enum slope_error_kind {

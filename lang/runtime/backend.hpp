@@ -25,6 +25,22 @@ class Interpreter {
   virtual std::span<const ir::Function* const> running() const = 0;
 };
 
+// Told of each step of the interpreter, which then runs methods as they were lowered, without what inference and
+// optimisation leave out: line traces and coverage.
+class LineObserver {
+ public:
+  virtual ~LineObserver() = default;
+  // `last`: a word of the activation, 0 when it begins, for the observer's use.
+  virtual void at(Context& ctx, const ir::Function& function, std::uint32_t inst, std::uint64_t& last) = 0;
+};
+
+// Where a machine instruction comes from: innermost first, the functions that were inlined and at last the one itself.
+struct CodePlace {
+  std::string function;
+  std::string file;  // as the source map names it
+  std::uint32_t line = 0;
+};
+
 // What compiled code offers to a host that knows its types: a word for each leaf of the callee and the arguments
 // (codegen/layout.hpp), in order; a bit pattern in the low bits, a pointer for what lies on the heap. The leaves of the
 // result are written in the same way. No Value is made. False: an error is pending in the context.
@@ -50,6 +66,9 @@ class CodeGenerator {
   virtual void find_in_use(Context& ctx, std::vector<const CodeInstance*>& found) = 0;
   virtual void forget(const CodeInstance& code) = 0;  // it will be destroyed
   virtual std::size_t bytes() const = 0;              // of machine code that is there
+  // The machine instruction at `address`; false: no code of this generator. Of engines that keep records of frames:
+  // their machine code stays as long as the generator. `function`: as in FrameRecord.
+  virtual bool locate(const void* address, std::uintptr_t& function, std::vector<CodePlace>& places) = 0;
 };
 
 enum class TierMode : std::uint8_t { interpret, compile, automatic };

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lang/runtime/frames.hpp"
 #include "lang/runtime/heap.hpp"
 #include "lang/runtime/method.hpp"
 #include "lang/support/source.hpp"
@@ -18,11 +19,6 @@
 namespace slope {
 
 class Runtime;
-
-struct TraceEntry {
-  const Method* method = nullptr;  // null: top level
-  Span span;                       // of the call or failing operation
-};
 
 struct TapePool;  // lang/runtime/tape.hpp
 
@@ -50,6 +46,7 @@ struct Context {
   // 48: calls and turns of loops that are left; below zero: stop. Machine code counts when Runtime::counts_fuel says
   // so.
   std::int64_t fuel = std::numeric_limits<std::int64_t>::max();
+  FrameRecord* frames = nullptr;  // 56: innermost first; kept when Runtime::records_frames says so
   // --- errors: pending when `error.defined()`; whoever returns false/status 1 must have set it ---
   Value error;
   std::vector<TraceEntry> trace;  // innermost first, filled while the error travels outwards

@@ -90,10 +90,17 @@ Object* Heap::allocate_cell_of_class(const DataType* type, std::uint8_t size_cla
   ++statistics_.allocations;
   Object* object = reinterpret_cast<Object*>(cell);
   object->type = type;
-  if (record_) record_->objects.insert(object);
   std::memset(object->payload(), 0, zeroed_bytes - sizeof(Object));
+  if (is_watched_) note_allocation(object, bytes);
   return object;
 }
+
+void Heap::note_allocation(Object* object, std::size_t bytes) {
+  if (record_) record_->objects.insert(object);
+  if (on_allocation_) on_allocation_(as_data(object->type), bytes);
+}
+
+bool Heap::is_collecting() const { return impl_->collecting; }
 
 bool Heap::refill(std::uint8_t size_class) {
   Impl::SizeClassState& state = impl_->state[size_class];
@@ -122,11 +129,11 @@ Object* Heap::allocate_large(const DataType* type, std::size_t bytes, std::size_
   std::memset(raw, 0, zeroed_bytes);
   auto* object = static_cast<Object*>(raw);
   object->type = type;
-  if (record_) record_->objects.insert(object);
   std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(raw);
   impl_->add_region(begin, Region{begin + bytes, object, raw, true, false});
   count_bytes(bytes);
   ++statistics_.allocations;
+  if (is_watched_) note_allocation(object, bytes);
   return object;
 }
 
@@ -181,6 +188,7 @@ char* Heap::allocate_array_memory(ArrayObject* array, std::size_t bytes) {
   std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(raw);
   impl_->add_region(begin, Region{begin + total, array, raw, false, false});
   count_bytes(total);
+  if (on_allocation_) on_allocation_(as_data(array->type), total);
   return raw + buffer_margin;
 }
 
@@ -244,6 +252,13 @@ ArrayObject* Heap::share_array(const DataType* array_type, ArrayObject* owner, s
   array->data = owner->data;
   array->length = array->capacity = length;
   array->flags = array_shared | (owner->flags & array_borrowed);
+  if (owner->flags & array_borrowed) {
+    // The arrays over borrowed memory form a ring, so that all can be found when the host takes it back.
+    array->owner = owner->owner ? owner->owner : owner;
+    owner->owner = array;
+    owner->flags |= array_shared;
+    return array;
+  }
   array->owner = owner->owner ? owner->owner : owner;
   owner->flags |= array_shared;
   static_cast<ArrayObject*>(array->owner)->flags |= array_shared;

@@ -83,7 +83,18 @@ class Heap {
   StackExtent stack_extent();
   bool is_stressed() const { return stress_; }
   bool is_paused() const { return paused_ != 0; }
-  AllocationRecord* record_allocations(AllocationRecord* record) { return std::exchange(record_, record); }
+  AllocationRecord* record_allocations(AllocationRecord* record) {
+    std::swap(record_, record);
+    is_watched_ = record_ || on_allocation_;
+    return record;
+  }
+  // Told of every object and every array's memory; it may not use the heap.
+  using AllocationHook = std::function<void(const DataType* type, std::size_t bytes)>;
+  void set_allocation_hook(AllocationHook hook) {
+    on_allocation_ = std::move(hook);
+    is_watched_ = record_ || on_allocation_;
+  }
+  bool is_collecting() const;
   const HeapStatistics& statistics() const { return statistics_; }
 
   using RootTracer = std::function<void(Tracer&)>;
@@ -117,7 +128,10 @@ class Heap {
   std::size_t allocated_since_collection_ = 0;
   std::size_t limit_ = std::size_t{1} << 40;
   bool stress_ = false;
+  void note_allocation(Object* object, std::size_t bytes);
   AllocationRecord* record_ = nullptr;
+  AllocationHook on_allocation_;
+  bool is_watched_ = false;  // by one of these
   int paused_ = 0;
   const void* stack_base_ = nullptr;
   HeapStatistics statistics_;

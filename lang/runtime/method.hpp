@@ -52,6 +52,11 @@ struct WordCode {
   using Call = void* (*)(void* function, const std::uint64_t* arguments, std::uint64_t* result);
   using Raise = void (*)(Context* ctx, void* function, void* failure);  // makes what `call` gave the pending error
   Call call = nullptr;
+  // The same with machine registers, for up to `most_direct` parameters, or null: R (*)(void* function, void** failure,
+  // A...) with double, std::int64_t and bool in the order of the parameters. It writes `failure`, which is null before,
+  // when it failed.
+  void* direct = nullptr;
+  bool never_fails = false;  // of `direct`: it leaves `failure` alone
   Raise raise = nullptr;
   void* function = nullptr;
   std::vector<const Type*> parameters;

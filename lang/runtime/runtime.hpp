@@ -48,9 +48,17 @@ class Runtime {
   Capabilities capabilities;
   bool optimises = true;        // machine code; set like the next before any is made
   bool counts_fuel = false;     // machine code counts Context::fuel; set before any is made
-  std::recursive_mutex shared;  // of what all contexts use: see SharedAccess
+  bool records_frames = false;  // both tiers keep Context::frames; set before anything runs
+  // Machine code comes with its lines, and with frame pointers; debuggers and perf are told of it. Set before any is
+  // made.
+  bool describes_code = false;
+  bool shows_code_to_debuggers = false;
+  bool shows_code_to_perf = false;
+  volatile bool compiles = false;  // inference, optimisation or code generation is under way, for the engine's context
+  std::recursive_mutex shared;     // of what all contexts use: see SharedAccess
 
   Interpreter* interpreter = nullptr;  // set by embed
+  LineObserver* observer = nullptr;    // set by embed before anything runs; everything is then interpreted
   Tiers* tiers = nullptr;
   // Lowers a method's body on first use (set by the pipeline). False: error raised in ctx.
   std::function<bool(Context&, Method&)> lower_method;

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "lang/runtime/call_text.hpp"
 #include "lang/runtime/runtime_impl.hpp"
 
 namespace slope {
@@ -597,5 +598,7 @@ std::string Runtime::describe_error(Context& ctx, Value exception, const std::ve
   }
   return out + "\n";
 }
+
+std::string frame_name(const Method* method) { return method ? method_name_text(*method) : "top-level scope"; }
 
 }  // namespace slope

@@ -207,3 +207,100 @@ TEST_CASE("C: workspaces run a function on several threads") {
   slope_function_free(loss);
   slope_engine_free(engine);
 }
+
+namespace {
+
+int product(void*, const slope_argument* a, size_t, slope_argument* result, const char**) {
+  result->as.number = a[0].as.number * a[1].as.number;
+  return 1;
+}
+int product_jvp(void*, const slope_argument* a, size_t count, slope_argument* result, const char**) {
+  if (count != 4) return 0;
+  result->as.number = a[0].as.number * a[3].as.number + a[1].as.number * a[2].as.number;
+  return 1;
+}
+int weighted(void*, const slope_argument* a, size_t, slope_argument* result, const char**) {
+  result->as.number = 0;
+  for (size_t i = 0; i < a[0].size; ++i) result->as.number += a[1].as.number * a[0].as.numbers[i] * a[0].as.numbers[i];
+  return 1;
+}
+int weighted_vjp(void* memory, const slope_argument* a, size_t count, slope_argument* result, const char** message) {
+  auto& kept = *static_cast<std::vector<double>*>(memory);
+  if (count != 3) {
+    *message = "three arguments";
+    return 0;
+  }
+  kept.assign(a[0].as.numbers, a[0].as.numbers + a[0].size);
+  double sum = 0;
+  for (double& x : kept) {
+    sum += x * x;
+    x *= 2 * a[1].as.number * a[2].as.number;
+  }
+  result[0].as.numbers = kept.data();
+  result[0].size = kept.size();
+  result[1].as.number = sum * a[2].as.number;
+  return 1;
+}
+
+}  // namespace
+
+TEST_CASE("C: rules of host functions, and derivatives in a direction") {
+  slope_engine* engine = slope_engine_new(nullptr, nullptr);
+  slope_error* error = nullptr;
+  std::vector<double> memory;
+  REQUIRE(slope_define(engine, "product", "number(number, number)", product, nullptr, nullptr, nullptr));
+  REQUIRE(slope_define(engine, "weighted", "number(numbers, number)", weighted, nullptr, nullptr, nullptr));
+  slope_value_free(slope_run(engine, "f(x, y) = product(x, y)^2\ng(w, a) = 3 * weighted(w, a)", nullptr, nullptr));
+  slope_function* f = slope_function_find(engine, "f", "number(number, number)", nullptr);
+  REQUIRE(f);
+  double value = 0, dx = 0, dy = 0;
+  slope_argument arguments[] = {slope_number(2), slope_number(3)};
+  const slope_array gradients[] = {{&dx, 1}, {&dy, 1}};
+  CHECK_FALSE(slope_value_and_gradient(f, arguments, 2, &value, gradients, &error));
+  CHECK(slope_error_kind_of(error) == SLOPE_ERROR_NOT_DIFFERENTIABLE);
+  slope_error_free(error);
+  error = nullptr;
+
+  REQUIRE(slope_define_rule(engine, "product", SLOPE_RULE_JVP, product_jvp, nullptr, nullptr, &error));
+  REQUIRE(slope_define_rule(engine, "weighted", SLOPE_RULE_VJP, weighted_vjp, &memory, nullptr, &error));
+  REQUIRE(slope_function_refresh(f, nullptr));
+  REQUIRE(slope_value_and_gradient(f, arguments, 2, &value, gradients, nullptr));
+  CHECK(value == 36);
+  CHECK(dx == 36);
+  CHECK(dy == 24);
+  const slope_argument tangents[] = {slope_number(1), slope_argument{}};
+  slope_argument y, ty;
+  REQUIRE(slope_jvp(f, arguments, tangents, 2, &y, &ty, nullptr));
+  CHECK(y.as.number == 36);
+  CHECK(ty.as.number == 36);
+
+  slope_function* g = slope_function_find(engine, "g", "number(numbers, number)", nullptr);
+  REQUIRE(g);
+  const double w[] = {1, 2};
+  double gw[2], ga = 0;
+  slope_argument given[] = {slope_numbers(w, 2), slope_number(4)};
+  const slope_array places[] = {{gw, 2}, {&ga, 1}};
+  REQUIRE(slope_value_and_gradient(g, given, 2, &value, places, nullptr));
+  CHECK(value == 60);
+  CHECK(gw[0] == 24);
+  CHECK(gw[1] == 48);
+  CHECK(ga == 15);
+
+  slope_value_free(slope_run(engine, "h(w) = w[1]^2 * w[2]", nullptr, nullptr));
+  slope_function* h = slope_function_find(engine, "h", "number(numbers)", nullptr);
+  REQUIRE(h);
+  const double direction[] = {1, 0};
+  const slope_argument directions[] = {slope_numbers(direction, 2)};
+  REQUIRE(slope_hvp(h, given, directions, 1, places, nullptr));
+  CHECK(gw[0] == 4);  // 2 w₂
+  CHECK(gw[1] == 2);  // 2 w₁
+
+  CHECK_FALSE(slope_define_rule(engine, "sin", SLOPE_RULE_PURE, nullptr, nullptr, nullptr, &error));
+  CHECK(taken(error).find("there is no `sin` of them") != std::string::npos);
+  error = nullptr;
+  const slope_argument wrong[] = {slope_text("x", 1), slope_argument{}};
+  CHECK_FALSE(slope_jvp(f, arguments, wrong, 2, &y, &ty, &error));
+  CHECK(taken(error) == "tangent 1: expected number, numbers or nothing, found text");
+  for (slope_function* function : {f, g, h}) slope_function_free(function);
+  slope_engine_free(engine);
+}

@@ -1,0 +1,46 @@
+// Arrays of several dimensions on their way into a script (slope/array.hpp).
+//
+// Inside the engine every lent array is column-major and without gaps. One that is not goes through an adapter, a
+// function of the engine's own that is compiled instead of the one that was asked for:
+//
+//   (x1, x2, x3_1) -> f(Base.transpose(x1), Base.view(x2, Core.:…, …))
+//
+// A row-major array is the transpose of the same memory; a strided one is a part of the larger array that its strides
+// describe, and its own lengths but the last come as numbers. Derivatives go through the adapter like through any code.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "embed/engine_state.hpp"
+#include "slope/array.hpp"
+
+namespace slope::api::detail {
+
+// What a function's parameters become.
+struct Lowering {
+  std::vector<Kind> parameters;
+  std::string adapter;  // its text; empty: all parameters are as they are
+};
+Lowering lower_parameters(const std::string& function, std::span<const Kind> given);
+
+// The arguments of one call, as the adapter takes them.
+struct LoweredArguments {
+  std::array<Datum, most_arguments> data;
+  std::array<GradientTarget, most_arguments> targets;
+  // Empty, or what is wrong with an argument. `targets` may be null.
+  std::string lower(std::span<const Kind> given, const Datum* arguments, const GradientTarget* places);
+
+ private:
+  std::array<std::array<std::size_t, 7>, most_arguments> shapes_;
+};
+
+// The memory between first and last element, gaps included.
+std::size_t memory_size(Kind kind, const std::size_t* extents, std::size_t size);
+// Zeros in all elements, and not in the gaps.
+void clear(const GradientTarget& target);
+// Elements of an array of the shape that it lies in.
+void copy_into(const GradientTarget& target, const double* from, std::size_t size);
+
+}  // namespace slope::api::detail
