@@ -212,6 +212,7 @@ infer::InferOptions Pipeline::Impl::infer_options() {
     if (result.typed && infer::is_runnable(runtime, target)) optimise(runtime.context, result, opt_options(&target));
     infer::publish(runtime, target, std::move(result));
   };
+  options.on_limit = [this](const Specialization& target, infer::LimitPassed passed) { note_limit(target, passed); };
   return options;
 }
 

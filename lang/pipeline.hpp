@@ -18,6 +18,10 @@
 
 namespace slope {
 
+namespace infer {
+struct WhySource;
+}
+
 class Pipeline final : public Tiers {
  public:
   // `code_generator` is asked for on the first compilation; it may answer null (no JIT in this build): then everything
@@ -87,6 +91,9 @@ class Pipeline final : public Tiers {
   enum class View { lowered, typed, warntype, gradient, llvm, native };
   bool inspect(Context& ctx, Value callee, std::span<const Type* const> argument_types, View view, bool color,
                std::string& text);
+
+  // What `@why` asks (lang/infer/why.hpp).
+  infer::WhySource why_source(Context& ctx);
 
   // Whether the gradient keeps nothing on a stack that grows as a loop goes. False: an error is raised in ctx.
   bool stack_free(Context& ctx, Specialization& primal, const std::vector<char>& active, bool& result);

@@ -25,6 +25,9 @@ struct Pipeline::Impl {
   CodeGenerator* generator();  // null: this build or installation has none
 
   infer::InferOptions infer_options();
+  // Limits that inference passed, by function, for `@why`.
+  std::unordered_map<const Specialization*, std::vector<infer::LimitPassed>> limits;
+  void note_limit(const Specialization& target, infer::LimitPassed passed);
   // Optimises; when inlining has made calls decidable that were not, infers and optimises once more.
   void optimise(Context& ctx, infer::InferResult& result, const opt::OptOptions& options);
   opt::OptOptions opt_options(const Specialization* self);

@@ -22,8 +22,8 @@ Runs FILE (what it prints goes to standard error), then prints what the compiler
 
   --function CALL   a function with the types of its arguments: 'loss(::Vector{Float64})'; the types may be left out of a
                     function with one method
-  --view VIEW       warntype (the default), typed, lowered, grad, llvm, native, or why: the reason for a type that is not
-                    exact
+  --view VIEW       warntype (the default), typed, lowered, grad, llvm, native; or a reason: why a type is not exact,
+                    allocates, dynamic: why methods are looked up when it runs, recompiled: by which definition
   --format FORMAT   text (the default), json, or html: one page with the source, the types of its expressions, its callees
                     and their code
   --color WHEN      yes, no or auto
@@ -50,7 +50,8 @@ int run_inspect(int count, char** arguments) {
   app.add_option("file", file);
   app.add_option("--function", function);
   app.add_option("--view", view)
-      ->check(CLI::IsMember({"warntype", "typed", "lowered", "grad", "llvm", "native", "why"}));
+      ->check(CLI::IsMember(
+          {"warntype", "typed", "lowered", "grad", "llvm", "native", "why", "allocates", "dynamic", "recompiled"}));
   app.add_option("--format", format)->check(CLI::IsMember({"text", "json", "html"}));
   app.add_option("--color", color)->check(CLI::IsMember({"yes", "no", "auto"}));
   const auto wrong_usage = [](const std::string& problem) {

@@ -309,14 +309,18 @@ class CallEvaluator {
       if (!all_constant || type->is_mutable || type->is_kind || (plain.effects & effect_writes)) return false;
     }
     if (match.method->ir &&
-        match.method->ir->insts.size() > static_cast<std::size_t>(impl_.options.constant_call_limit))
+        match.method->ir->insts.size() > static_cast<std::size_t>(impl_.options.constant_call_limit)) {
+      impl_.tell_limit(match.target, Limit::constant_size, impl_.options.constant_call_limit);
       return false;
+    }
     int same = 0, all = 0;
     for (const Frame* f : impl_.stack) {
       if (!f->with_constants) continue;
       ++all;
       if (repeats(*f, *match.target)) ++same;
     }
+    if (same >= constant_recursion) impl_.tell_limit(match.target, Limit::constant_recursion, constant_recursion);
+    if (all >= constant_nesting) impl_.tell_limit(match.target, Limit::constant_nesting, constant_nesting);
     return same < constant_recursion && all < constant_nesting;
   }
 
@@ -331,7 +335,7 @@ class CallEvaluator {
     for (auto it = first; it != last; ++it)
       if (it->second.target == match.target && it->second.arguments == passed)
         return use_constant_result(it->second, found);
-    if (impl_.constant_limits_reached()) return;
+    if (impl_.constant_limits_reached(*match.target)) return;
     std::unique_ptr<Frame> inner = impl_.method_frame(*match.target, impl_.entry_arguments(*match.target, passed),
                                                       SourceUse::constant_propagation);
     if (!inner) return;

@@ -72,8 +72,12 @@ struct Inference::Impl {
   void use_outcome(Frame& frame, Call& call, Outcome& outcome);  // worlds, edges, cycles
 
   // --- limits.cpp ---
-  bool limits_reached() const;
-  bool constant_limits_reached() const;
+  // With what forbids to infer `target`; told to who asked for it (InferOptions::on_limit).
+  bool limits_reached(const Specialization& target) const;
+  bool constant_limits_reached(const Specialization& target) const;
+  void tell_limit(const Specialization* target, Limit limit, std::int64_t value) const {
+    if (target && options.on_limit) options.on_limit(*target, {limit, value});
+  }
   // What to infer instead of `target` when a recursion makes ever larger types; null: give up.
   Specialization* limit_growth(Specialization& target);
 

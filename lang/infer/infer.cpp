@@ -30,6 +30,10 @@
 
 namespace slope::infer {
 
+namespace {
+constexpr int result_growth_limit = 12;  // turns around a cycle of functions before its result is given up
+}
+
 Inference::Impl::Impl(Runtime& runtime, Context& ctx, World world, const InferOptions& options)
     : runtime(runtime),
       ctx(ctx),
@@ -187,7 +191,8 @@ Outcome* Inference::Impl::outcome_of(Specialization& target, SourceUse use) {
                               lattice.of_type(code.argument_if_false));
     return entry.get();
   }
-  std::unique_ptr<Frame> frame = limits_reached() ? nullptr : method_frame(target, entry_arguments(target, {}), use);
+  std::unique_ptr<Frame> frame =
+      limits_reached(target) ? nullptr : method_frame(target, entry_arguments(target, {}), use);
   if (!frame) {
     outcomes.erase(&target);
     return nullptr;
@@ -232,7 +237,10 @@ void Inference::Impl::run(Frame& frame) {
     grew = false;
     if (Outcome* outcome = frame.outcome) {
       Known result = frame.result->is_partial() ? lattice.of_type(frame.result->type) : frame.result;
-      if (iteration > 12) result = lattice.any();
+      if (iteration > result_growth_limit) {
+        result = lattice.any();
+        tell_limit(frame.target, Limit::result_growth, result_growth_limit);
+      }
       result = lattice.join(outcome->result, result);
       std::uint32_t effects = outcome->effects | frame.summary_effects;
       grew = result != outcome->result || effects != outcome->effects;

@@ -25,6 +25,25 @@ struct InferResult {
   const Type* argument_if_false = nullptr;
 };
 
+// Where inference gives something up so that it ends (limits.cpp), for those who explain its results.
+enum class Limit : std::uint8_t {
+  nesting,             // calls nested in one inference
+  bodies,              // bodies inferred in one inference
+  stack,               // of the machine
+  arguments,           // of one call
+  argument_growth,     // a recursion asked for ever larger argument types
+  value_growth,        // a variable's type grew with each turn of a loop
+  result_growth,       // a recursion's result type grew with each turn
+  constant_size,       // instructions of a callee that would be inferred again for the constants of a call
+  constant_nesting,    // such inferences nested
+  constant_recursion,  // of one method
+  constant_bodies,     // such inferences in all
+};
+struct LimitPassed {
+  Limit limit;
+  std::int64_t value;  // of the limit
+};
+
 struct InferOptions {
   int union_limit = 4;
   int recursion_limit = 64;       // nested specialisations in one inference
@@ -34,6 +53,8 @@ struct InferOptions {
   // concrete: calls on arguments of abstract type are inferred too, for their result types; such code is never run, so
   // optimising it is a waste (is_runnable). Without it results are published as they are.
   std::function<void(Specialization& target, InferResult&& result)> on_finished;
+  // A limit was passed: in the function itself (growth), or at a call of it.
+  std::function<void(const Specialization& target, LimitPassed passed)> on_limit;
 };
 
 // Makes a CodeInstance of the result, current for `target`, and registers its edges.

@@ -104,15 +104,22 @@ bool repeats(const Frame& frame, const Specialization& target) {
   return true;
 }
 
-bool Inference::Impl::limits_reached() const {
-  if (stack.size() >= static_cast<std::size_t>(options.recursion_limit)) return true;
-  if (frames_made - constant_frames_made >= frame_limit) return true;
+bool Inference::Impl::limits_reached(const Specialization& target) const {
+  const auto passed = [&](Limit limit, std::int64_t value) {
+    tell_limit(&target, limit, value);
+    return true;
+  };
+  if (stack.size() >= static_cast<std::size_t>(options.recursion_limit))
+    return passed(Limit::nesting, options.recursion_limit);
+  if (frames_made - constant_frames_made >= frame_limit) return passed(Limit::bodies, frame_limit);
   char here;
-  return ctx.stack_limit && &here < ctx.stack_limit + stack_reserve;
+  return ctx.stack_limit && &here < ctx.stack_limit + stack_reserve && passed(Limit::stack, 0);
 }
 
-bool Inference::Impl::constant_limits_reached() const {
-  return constant_frames_made >= constant_frame_limit || limits_reached();
+bool Inference::Impl::constant_limits_reached(const Specialization& target) const {
+  if (constant_frames_made < constant_frame_limit) return limits_reached(target);
+  tell_limit(&target, Limit::constant_bodies, constant_frame_limit);
+  return true;
 }
 
 Specialization* Inference::Impl::limit_growth(Specialization& target) {
@@ -123,7 +130,10 @@ Specialization* Inference::Impl::limit_growth(Specialization& target) {
     ++same;
     last = f;
   }
-  if (target.types->params.size() > argument_limit) return nullptr;
+  if (target.types->params.size() > argument_limit) {
+    tell_limit(&target, Limit::arguments, argument_limit);
+    return nullptr;
+  }
   if (same < same_method_limit || last->target == &target || outcomes.count(&target)) return &target;
   std::span<const Type* const> before = last->target->types->params;
   std::span<const Type* const> now = target.types->params;
@@ -141,6 +151,7 @@ Specialization* Inference::Impl::limit_growth(Specialization& target) {
     if (limited.back() != now[i]) changed = true;
   }
   if (!changed) return &target;
+  tell_limit(&target, Limit::argument_growth, same_method_limit);
   const DataType* types = runtime.types.tuple(limited);
   std::optional<std::vector<const Type*>> solved = match(runtime.types, types, target.method->signature);
   if (!solved) return nullptr;

@@ -21,6 +21,7 @@ namespace {
 
 constexpr std::uint8_t grow_before_widening = 6;  // of a value; thrice as often before it is given up
 constexpr std::uint8_t parameter_grow_before_widening = 4;
+constexpr std::uint32_t result_grow_before_widening = 5;
 
 class Solver {
  public:
@@ -102,8 +103,10 @@ class Solver {
       value = lattice_.join(old, value);
       if (value == old) return;
       std::uint8_t growth = ++frame_.growth[id];
-      if (growth > patience)
+      if (growth > patience) {
+        impl_.tell_limit(frame_.target, Limit::value_growth, patience);
         value = lattice_.join(old, lattice_.widen(value, growth <= 2 * patience ? 1 : growth <= 3 * patience ? 2 : 3));
+      }
       if (value == old) return;
     }
     frame_.values[id] = value;
@@ -158,8 +161,10 @@ class Solver {
         if (value->is_conditional()) value = returned_condition(value);
         Known joined = lattice_.join(frame_.result, value);
         if (joined != frame_.result) {
-          if (!frame_.result->is_bottom() && ++frame_.result_growth > 5)
+          if (!frame_.result->is_bottom() && ++frame_.result_growth > result_grow_before_widening) {
+            impl_.tell_limit(frame_.target, Limit::result_growth, result_grow_before_widening);
             joined = lattice_.join(frame_.result, lattice_.widen(joined, frame_.result_growth > 8 ? 3 : 1));
+          }
           frame_.result = joined;
         }
         break;

@@ -11,6 +11,7 @@ namespace {
 
 using ir::Op;
 constexpr std::size_t no_field = ~std::size_t{0};
+constexpr std::uint32_t slot_grow_before_widening = 5;
 
 // Computes nothing but its result, from its operands alone.
 bool is_foldable(Op op) {
@@ -295,7 +296,10 @@ class Transfer {
     Known joined = lattice_.join(slot, lattice_.without_condition(arguments_[0]));
     if (joined != slot) {
       std::uint32_t growth = ++frame_.slot_growth[inst_.aux];
-      if (growth > 5) joined = lattice_.join(joined, lattice_.widen(joined, growth > 10 ? 3 : growth > 8 ? 2 : 1));
+      if (growth > slot_grow_before_widening) {
+        impl_.tell_limit(frame_.target, Limit::value_growth, slot_grow_before_widening);
+        joined = lattice_.join(joined, lattice_.widen(joined, growth > 10 ? 3 : growth > 8 ? 2 : 1));
+      }
       slot = joined;
       for (std::uint32_t reader : frame_.slot_readers[inst_.aux]) impl_.mark(frame_, reader);
     }

@@ -9,7 +9,7 @@
 #include <set>
 
 #include "lang/infer/lattice.hpp"
-#include "lang/ir/execute.hpp"
+#include "lang/ir/passes.hpp"
 
 namespace slope::infer {
 
@@ -18,15 +18,16 @@ namespace {
 using ir::Op;
 using ir::Operand;
 
-constexpr std::size_t deepest = 12;                   // callees entered
 const int most_methods = InferOptions().union_limit;  // that inference looks at for one call
 
 class Asking {
  public:
-  Asking(Runtime& runtime, World world, const std::function<InferResult(Specialization&)>& infer_callee)
-      : runtime_(runtime), builtin_(runtime.types.builtin()), world_(world), infer_callee_(infer_callee) {}
+  Asking(Runtime& runtime, Context& ctx, const WhySource& source)
+      : runtime_(runtime), ctx_(ctx), builtin_(runtime.types.builtin()), source_(source) {}
 
-  Why run(Specialization& target, const InferResult& result) {
+  Why run(Specialization& target) {
+    const InferResult result = source_.infer(target, false);
+    entered_.push_back(&target);
     Why found;
     found.result = result.return_type;
     found.exact = exact(result.return_type);
@@ -70,8 +71,15 @@ class Asking {
       if (last.op == Op::ret && !last.operands.empty()) returns.push_back(block.terminator);
     }
     if (inner) {
+      // What constants say of a call's result stands beside it: the call itself need not be exact then.
+      std::set<std::uint32_t> refined;
+      for (const ir::Inst& inst : fn.insts)
+        if (inst.op == Op::refine && inst.operands[0].is_inst() && exact(inst.type) && is_call(fn, inst.operands[0]) &&
+            inst.block == fn.inst(inst.operands[0]).block)
+          refined.insert(inst.operands[0].index());
       for (const ir::Block& block : fn.blocks)
-        for (const std::uint32_t id : block.insts) visit(Operand::inst(id), none);
+        for (const std::uint32_t id : block.insts)
+          if (!refined.contains(id)) visit(Operand::inst(id), none);
     } else if (!exact(found.result)) {
       for (const std::uint32_t id : returns) visit(fn.insts[id].operands[0], none);
       if (visits.empty()) return different_returns(fn, returns, found);
@@ -103,6 +111,11 @@ class Asking {
     explain(target, fn, visits[first].value, found);
     for (std::size_t at = visits[first].from; at != none; at = visits[at].from)
       add_step(fn, visits[at].value, found.steps);
+  }
+
+  static bool is_call(const ir::Function& fn, Operand value) {
+    const Op op = fn.inst(value).op;
+    return op == Op::call || op == Op::invoke;
   }
 
   bool meets_different_types(const ir::Function& fn, Operand value) const {
@@ -298,6 +311,22 @@ class Asking {
     const ir::Inst& inst = fn.insts[value.index()];
     if (found.steps.size() == before && inst.span.file != 0)
       found.steps.push_back({inst.span, expression(inst.span), inst.type});
+    const bool grows = std::any_of(sources.begin(), sources.end(), [&](Operand source) { return loses(fn, source); });
+    const std::vector<LimitPassed> limits = source_.limits(*entered_.back());
+    if (const LimitPassed* widened = grows ? passed(limits, {Limit::value_growth}) : nullptr)
+      return say(found, "limit",
+                 "the type of a variable grows with each turn of the loop; after " + std::to_string(widened->value) +
+                     " turns inference widens it to " + to_string(inst.type),
+                 "keep what grows in an array, or write the loop as a recursion over types (`Base.tail`)");
+    const bool is_tuple = std::any_of(types.begin(), types.end(), [](const Type* t) {
+      const DataType* data = as_data(t);
+      return data && data->is_tuple;
+    });
+    if (grows && is_tuple)
+      return say(found, "paths",
+                 "each turn of the loop gives the variable another type: " + list(types) +
+                     ", whatever the turns before have made of it",
+                 "keep what grows in an array, or write the loop as a recursion over types (`Base.tail`)");
     say(found, "paths", "a variable has different types on the paths that meet here: " + list(types),
         advice_for(types));
   }
@@ -361,10 +390,10 @@ class Asking {
     for (const Operand operand : inst.operands) types.push_back(argument_type(fn, operand));
     const DataType* call = runtime_.types.tuple(types);
     Specialization* callee =
-        inst.op == Op::invoke ? inst.aux_as<Specialization>() : runtime_.lookup_specialization(call, world_);
+        inst.op == Op::invoke ? inst.aux_as<Specialization>() : runtime_.lookup_specialization(call, ctx_.world);
     if (!callee) {
       std::size_t methods = 0;
-      for (const Lookup& each : runtime_.lookup_all(call, world_, 1000)) methods += each.method ? 1 : 0;
+      for (const Lookup& each : runtime_.lookup_all(call, ctx_.world, 1000)) methods += each.method ? 1 : 0;
       step();
       if (methods == 0)
         return say(found, "methods", "no method fits the call: it raises a MethodError when it runs",
@@ -374,15 +403,19 @@ class Asking {
                      std::to_string(most_methods) + " at most",
                  "give the arguments exact types, or assert that of the result: `(…)::T`");
     }
-    if (callee == &target || std::find(entered_.begin(), entered_.end(), callee) != entered_.end()) {
+    if (std::find(entered_.begin(), entered_.end(), callee) != entered_.end() ||
+        passed(source_.limits(*callee), {Limit::argument_growth})) {
       step();
-      return say(found, "recursion", "the function calls itself, and its result type grows with each turn",
-                 "declare the result type: `function f(…)::T`");
+      return of_recursion(*callee, found);
     }
-    if (entered_.size() < deepest) {
+    if (may_enter()) {
       entered_.push_back(callee);
-      const InferResult result = infer_callee_(*callee);
+      const InferResult result = source_.infer(*callee, false);
       if (result.typed && !exact(result.return_type)) {
+        if (of_constants(target, fn, inst, *callee, found)) {
+          entered_.pop_back();
+          return step();
+        }
         Why inside;
         inside.result = result.return_type;
         ask(*callee, *result.typed, inside, false);
@@ -396,20 +429,116 @@ class Asking {
         }
       } else {
         entered_.pop_back();
-        if (result.typed && exact(result.return_type)) {
+        if (result.typed) {
           step();
-          return say(
-              found, "recursion",
-              "in this place the result of the call was given up: the chain of calls is too deep, or returns to a "
-              "function that is being inferred for larger types",
-              "declare the result type of " + std::string(callee->method->name ? callee->method->name->name : "f") +
-                  ": `function f(…)::T`");
+          return of_limit(*callee, found);
         }
       }
     }
     step();
     if (of_element(fn, inst, found)) return;
     say(found, "unknown", "the result of the call is only known when it runs", "assert its type: `(…)::T`");
+  }
+
+  // The machine's stack is the only end of the way down.
+  bool may_enter() const {
+    constexpr std::size_t reserve = 1 << 20;
+    char here;
+    return !ctx_.stack_limit || &here > ctx_.stack_limit + reserve;
+  }
+
+  const LimitPassed* passed(const std::vector<LimitPassed>& limits, std::initializer_list<Limit> any_of) const {
+    for (const LimitPassed& one : limits)
+      if (std::find(any_of.begin(), any_of.end(), one.limit) != any_of.end()) return &one;
+    return nullptr;
+  }
+
+  static std::string name_of(const Specialization& target) {
+    return target.method->name ? target.method->name->name : std::string("f");
+  }
+  static std::string declare_result(const Specialization& target) {
+    return "declare the result type of `" + name_of(target) + "`: `function " + name_of(target) + "(…)::T`";
+  }
+
+  void of_recursion(const Specialization& callee, Why& found) const {
+    const std::vector<LimitPassed> limits = source_.limits(callee);
+    std::string reason = "`" + name_of(callee) + "` calls itself, and what it gives depends on what it gives";
+    if (const LimitPassed* grew = passed(limits, {Limit::argument_growth}))
+      reason = "`" + name_of(callee) + "` calls itself with ever larger argument types; after " +
+               std::to_string(grew->value) + " activations inference goes on with the declared types of the arguments";
+    else if (const LimitPassed* widened = passed(limits, {Limit::result_growth, Limit::value_growth}))
+      reason = "`" + name_of(callee) + "` calls itself, and its result type grows with each turn; after " +
+               std::to_string(widened->value) + " turns inference widens it";
+    say(found, "recursion", reason, declare_result(callee));
+  }
+
+  // Those of the function, else of the nearest that it calls: a limit that is passed further down is felt here.
+  std::vector<LimitPassed> limits_below(const Specialization& target, const Specialization*& where) const {
+    std::vector<const Specialization*> reached{&target};
+    for (std::size_t i = 0; i < reached.size(); ++i) {
+      std::vector<LimitPassed> limits = source_.limits(*reached[i]);
+      if (passed(limits, {Limit::nesting, Limit::bodies, Limit::stack, Limit::arguments})) {
+        where = reached[i];
+        return limits;
+      }
+      const InferResult inside = source_.infer(const_cast<Specialization&>(*reached[i]), false);
+      for (const Edge& edge : inside.edges)
+        if (edge.kind == Edge::Kind::callee && std::find(reached.begin(), reached.end(), edge.callee) == reached.end())
+          reached.push_back(edge.callee);
+    }
+    return {};
+  }
+
+  // The callee alone has an exact result, and still the call has none.
+  void of_limit(const Specialization& callee, Why& found) const {
+    const Specialization* where = &callee;
+    const std::vector<LimitPassed> limits = limits_below(callee, where);
+    const std::string name = "`" + name_of(*where) + "`";
+    std::string reason = "inference gave up the result of " + name +
+                         " in this place: it returns to a function that is being inferred for larger types";
+    if (const LimitPassed* limit = passed(limits, {Limit::nesting, Limit::bodies, Limit::stack, Limit::arguments})) {
+      const std::string value = std::to_string(limit->value);
+      reason = "inference did not look into " + name + ": ";
+      reason += limit->limit == Limit::nesting  ? "the chain of calls that lead to it is longer than " + value
+                : limit->limit == Limit::bodies ? "more than " + value + " functions were inferred for one call"
+                : limit->limit == Limit::stack  ? std::string("the stack is used up")
+                                                : "the call has more than " + value + " arguments";
+    }
+    say(found, "limit", reason, declare_result(*where));
+  }
+
+  // The result would be exact if constants among the arguments were followed into the callee: tried, not guessed.
+  bool of_constants(Specialization& target, const ir::Function& fn, const ir::Inst& inst, const Specialization& callee,
+                    Why& found) const {
+    std::string constants;
+    for (std::size_t i = 1; i < inst.operands.size(); ++i) {
+      if (!inst.operands[i].is_constant()) continue;
+      const Value v = fn.constant_value(inst.operands[i]);
+      if (v.defined()) constants += (constants.empty() ? "`" : ", `") + ir::constant_text(v) + "`";
+    }
+    if (constants.empty()) return false;
+    const std::vector<LimitPassed> limits = source_.limits(callee);
+    const LimitPassed* limit = passed(
+        limits, {Limit::constant_size, Limit::constant_nesting, Limit::constant_recursion, Limit::constant_bodies});
+    if (!limit) return false;
+    const InferResult better = source_.infer(target, true);
+    if (!better.typed) return false;
+    bool helps = false;
+    for (const ir::Inst& other : better.typed->insts)
+      helps |= (other.op == Op::call || other.op == Op::invoke || other.op == Op::refine) && other.type &&
+               exact(other.type) && other.span.begin == inst.span.begin && other.span.end == inst.span.end &&
+               other.span.file == inst.span.file;
+    if (!helps) return false;
+    const std::string value = std::to_string(limit->value), name = "`" + name_of(callee) + "`";
+    std::string because = limit->limit == Limit::constant_size ? "its body has more than " + value + " instructions"
+                          : limit->limit == Limit::constant_nesting ? "constants are followed " + value + " calls deep"
+                          : limit->limit == Limit::constant_recursion
+                              ? "constants are followed through " + value + " activations of one function"
+                              : "more than " + value + " functions were looked at again for constants";
+    say(found, "constants", "the constant " + constants + " was not followed into " + name + ": " + because,
+        "let what depends on the constant be a small function of its own, or give it as a type: `" + name_of(callee) +
+            "(Val(…), …)`");
+    return true;
   }
 
   const Type* argument_type(const ir::Function& fn, Operand operand) const {
@@ -435,72 +564,16 @@ class Asking {
   }
 
   Runtime& runtime_;
+  Context& ctx_;
   const BuiltinTypes& builtin_;
-  World world_;
-  const std::function<InferResult(Specialization&)>& infer_callee_;
-  std::vector<const Specialization*> entered_;
+  const WhySource& source_;
+  std::vector<const Specialization*> entered_;  // on the way down
 };
 
 }  // namespace
 
-Why why(Runtime& runtime, Specialization& target, const InferResult& result, World world,
-        const std::function<InferResult(Specialization&)>& infer_callee) {
-  return Asking(runtime, world, infer_callee).run(target, result);
-}
-
-std::string why_text(Runtime& runtime, const Specialization& target, const Why& found, bool color) {
-  const auto painted = [&](const std::string& text, const char* code) {
-    return color ? std::string("\033[") + code + "m" + text + "\033[0m" : text;
-  };
-  std::string call = (target.method->name ? target.method->name->name : std::string("#anonymous")) + "(";
-  for (std::size_t i = 1; i < target.types->params.size(); ++i)
-    call += (i > 1 ? ", ::" : "::") + to_string(target.types->params[i]);
-  call += ")";
-  const std::string type = to_string(found.result);
-  std::string text = call + " gives " + painted(type, found.exact ? "36" : "91;1");
-  if (found.kind.empty()) return text + ": every type in it is exact.\n";
-  text += found.exact ? ", which is exact; a value inside is not.\n" : ", which is not exact.\n";
-  text += "\nBecause " + found.reason + ":\n";
-  std::size_t shown = 0;
-  constexpr std::size_t most = 12;
-  std::string last_place;
-  for (const WhyStep& step : found.steps) {
-    const SourceFile& file = runtime.sources.file(step.span.file);
-    const std::uint32_t line = runtime.sources.line_of(step.span);
-    const std::string place = file.name() + ":" + std::to_string(line);
-    const std::string typed =
-        "      " + step.what + " :: " + (step.type ? painted(to_string(step.type), "93;1") : std::string("?")) + "\n";
-    if (place == last_place) {
-      text += typed;
-      continue;
-    }
-    last_place = place;
-    if (++shown > most) {
-      text += "  …\n";
-      break;
-    }
-    text += "  " + painted(place, "90") + "  ";
-    std::string_view source = file.line(line);
-    const std::size_t begin = source.find_first_not_of(" \t");
-    source.remove_prefix(std::min(begin, source.size()));
-    text += std::string(source) + "\n" + typed;
-  }
-  text += "\nTo change it: " + found.advice + ".\n";
-  if (found.dynamic.empty()) return text;
-  text += "\nCalls whose method is looked up when they run:\n";
-  shown = 0;
-  for (const WhyStep& step : found.dynamic) {
-    if (++shown > most) {
-      text += "  …\n";
-      break;
-    }
-    text +=
-        "  " +
-        painted(runtime.sources.file(step.span.file).name() + ":" + std::to_string(runtime.sources.line_of(step.span)),
-                "90") +
-        "  " + step.what + "\n";
-  }
-  return text;
+Why why(Runtime& runtime, Context& ctx, Specialization& target, const WhySource& source) {
+  return Asking(runtime, ctx, source).run(target);
 }
 
 }  // namespace slope::infer

@@ -1,0 +1,38 @@
+// What a call costs besides its work: where it allocates, and where it looks for methods when it runs. In words, with
+// the line of the function that was asked about, the line in the library where it happens, and one change that would
+// help.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "lang/infer/infer.hpp"
+
+namespace slope::infer {
+
+struct CostSite {
+  std::vector<Span> way;  // from the line of the function asked about to the place itself
+  std::string what;       // the expression at the first of these
+  std::string reason;
+  std::string advice;
+  bool in_loop = false;
+};
+
+// What the walks ask about functions. Null: nothing is known of it.
+struct CostSource {
+  std::function<const ir::Function*(Specialization& target)> optimised;
+};
+
+// Places where memory of the heap may be taken, in the optimised code of `target` and what it calls, once a function.
+// What happens on the way to an error is left out, and what lies in scratch memory because it does not outlive the
+// call.
+std::vector<CostSite> allocations(Runtime& runtime, Specialization& target, const CostSource& source);
+// Calls whose method is looked up when they run.
+std::vector<CostSite> dynamic_calls(Runtime& runtime, Specialization& target, const CostSource& source);
+
+// As the prompt prints them: `does` is "allocates" or "looks up methods when it runs".
+std::string costs_text(Runtime& runtime, const Specialization& target, const std::vector<CostSite>& sites,
+                       const std::string& does, bool color);
+
+}  // namespace slope::infer
