@@ -13,6 +13,7 @@
 #include "lang/lower/definition.hpp"
 #include "lang/lower/lower.hpp"
 #include "lang/lower/state.hpp"
+#include "lang/runtime/tape.hpp"
 #include "stdlib/native/native.hpp"
 
 namespace slope::api {
@@ -351,6 +352,17 @@ bool compile_nanoseconds(Context& ctx, const RawValue* args, std::size_t count, 
          call.give_int(static_cast<std::int64_t>(engine_of(ctx).pipeline->statistics().compile_nanoseconds));
 }
 
+// tape_peak(begin) → Int64: the most bytes of tapes that were open at once; from now on counted from `begin`.
+bool tape_peak(Context& ctx, const RawValue* args, std::size_t count, RawValue& result) {
+  Call call(ctx, "tape_peak", args, count, result);
+  std::int64_t begin = 0;
+  if (!call.arity(1) || !call.integer(0, begin)) return false;
+  if (!ctx.tapes) return call.give_int(0);
+  const auto peak = static_cast<std::int64_t>(ctx.tapes->peak());
+  ctx.tapes->set_peak(static_cast<std::uint64_t>(std::max<std::int64_t>(begin, 0)));
+  return call.give_int(peak);
+}
+
 // is_terminal(descriptor) → Bool
 bool is_terminal(Context& ctx, const RawValue* args, std::size_t count, RawValue& result) {
   Call call(ctx, "is_terminal", args, count, result);
@@ -360,6 +372,7 @@ bool is_terminal(Context& ctx, const RawValue* args, std::size_t count, RawValue
 
 const NativeInfo natives[] = {
     {"is_terminal", is_terminal, effect_all, stdlib::returns_bool},
+    {"tape_peak", tape_peak, effect_all, stdlib::returns_int},
     {"compile_nanoseconds", compile_nanoseconds, effect_all, stdlib::returns_int},
     {"document", document, effect_all, nullptr},
     {"help_text", help_text_native, effect_all, stdlib::returns_string},

@@ -237,6 +237,7 @@ CodeInstance* Pipeline::typed_code(Context& ctx, Specialization& target) {
   if (CodeInstance* code = impl_->valid_code(ctx, target)) return code;
   if (target.method->native) return nullptr;
   const Compiling compiling(runtime_);
+  const Impl::CompileClock clock(*this);
   infer::InferOptions options = impl_->infer_options();
   infer::Inference inference(runtime_, ctx, ctx.world, options);
   infer::InferResult result = inference.infer(target);
@@ -248,7 +249,7 @@ CodeInstance* Pipeline::typed_code(Context& ctx, Specialization& target) {
 CodeInstance* Pipeline::compile(Context& ctx, Specialization& target, std::string& why) {
   const CollectionPause pause(runtime_.heap);
   const Compiling compiling(runtime_);
-  auto start = std::chrono::steady_clock::now();
+  const Impl::CompileClock clock(*this);
   CodeInstance* code = typed_code(ctx, target);
   if (!code) {
     why = "its types could not be inferred";
@@ -263,9 +264,23 @@ CodeInstance* Pipeline::compile(Context& ctx, Specialization& target, std::strin
       code = nullptr;
     }
   }
-  statistics_.compile_nanoseconds += static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start).count());
   return code;
+}
+
+namespace {
+std::uint64_t clock_nanoseconds() {
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+          .count());
+}
+}  // namespace
+
+Pipeline::Impl::CompileClock::CompileClock(Pipeline& pipeline) : pipeline_(pipeline), start_(0) {
+  if (pipeline.impl_->compiling++ == 0) start_ = clock_nanoseconds();
+}
+
+Pipeline::Impl::CompileClock::~CompileClock() {
+  if (--pipeline_.impl_->compiling == 0) pipeline_.statistics_.compile_nanoseconds += clock_nanoseconds() - start_;
 }
 
 DirectCode Pipeline::direct(Context& ctx, CodeInstance& code, std::string& why) {
@@ -348,6 +363,7 @@ CodeInstance* Pipeline::Impl::typed_loop(Context& ctx, const ir::Function& runni
 CodeInstance* Pipeline::on_hot_loop(Context& ctx, const ir::Function& running, Specialization* target,
                                     std::uint32_t header, const Value* live, std::size_t live_count) {
   const CollectionPause pause(runtime_.heap);
+  const Impl::CompileClock clock(*this);
   if (mode == TierMode::interpret || !impl_->generator()) return nullptr;
   const Compiling compiling(runtime_);
   if (running.typed) return impl_->typed_loop(ctx, running, target, header);

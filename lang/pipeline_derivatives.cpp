@@ -84,7 +84,8 @@ void Pipeline::derivative_counts(Context& ctx, std::vector<std::int64_t>& number
   }
 }
 
-Pipeline::Impl::Making::Making(DerivativeCounts& counts, bool ended) : counts_(counts), start_(clock_nanoseconds()) {
+Pipeline::Impl::Making::Making(Pipeline& pipeline, DerivativeCounts& counts, bool ended)
+    : clock_(pipeline), counts_(counts), start_(clock_nanoseconds()) {
   ++counts.misses;
   if (ended) ++counts.invalidated;
 }
@@ -403,7 +404,7 @@ const Pipeline::GradientCode* Pipeline::Impl::find_gradient(Context& ctx, Specia
     return &known->second;
   }
   if (std::find(gradients_in_work.begin(), gradients_in_work.end(), key) != gradients_in_work.end()) return nullptr;
-  const Making making(counts, known != gradients.end());
+  const Making making(pipeline, counts, known != gradients.end());
   GradientCode made;
   gradients_in_work.push_back(key);
   bool done = make_gradient(ctx, primal, active, made, refusal);
@@ -443,7 +444,7 @@ Pipeline::Impl::Halves* Pipeline::Impl::make_halves(Context& ctx, Specialization
     ++derivative_counts[pullback_kind].hits;
     return &known->second;
   }
-  const Making making(derivative_counts[pullback_kind], known != halves.end());
+  const Making making(pipeline, derivative_counts[pullback_kind], known != halves.end());
   const ir::Function* code = primal_or_rule(ctx, target);
   if (!code) {
     refusal = {target.method->span, target.method,
@@ -553,7 +554,7 @@ Pipeline::Impl::TangentCode* Pipeline::Impl::make_tangent(Context& ctx, Speciali
     ++derivative_counts[forward_kind].hits;
     return &known->second;
   }
-  const Making making(derivative_counts[forward_kind], known != tangents.end());
+  const Making making(pipeline, derivative_counts[forward_kind], known != tangents.end());
   std::string name = std::string(target.method->name->name);
   std::unique_ptr<ir::Function> by_rule;
   const ir::Function* code = frule_call(ctx, target, active, width, by_rule);

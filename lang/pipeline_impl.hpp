@@ -69,13 +69,26 @@ struct Pipeline::Impl {
     std::uint64_t nanoseconds = 0;  // making it, with what it needed of others
   };
   DerivativeCounts derivative_counts[derivative_kinds];
+  // The time of its life counts as compiling; of nested ones that of the outermost.
+  class CompileClock {
+   public:
+    explicit CompileClock(Pipeline& pipeline);
+    ~CompileClock();
+    CompileClock(const CompileClock&) = delete;
+
+   private:
+    Pipeline& pipeline_;
+    std::uint64_t start_;
+  };
+  int compiling = 0;
   // Of one miss, while it lives.
   class Making {
    public:
-    Making(DerivativeCounts& counts, bool ended);
+    Making(Pipeline& pipeline, DerivativeCounts& counts, bool ended);
     ~Making();
 
    private:
+    CompileClock clock_;
     DerivativeCounts& counts_;
     std::uint64_t start_;
   };

@@ -68,21 +68,26 @@ Form* Desugar::macro_allocated(NodeId node, std::span<const NodeId> arguments) {
   return block(at, {start, expression(arguments[0]), base_call(at, "allocated_since", {use(start)})});
 }
 
-// @btime f($x): the least time of several runs.
+// @btime f($x): the least time of several runs. What stands after `$` is computed once, before; f(x) is timed.
 Form* Desugar::macro_btime(NodeId node, std::span<const NodeId> arguments) {
   const Span at = span(node);
-  std::vector<NodeId> nothing_here;
+  std::vector<NodeId> parameters;
+  std::vector<Form*> values;
   const auto strip = [&](const auto& self, NodeId n) -> NodeId {
     const auto nodes = children(n);
-    if (ast_->head(n) == Head::interpolate && nodes.size() == 1) return nodes[0];
+    if (ast_->head(n) == Head::interpolate && nodes.size() == 1) {
+      values.push_back(expression(nodes[0]));
+      parameters.push_back(ast_->identifier("#value" + std::to_string(values.size()), span(n)));
+      return parameters.back();
+    }
     if (nodes.empty()) return n;
     std::vector<NodeId> made;
     for (const NodeId child : nodes) made.push_back(self(self, child));
     return ast_->make(ast_->head(n), span(n), made, ast_->node(n).flag);
   };
-  const NodeId arrow = ast_->make(
-      Head::arrow, at, std::vector<NodeId>{ast_->make(Head::tuple, at, nothing_here), strip(strip, arguments[0])});
-  return base_call(at, "benchmark_time", {anonymous(arrow)});
+  const NodeId body = strip(strip, arguments[0]);
+  const NodeId arrow = ast_->make(Head::arrow, at, std::vector<NodeId>{ast_->make(Head::tuple, at, parameters), body});
+  return base_call(at, "benchmark_time", {anonymous(arrow), tuple(at, std::move(values))});
 }
 
 // --- printf ---

@@ -73,6 +73,8 @@ Tape* TapePool::open(const TapeLayout* layout, std::int64_t rows) {
     if (std::any_of(layout->columns.begin(), layout->columns.end(), may_hold_references)) traced_.push_back(tape);
   }
   tape->serial = next_serial_++;
+  open_bytes_ += static_cast<std::uint64_t>(tape->bytes);
+  set_peak(peak_);
   if (!reserve(tape, rows)) {
     close(tape);
     return nullptr;
@@ -112,7 +114,10 @@ bool TapePool::reserve(Tape* tape, std::int64_t rows) {
     std::free(tape->storage[i]);
     tape->storage[i] = grown[i];
   }
-  bytes_ += static_cast<std::uint64_t>(bytes - tape->bytes);
+  const auto added = static_cast<std::uint64_t>(bytes - tape->bytes);
+  bytes_ += added;
+  open_bytes_ += added;
+  set_peak(peak_);
   tape->bytes = bytes;
   tape->capacity = capacity;
   return true;
@@ -141,6 +146,7 @@ void TapePool::forget(const TapeLayout* layout) {
 void TapePool::close(Tape* tape) {
   if (tape->serial == 0) return;
   tape->serial = 0;
+  open_bytes_ -= static_cast<std::uint64_t>(tape->bytes);
   tape->home->waiting.push_back(tape);
 }
 

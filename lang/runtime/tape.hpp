@@ -71,6 +71,9 @@ struct TapePool {
   void forget(const TapeLayout* layout);  // frees the tapes that wait for its next use
   std::uint64_t bytes() const { return bytes_; }
   void set_limit(std::uint64_t bytes) { limit_ = bytes; }
+  // The most bytes that tapes had which were open at the same time, since `set_peak` was given less than what is open.
+  std::uint64_t peak() const { return peak_; }
+  void set_peak(std::uint64_t bytes) { peak_ = bytes > open_bytes_ ? bytes : open_bytes_; }
 
  private:
   Context& context_;
@@ -90,6 +93,8 @@ struct TapePool {
   std::unordered_map<const Type*, RuleStates> rule_states_;
   std::uint64_t next_serial_ = 1;
   std::uint64_t bytes_ = 0;
+  std::uint64_t open_bytes_ = 0;
+  std::uint64_t peak_ = 0;
   std::uint64_t limit_ = ~std::uint64_t{0};
   int root_key_ = 0;
 };
