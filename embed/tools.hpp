@@ -23,5 +23,6 @@ std::string documentation_of(EngineState& engine, const Binding& binding);
 std::string help_text(EngineState& engine, const std::string& name);  // empty: nothing is known
 void define_tool_natives(EngineState& engine);
 void define_server_natives(EngineState& engine);
+void define_key_natives(EngineState& engine);
 
 }  // namespace slope::api::detail

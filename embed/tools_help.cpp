@@ -387,6 +387,7 @@ const NativeInfo natives[] = {
 void define_tool_natives(EngineState& engine) {
   stdlib::define_all(engine.runtime, natives);
   define_server_natives(engine);
+  define_key_natives(engine);
 }
 
 }  // namespace detail

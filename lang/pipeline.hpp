@@ -20,7 +20,8 @@ namespace slope {
 
 namespace infer {
 struct WhySource;
-}
+struct ViewOptions;
+}  // namespace infer
 
 class Pipeline final : public Tiers {
  public:
@@ -89,8 +90,8 @@ class Pipeline final : public Tiers {
 
   // What @code_lowered, @code_typed, @code_warntype, @code_grad, @code_llvm, @code_native print.
   enum class View { lowered, typed, warntype, gradient, llvm, native };
-  bool inspect(Context& ctx, Value callee, std::span<const Type* const> argument_types, View view, bool color,
-               std::string& text);
+  bool inspect(Context& ctx, Value callee, std::span<const Type* const> argument_types, View view,
+               const infer::ViewOptions& options, std::string& text);
 
   // What `@why` asks (lang/infer/why.hpp).
   infer::WhySource why_source(Context& ctx);

@@ -27,8 +27,8 @@ bool Pipeline::stack_free(Context& ctx, Specialization& primal, const std::vecto
   return true;
 }
 
-bool Pipeline::inspect(Context& ctx, Value callee, std::span<const Type* const> argument_types, View view, bool color,
-                       std::string& text) {
+bool Pipeline::inspect(Context& ctx, Value callee, std::span<const Type* const> argument_types, View view,
+                       const infer::ViewOptions& options, std::string& text) {
   const CollectionPause pause(runtime_.heap);
   std::vector<const Type*> types{runtime_.is_type_value(callee) ? runtime_.types.type_of_constant(callee)
                                                                 : callee.type};
@@ -40,7 +40,7 @@ bool Pipeline::inspect(Context& ctx, Value callee, std::span<const Type* const> 
   if (view == View::lowered) {
     const Source source = runtime_.source(ctx, *target, SourceUse::reflection, ctx.world);
     if (!source.code) return false;
-    text = ir::print(*source.code, &runtime_.sources);
+    text = infer::with_source_lines(ir::print(*source.code, &runtime_.sources), runtime_.sources, options);
     return true;
   }
   if (view == View::gradient) {
@@ -49,8 +49,8 @@ bool Pipeline::inspect(Context& ctx, Value callee, std::span<const Type* const> 
     const GradientCode* code = gradient_code(ctx, *target, active);
     if (!code) return false;
     CodeInstance* made = impl_->valid_code(ctx, *code->target);
-    text = ir::print(*made->typed, &runtime_.sources);
-    text += impl_->saved_text(*code->target);
+    text = infer::with_source_lines(ir::print(*made->typed, &runtime_.sources) + impl_->saved_text(*code->target),
+                                    runtime_.sources, options);
     return true;
   }
   if (view == View::warntype) {
@@ -58,14 +58,14 @@ bool Pipeline::inspect(Context& ctx, Value callee, std::span<const Type* const> 
     infer::InferResult result = inference.infer(*target);
     if (!result.typed)
       return ctx.failed() ? false : ctx.argument_error("the types of `" + name + "` could not be inferred");
-    text = infer::warntype(runtime_, *target, result, color);
+    text = infer::warntype(runtime_, *target, result, options);
     return true;
   }
   CodeInstance* code = typed_code(ctx, *target);
   if (!code || !code->typed)
     return ctx.failed() ? false : ctx.argument_error("the types of `" + name + "` could not be inferred");
   if (view == View::typed) {
-    text = ir::print(*code->typed, &runtime_.sources);
+    text = infer::with_source_lines(ir::print(*code->typed, &runtime_.sources), runtime_.sources, options);
     return true;
   }
   CodeGenerator* generator = impl_->generator();

@@ -1,5 +1,6 @@
 // Natives of Core that need the whole pipeline: inspection, inferred result types; those of derivatives have files of
 // their own.
+#include "lang/infer/view_text.hpp"
 #include "lang/pipeline_call.hpp"
 
 namespace slope {
@@ -53,12 +54,14 @@ bool stack_free(Context& ctx, const Value* args, std::size_t count, Value& resul
   return true;
 }
 
-// inspect_code(view::Symbol, f, types::Tuple, color::Bool) → String
+// inspect_code(view::Symbol, f, types::Tuple, color::Bool, source::Bool, full::Bool, hide_stable::Bool) → String
 bool inspect_code(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Runtime& runtime = *ctx.runtime;
   const BuiltinTypes& builtin = runtime.types.builtin();
-  if (count != 4)
-    return ctx.argument_error("inspect_code takes a view, a function, a tuple of types and whether to colour");
+  if (count != 7) return ctx.argument_error("inspect_code takes a view, a function, a tuple of types and four Bools");
+  for (std::size_t i = 3; i < count; ++i)
+    if (args[i].type != builtin.boolean) return ctx.type_error("inspect_code", builtin.boolean, args[i]);
+  const infer::ViewOptions options{args[3].bits != 0, args[4].bits != 0, args[5].bits != 0, args[6].bits != 0};
   if (args[0].type != builtin.symbol) return ctx.type_error("inspect_code", builtin.symbol, args[0]);
   static const std::pair<const char*, Pipeline::View> views[] = {
       {"lowered", Pipeline::View::lowered},   {"typed", Pipeline::View::typed}, {"warntype", Pipeline::View::warntype},
@@ -68,7 +71,7 @@ bool inspect_code(Context& ctx, const Value* args, std::size_t count, Value& res
   for (auto [name, view] : views) {
     if (args[0].symbol->name != name) continue;
     std::string text;
-    if (!pipeline_of(ctx).inspect(ctx, args[1], types, view, args[3].bits != 0, text)) return false;
+    if (!pipeline_of(ctx).inspect(ctx, args[1], types, view, options, text)) return false;
     result = runtime.from_string(text);
     return result.defined() || ctx.out_of_memory();
   }

@@ -26,6 +26,9 @@ Runs FILE (what it prints goes to standard error), then prints what the compiler
                     allocates, dynamic: why methods are looked up when it runs, recompiled: by which definition
   --format FORMAT   text (the default), json, or html: one page with the source, the types of its expressions, its callees
                     and their code
+  --no-source       without the lines of the source beside the code
+  --full            long types and constants are written out
+  --hide-stable     warntype: only what is not exact
   --color WHEN      yes, no or auto
 )";
 
@@ -43,8 +46,11 @@ std::string string_literal(const std::string& text) {
 
 int run_inspect(int count, char** arguments) {
   std::string file, function, view = "warntype", format = "text", color = "auto";
-  bool help = false;
+  bool help = false, no_source = false, full = false, hide_stable = false;
   CLI::App app;
+  app.add_flag("--no-source", no_source);
+  app.add_flag("--full", full);
+  app.add_flag("--hide-stable", hide_stable);
   app.set_help_flag();
   app.add_flag("-h,--help", help);
   app.add_option("file", file);
@@ -90,7 +96,10 @@ int run_inspect(int count, char** arguments) {
   };
   if (Result<Value> ran = engine.run_file(file); !ran.ok()) return failed(ran.error());
   const Result<std::string> report = engine.eval<std::string>(
-      "Base.inspect_report(" + string_literal(function) + ", :" + view + ", :" + format + ")", "--function");
+      "Base.inspect_report(" + string_literal(function) + ", :" + view + ", :" + format +
+          "; source=" + (no_source ? "false" : "true") + ", full=" + (full ? "true" : "false") +
+          ", hide_stable=" + (hide_stable ? "true" : "false") + ")",
+      "--function");
   if (!report.ok()) return failed(report.error());
   output.out(report.value());
   return 0;

@@ -27,14 +27,14 @@ bool is_operator_name(std::string_view name) {
 
 class WarnType {
  public:
-  WarnType(Runtime& runtime, const Specialization& target, const InferResult& result, bool color)
+  WarnType(Runtime& runtime, const Specialization& target, const InferResult& result, const ViewOptions& options)
       : runtime_(runtime),
         builtin_(runtime.types.builtin()),
         target_(target),
         method_(*target.method),
         result_(result),
         fn_(*result.typed),
-        color_(color) {}
+        options_(options) {}
 
   std::string run() {
     head();
@@ -52,7 +52,7 @@ class WarnType {
   // --- types ---
 
   std::string painted(const std::string& text, const char* code) const {
-    return color_ ? std::string("\033[") + code + "m" + text + "\033[0m" : text;
+    return options_.color ? std::string("\033[") + code + "m" + text + "\033[0m" : text;
   }
 
   bool is_small_union(const Type* type) const {
@@ -62,10 +62,10 @@ class WarnType {
   }
 
   std::string typed(const Type* type) const {
-    std::string text = "::" + to_string(type);
+    std::string text = "::" + (options_.full ? to_string(type) : shortened_type(to_string(type)));
     if (type->kind == TypeKind::bottom || (is_dispatch_type(builtin_, type) && type != builtin_.cell))
       return painted(text, "36");
-    if (!color_) return upper_case(text);
+    if (!options_.color) return upper_case(text);
     return painted(text, is_small_union(type) ? "93;1" : "91;1");
   }
 
@@ -185,7 +185,7 @@ class WarnType {
     }
     if (type->instance.defined() && type->name->is_function && !type->name->is_closure)
       return (type->name->module ? type->name->module->name->name + "." : "") + type->name->name->name;
-    return ir::constant_text(v);
+    return options_.full ? ir::constant_text(v) : shortened_text(ir::constant_text(v));
   }
 
   std::string text(Operand o) const {
@@ -287,8 +287,38 @@ class WarnType {
     return "φ (" + all + ")";
   }
 
+  bool is_exact(const Type* type) const {
+    return !type || type->kind == TypeKind::bottom || (is_dispatch_type(builtin_, type) && type != builtin_.cell);
+  }
+
+  // The line of the source, where it is another one than before.
+  std::string source_beside(Span span, std::size_t columns) {
+    if (!options_.source || span.file == 0) return "";
+    const std::uint32_t number = runtime_.sources.line_of(span);
+    if (span.file == shown_file_ && number == shown_line_) return "";
+    shown_file_ = span.file;
+    shown_line_ = number;
+    std::string_view text = runtime_.sources.file(span.file).line(number);
+    text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
+    constexpr std::size_t beside = 56;
+    return std::string(columns < beside ? beside - columns : 2, ' ') +
+           painted("# " + std::to_string(number) + ": " + std::string(text), "90");
+  }
+
+  static std::size_t columns_of(const std::string& text) {
+    std::size_t columns = 0;
+    bool escape = false;
+    for (const char c : text) {
+      if (c == '\033') escape = true;
+      if (!escape && (static_cast<unsigned char>(c) & 0xc0) != 0x80) ++columns;
+      if (c == 'm') escape = false;
+    }
+    return columns;
+  }
+
   void line(ir::BlockId b, bool first, bool last, bool joined, std::uint32_t id, const std::string& body,
-            const Type* type) {
+            const Type* type, Span span) {
+    const std::size_t start = out_.size();
     std::string number = std::to_string(b + 1);
     std::string gutter = first ? number + (joined ? " ┄" : " ─") : last ? std::string("└") : std::string("│");
     std::size_t columns = first ? number.size() + 2 : 1;
@@ -303,6 +333,7 @@ class WarnType {
     value += named ? " = " : "   ";
     out_ += painted(gutter, "90") + " " + value + body;
     if (type && named) out_ += typed(type);
+    out_ += source_beside(span, columns_of(out_.substr(start)));
     out_ += "\n";
   }
 
@@ -312,6 +343,7 @@ class WarnType {
       std::uint32_t id;
       std::string text;
       const Type* type;
+      Span span = {};
     };
     std::vector<Line> lines;
     if (block.handler != ir::no_block)
@@ -321,9 +353,11 @@ class WarnType {
         std::uint32_t id = block.parameters[i];
         lines.push_back({id, phi(b, i), fn_.insts[id].type});
       }
-    for (std::uint32_t id : block.insts) lines.push_back({id, statement(fn_.insts[id]), fn_.insts[id].type});
+    for (std::uint32_t id : block.insts)
+      lines.push_back({id, statement(fn_.insts[id]), fn_.insts[id].type, fn_.insts[id].span});
     if (block.terminator != ~0u) {
       const ir::Inst& inst = fn_.insts[block.terminator];
+      const std::size_t before = lines.size();
       auto target = [&](std::size_t e) { return "#" + std::to_string(block.edges[e].target + 1); };
       switch (inst.op) {
         case Op::jump:
@@ -348,9 +382,22 @@ class WarnType {
         default:
           lines.push_back({~0u, statement(inst), nullptr});
       }
+      for (std::size_t i = before; i < lines.size(); ++i) lines[i].span = inst.span;
     }
-    for (std::size_t i = 0; i < lines.size(); ++i)
-      line(b, i == 0, i + 1 == lines.size(), joined, lines[i].id, lines[i].text, lines[i].type);
+    const auto stable = [&](std::size_t i) {
+      return options_.hide_stable && lines[i].id != ~0u && is_exact(lines[i].type);
+    };
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      std::size_t end = i;
+      while (end < lines.size() && stable(end)) ++end;
+      if (end - i > 1) {
+        line(b, i == 0, end == lines.size(), joined, ~0u, painted("⋮ " + std::to_string(end - i) + " stable", "90"),
+             nullptr, {});
+        i = end - 1;
+        continue;
+      }
+      line(b, i == 0, i + 1 == lines.size(), joined, lines[i].id, lines[i].text, lines[i].type, lines[i].span);
+    }
   }
 
   Runtime& runtime_;
@@ -359,18 +406,21 @@ class WarnType {
   const Method& method_;
   const InferResult& result_;
   const ir::Function& fn_;
-  bool color_;
+  ViewOptions options_;
   std::string out_;
   std::vector<std::uint32_t> number_;
   std::vector<std::uint8_t> used_;
   std::size_t width_ = 2;
+  FileId shown_file_ = 0;
+  std::uint32_t shown_line_ = 0;
 };
 
 }  // namespace
 
-std::string warntype(Runtime& runtime, const Specialization& target, const InferResult& result, bool color) {
+std::string warntype(Runtime& runtime, const Specialization& target, const InferResult& result,
+                     const ViewOptions& options) {
   if (!result.typed) return "";
-  return WarnType(runtime, target, result, color).run();
+  return WarnType(runtime, target, result, options).run();
 }
 
 }  // namespace slope::infer

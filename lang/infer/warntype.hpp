@@ -5,10 +5,12 @@
 #include <string>
 
 #include "lang/infer/infer.hpp"
+#include "lang/infer/view_text.hpp"
 
 namespace slope::infer {
 
 // `result`: of Inference::infer, before any optimisation, so that the reader finds their program in it.
-std::string warntype(Runtime& runtime, const Specialization& target, const InferResult& result, bool color);
+std::string warntype(Runtime& runtime, const Specialization& target, const InferResult& result,
+                     const ViewOptions& options);
 
 }  // namespace slope::infer

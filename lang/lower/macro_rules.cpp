@@ -122,8 +122,19 @@ Form* Desugar::macro_reflection(NodeId node, std::span<const NodeId> arguments) 
   std::vector<Form*> setup;
   std::vector<Form*> values;
   Form* callee = nullptr;
-  if (!split_call(arguments[0], setup, callee, values)) return nothing(at);
-  setup.push_back(base_call(at, text.substr(1), {use(callee), tuple(at, std::move(values))}));
+  // `name=value` before the call: pairs after the arguments.
+  std::vector<Form*> options;
+  for (const NodeId option : arguments.first(arguments.size() - 1)) {
+    const bool named = (ast_->head(option) == Head::assign || ast_->head(option) == Head::kw) &&
+                       ast_->head(ast_->child(option, 0)) == Head::identifier;
+    if (!named) return error(option, "expected an option such as `full=true` before the call");
+    options.push_back(
+        tuple(at, {symbol(at, ast_->name_of(ast_->child(option, 0))), expression(ast_->child(option, 1))}));
+  }
+  if (!split_call(arguments.back(), setup, callee, values)) return nothing(at);
+  std::vector<Form*> given{use(callee), tuple(at, std::move(values))};
+  given.insert(given.end(), options.begin(), options.end());
+  setup.push_back(base_call(at, text.substr(1), std::move(given)));
   return block(at, std::move(setup));
 }
 

@@ -463,6 +463,6 @@ TEST_CASE("warntype shows what is not concrete") {
   Specialization* target = i.target("f", {i.t.boolean, i.t.float64, i.t.string});
   infer::Inference inference(i.runtime, i.runtime.context, i.runtime.world());
   infer::InferResult result = inference.infer(*target);
-  CHECK_GOLDEN("typed", "warntype", infer::warntype(i.runtime, *target, result, false));
-  CHECK_GOLDEN("typed", "warntype_color", infer::warntype(i.runtime, *target, result, true));
+  CHECK_GOLDEN("typed", "warntype", infer::warntype(i.runtime, *target, result, {}));
+  CHECK_GOLDEN("typed", "warntype_color", infer::warntype(i.runtime, *target, result, {.color = true}));
 }

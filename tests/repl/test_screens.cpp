@@ -173,6 +173,29 @@ TEST_CASE("Help, the shell and the editor") {
   CHECK_GOLDEN("prompt", "help", text);
 }
 
+TEST_CASE("@descend takes single keys") {
+  Session session(small(40, 100));
+  session.keys("h(x) = x + 1\r", "slope>");
+  session.keys("f(x) = h(x) * 2;\r", "slope>");
+  session.keys(clear, "slope>");
+  session.keys("@descend f(3)\r", "descend>");
+  session.keys("1", "descend>");  // no Enter
+  const std::string inside = session.screen_when([](const std::string& text) {
+    return text.find("descend> 1") != std::string::npos && text.ends_with("descend>\n");
+  });
+  CHECK(inside.find("MethodInstance for h(::Int64)") != std::string::npos);
+  CHECK(inside.find("# 1: h(x) = x + 1") != std::string::npos);
+  session.keys("u", "descend>");
+  session.keys("t", "descend>");
+  session.screen_when([](const std::string& text) { return text.find("function f typed") != std::string::npos; });
+  session.keys("q", "slope>");
+  const std::string text = session.screen().text();
+  INFO(text);
+  CHECK(text.find("function f typed :: Int64") != std::string::npos);
+  session.keys("1 + 1\r", "slope>");  // the keyboard is as it was
+  CHECK(session.screen().text().find("\n2\n") != std::string::npos);
+}
+
 TEST_CASE("Errors show the line of an input of several lines, and of files") {
   Session session(small(30, 70));
   session.ask("sqroot(2)");
