@@ -82,11 +82,14 @@ TEST_CASE("slope inspect --format html is one page that needs no other file") {
   CHECK_FALSE(contains(page, "http"));
   CHECK(contains(page, "<h2>half(::Float64) :: Float64</h2>"));  // a callee has a section of its own
   CHECK(contains(page, "title=\"Float64\""));                    // the type of an expression
-  for (const char* tag : {"span", "section", "pre", "div", "ul", "li", "a", "code", "table", "tr", "details"}) {
+  for (const char* tag : {"span", "section", "pre", "div", "ul", "li", "a", "code", "table", "tr", "button", "nav"}) {
     INFO(tag);
     CHECK(count(page, std::string("<") + tag + ">") + count(page, std::string("<") + tag + " ") ==
           count(page, std::string("</") + tag + ">"));
   }
+  // The two columns.
+  CHECK(contains(page, "<pre data-view=\"warntype\">MethodInstance for loss"));
+  CHECK(contains(page, "<pre data-view=\"llvm\">"));
   // Each link leads to a section.
   std::set<std::string> ids;
   const std::regex id("id=\"(f\\d+)\""), link("href=\"#(f\\d+)\"");
