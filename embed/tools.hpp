@@ -24,5 +24,13 @@ std::string help_text(EngineState& engine, const std::string& name);  // empty: 
 void define_tool_natives(EngineState& engine);
 void define_server_natives(EngineState& engine);
 void define_key_natives(EngineState& engine);
+void define_check_natives(EngineState& engine);
 
 }  // namespace slope::api::detail
+
+namespace slope::api::tools {
+
+// The names that a text assigns or defines, a line each; empty when it does not parse.
+std::string assigned_names(std::string_view text);
+
+}  // namespace slope::api::tools

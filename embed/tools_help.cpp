@@ -388,6 +388,7 @@ void define_tool_natives(EngineState& engine) {
   stdlib::define_all(engine.runtime, natives);
   define_server_natives(engine);
   define_key_natives(engine);
+  define_check_natives(engine);
 }
 
 }  // namespace detail

@@ -123,7 +123,15 @@ bool tool_completions(Context& ctx, const RawValue* args, std::size_t count, Raw
   return engine.runtime.new_tuple(ctx, parts, 2, all) && call.give(all);
 }
 
+// tool_assigned(text) → String: the names that the text assigns, a line each
+bool tool_assigned(Context& ctx, const RawValue* args, std::size_t count, RawValue& result) {
+  Call call(ctx, "tool_assigned", args, count, result);
+  std::string_view text;
+  return call.arity(1) && call.string(0, text) && call.give(tools::assigned_names(text));
+}
+
 const NativeInfo natives[] = {
+    {"tool_assigned", tool_assigned, effect_all, stdlib::returns_string},
     {"tool_problems", tool_problems, effect_all, nullptr},
     {"tool_format", tool_format, effect_all, stdlib::returns_string},
     {"tool_places", tool_places, effect_all, nullptr},
@@ -171,11 +179,49 @@ std::vector<std::string> definitions_of(std::string_view text) {
   for (const syntax::NodeId statement : ast.children(ast.root)) {
     if (!is_definition(statement)) continue;
     const Span span = ast.node(statement).span;
-    // Blank lines before it keep its line numbers.
-    std::string own(static_cast<std::size_t>(std::count(text.begin(), text.begin() + span.begin, '\n')), '\n');
+    // Blank lines before it keep its line numbers, blanks its columns.
+    const std::string_view before = text.substr(0, span.begin);
+    std::string own(static_cast<std::size_t>(std::count(before.begin(), before.end(), '\n')), '\n');
+    own.append(span.begin - (before.rfind('\n') + 1), ' ');
     found.push_back(own + std::string(text.substr(span.begin, span.end - span.begin)) + "\n");
   }
   return found;
+}
+
+std::string assigned_names(std::string_view text) {
+  SourceMap sources;
+  const FileId file = sources.add("<text>", std::string(text));
+  const syntax::ParseResult parsed = syntax::parse(sources, file);
+  std::set<std::string> names;
+  const syntax::Ast& ast = parsed.ast;
+  // Whatever stands on a left side, at any depth: rather a name too many than a warning that is wrong.
+  const auto collect = [&](const auto& self, syntax::NodeId node) -> void {
+    if (ast.head(node) == Head::identifier) names.insert(std::string(ast.name_of(node)));
+    for (const syntax::NodeId child : ast.children(node)) self(self, child);
+  };
+  const auto walk = [&](const auto& self, syntax::NodeId node) -> void {
+    switch (ast.head(node)) {
+      case Head::assign:
+      case Head::global_:
+      case Head::local_:
+      case Head::const_:
+      case Head::struct_:
+      case Head::abstract_:
+      case Head::module_:
+      case Head::function:
+      case Head::macro_:
+      case Head::import_:
+        if (ast.child_count(node) > 0) collect(collect, ast.child(node, 0));
+        break;
+      default:
+        break;
+    }
+    for (const syntax::NodeId child : ast.children(node)) self(self, child);
+  };
+  if (parsed.ok()) walk(walk, ast.root);
+  std::string all;
+  for (const std::string& name : names) all += (all.empty() ? "" : "\n") + name;
+  return all;
 }
 
 void serve(Engine& engine) { detail::Access::state(engine).front = &engine; }

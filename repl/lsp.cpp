@@ -47,8 +47,16 @@ int run_lsp() {
   const Result<Value> server = engine.run("Base.LanguageServer()", "<lsp>");
   const Result<Value> handle = engine.run("Base.lsp_handle", "<lsp>");
   const Result<Value> opened = engine.run("Base.lsp_opened", "<lsp>");
-  if (!server.ok() || !handle.ok() || !opened.ok()) {
-    std::cerr << "slope lsp: " << (!server.ok() ? server : !handle.ok() ? handle : opened).error().message << "\n";
+  const Result<Value> checks = engine.run("Base.lsp_checks", "<lsp>");
+  if (!server.ok() || !handle.ok() || !opened.ok() || !checks.ok()) {
+    std::cerr << "slope lsp: "
+              << (!server.ok()   ? server
+                  : !handle.ok() ? handle
+                  : !opened.ok() ? opened
+                                 : checks)
+                     .error()
+                     .message
+              << "\n";
     return 1;
   }
   for (std::string text; read_message(text);) {
@@ -69,6 +77,11 @@ int run_lsp() {
     const std::string uri = document.value().substr(0, newline);
     for (const std::string& definition : tools::definitions_of(std::string_view(document.value()).substr(newline + 1)))
       (void)engine.run(definition, uri);  // one that fails is no reason to do without the others
+    const Result<Value> checked = checks.value()(server.value(), uri);
+    const Result<std::string> found =
+        checked.ok() ? checked.value().to<std::string>() : Result<std::string>(std::string());
+    if (!checked.ok()) std::cerr << "slope lsp: " << checked.error().message << "\n";
+    if (found.ok() && !found.value().empty()) write_message(found.value());
   }
   return 0;
 }

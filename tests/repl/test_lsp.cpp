@@ -30,14 +30,17 @@ std::string messages_of(const std::string& output) {
 
 }  // namespace
 
-TEST_CASE("The language server answers a recorded session") {
-  std::string input;
-  for (const std::string& message : slope::test::split_lines(slope::test::golden_input("lsp", "session.jsonl")))
-    input += framed(message);
-  const auto run = run_slope({"lsp"}, input);
-  CHECK(run.status == 0);
-  CHECK(run.err.empty());
-  CHECK_GOLDEN("lsp", "session", messages_of(run.out));
+TEST_CASE("The language server answers recorded sessions") {
+  for (const std::string session : {"session", "checks"}) {  // checks: what inference finds, types on hover
+    INFO(session);
+    std::string input;
+    for (const std::string& message : slope::test::split_lines(slope::test::golden_input("lsp", session + ".jsonl")))
+      input += framed(message);
+    const auto run = run_slope({"lsp"}, input);
+    CHECK(run.status == 0);
+    CHECK(run.err.empty());
+    CHECK_GOLDEN("lsp", session, messages_of(run.out));
+  }
 }
 
 TEST_CASE("The language server ends with its input, and survives what is no message") {
