@@ -477,8 +477,15 @@ Pipeline::Impl::Halves* Pipeline::Impl::make_halves(Context& ctx, Specialization
     tangents.note_forward_half(entry.forward->target);
     // What they are derived from was not inlined either; when it is recursive, they would go into each other.
     entry.forward->method->inline_hint = entry.reverse->method->inline_hint = -1;
-    entry.answer = {entry.forward->target, entry.reverse->target, entry.forward->callee, entry.reverse->callee, asked,
-                    result_type,           entry.reverse->serial};
+    entry.answer = {entry.forward->target,
+                    entry.reverse->target,
+                    entry.forward->callee,
+                    entry.reverse->callee,
+                    asked,
+                    result_type,
+                    entry.reverse->serial,
+                    ~std::uint64_t{0},
+                    true};
     halves[key] = entry;
     if (asked != active) halves[{&target, asked}] = entry;
 
@@ -520,8 +527,11 @@ Pipeline::Impl::Halves* Pipeline::Impl::make_halves(Context& ctx, Specialization
       sources[part->target] = std::make_shared<ir::Function>(*function);
       publish(*part, std::move(result), edges);
     }
-    halves[key].ready = true;
-    if (asked != active) halves[{&target, asked}].ready = true;
+    for (Halves* made : {&halves[key], &halves[{&target, asked}]}) {
+      made->ready = true;
+      made->answer.recalled = derivative.recalled;
+      made->answer.recalls_result = derivative.recalls_result;
+    }
     return &halves[key];
   }
   refusal = {target.method->span, target.method, "internal error: the active arguments did not settle"};

@@ -46,6 +46,10 @@ class Environment {
     std::vector<char> active;
     const Type* result_type = nullptr;  // of the primal; may be narrower than a call of it says
     std::uint64_t serial = 0;           // no other code has it
+    // Memory whose content the reverse half looks at, so that who writes there after the call must have undone it
+    // before: parameters and what others hold, as in MemorySummary. All of it while it is being derived.
+    std::uint64_t recalled = ~std::uint64_t{0};
+    bool recalls_result = true;
   };
   virtual Halves halves(Specialization& callee, const std::vector<char>& active, Refusal& refusal) = 0;
   // The forward derivative of a callee (forward.hpp), its parameters as told there.
@@ -84,7 +88,9 @@ struct Derivative {
   std::vector<char> active;  // by parameter of the primal, callee first: asked for, or written by the primal
   std::vector<Edge> edges;
   std::vector<std::shared_ptr<TapeLayout>> layouts;
-  std::vector<SavedValue> saved;  // of reverse mode
+  std::vector<SavedValue> saved;               // of reverse mode
+  std::uint64_t recalled = ~std::uint64_t{0};  // of halves, as there
+  bool recalls_result = true;
 };
 
 // value_and_gradient as one function: both sweeps together.

@@ -40,12 +40,14 @@ void MemoryEffects::settle() {
       MemorySummary now = analyse(*entry.code);
       MemorySummary& kept = summaries_.at(order_[i]).summary;
       bool same = (now.writes | kept.writes) == kept.writes && (now.unknown | kept.unknown) == kept.unknown &&
-                  (now.result | kept.result) == kept.result && (now.stored | kept.stored) == kept.stored;
+                  (now.result | kept.result) == kept.result && (now.stored | kept.stored) == kept.stored &&
+                  (now.reads | kept.reads) == kept.reads;
       if (same) continue;
       kept.writes |= now.writes;
       kept.unknown |= now.unknown;
       kept.result |= now.result;
       kept.stored |= now.stored;
+      kept.reads |= now.reads;
       grew_ = true;
     }
   }
@@ -59,7 +61,7 @@ MemoryEffects::Known& MemoryEffects::known(Specialization& target) {
   entry.fixed = true;
   if (!entry.code) {
     entry.summary.unknown = ~MemoryMask{0};
-    entry.summary.result = entry.summary.stored = ~MemoryMask{0};
+    entry.summary.result = entry.summary.stored = entry.summary.reads = ~MemoryMask{0};
     return entry;
   }
   entry.fixed = false;
@@ -82,11 +84,17 @@ MemorySummary MemoryEffects::read_call(const ir::Inst& call) {
   if (rule == RuleKind::stateful) {
     MemorySummary declared;
     declared.writes = declared.result = overwritten_(target.types);
+    declared.reads = ~MemoryMask{0};
     return declared;
   }
-  if (rule != RuleKind::none) return {};
+  if (rule != RuleKind::none) {
+    MemorySummary promised;
+    promised.reads = ~MemoryMask{0};
+    return promised;
+  }
   MemorySummary found = known(target).summary;
   if (target.current && !(target.current->effects & effect_writes)) found.writes = found.unknown = 0;
+  if (target.current && !(target.current->effects & effect_reads)) found.reads = 0;
   if (!target.method->is_vararg) return found;
   std::size_t fixed = target.method->arg_count;
   auto spread = [&](MemoryMask mask) {
@@ -98,8 +106,18 @@ MemorySummary MemoryEffects::read_call(const ir::Inst& call) {
   found.unknown = spread(found.unknown);
   found.result = spread(found.result);
   found.stored = spread(found.stored);
+  found.reads = spread(found.reads);
   return found;
 }
+
+namespace {
+
+bool is_immutable(const Type* type) {
+  const DataType* d = as_data(type);
+  return d && !d->is_mutable && d->object_kind == DataType::ObjectKind::fields;
+}
+
+}  // namespace
 
 MemorySummary MemoryEffects::analyse(const ir::Function& function) {
   MemorySummary summary;
@@ -151,6 +169,7 @@ MemorySummary MemoryEffects::analyse(const ir::Function& function) {
               if (callee.unknown & bit) summary.unknown |= operand;
               if (callee.result & bit) result |= operand;
               if (callee.stored & bit) stored |= operand;
+              if (callee.reads & bit) summary.reads |= operand;
             }
             if (callee.writes & global_memory) written |= global_memory;
             store(written, stored);
@@ -159,11 +178,13 @@ MemorySummary MemoryEffects::analyse(const ir::Function& function) {
           }
           case Op::call:
           case Op::call_splat:
+            summary.reads |= all;
             summary.unknown |= all;
             kept |= all;
             set(id, all | global_memory);
             break;
           case Op::native: {
+            summary.reads |= all;
             if (calls_what_it_is_given(inst)) {
               summary.unknown |= all;
               kept |= all;
@@ -203,6 +224,10 @@ MemorySummary MemoryEffects::analyse(const ir::Function& function) {
           case Op::field_at:
           case Op::get_field:
           case Op::cell_get:
+            if (inst.op != Op::field_at || !is_immutable(function.type_of(inst.operands[0], runtime_.types)))
+              summary.reads |= all;
+            set(id, all | kept);
+            break;
           case Op::tape_load:
           case Op::slot_get:
             set(id, all | kept);

@@ -30,6 +30,7 @@
 #include "lang/diff/reverse.hpp"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "lang/diff/normal_form.hpp"
 #include "lang/diff/operations.hpp"
@@ -467,9 +468,30 @@ void Reverse::finish_slots(ir::Function& out, BlockId reverse_start, ir::Builder
   ir::remove_dead_insts(out);
 }
 
-// The first term of a cotangent is added to the zero it starts from: not when that zero is in sight. (Only for sums
-// that this transform made; 0.0 + x is not x for x = -0.0, and the primal's own sums keep that.)
+// The first term of a cotangent is added to the zero it starts from: not when that zero is in sight, also through
+// blocks that all bring zero. (Only for sums that this transform made; 0.0 + x is not x for x = -0.0, and the primal's
+// own sums keep that.)
 void Reverse::drop_zero_terms(ir::Function& out) {
+  std::unordered_map<std::uint32_t, std::vector<Operand>> brought;  // to block parameters
+  for (const ir::Block& block : out.blocks)
+    for (const ir::Edge& edge : block.edges)
+      for (std::size_t i = 0; i < edge.arguments.size(); ++i)
+        brought[out.blocks[edge.target].parameters[i]].push_back(edge.arguments[i]);
+  auto is_zero = [&](Operand term) {
+    std::vector<Operand> work{term};
+    std::unordered_set<std::uint32_t> seen;
+    while (!work.empty()) {
+      Operand o = work.back();
+      work.pop_back();
+      if (o.is_constant() && out.constant_value(o).bits == 0) continue;
+      if (!o.is_inst()) return false;
+      if (!seen.insert(o.index()).second) continue;
+      auto known = brought.find(o.index());
+      if (known == brought.end() || seen.size() > 64) return false;
+      work.insert(work.end(), known->second.begin(), known->second.end());
+    }
+    return true;
+  };
   std::vector<Operand> replacement(out.insts.size());
   bool any = false;
   for (std::uint32_t id : sums_) {
@@ -478,7 +500,7 @@ void Reverse::drop_zero_terms(ir::Function& out) {
     for (std::size_t i = 0; i < 2 && !replacement[id].valid(); ++i) {
       Operand term = sum.operands[i];
       while (term.is_inst() && replacement[term.index()].valid()) term = replacement[term.index()];
-      if (!term.is_constant() || out.constant_value(term).bits != 0) continue;
+      if (!is_zero(term)) continue;
       replacement[id] = sum.operands[1 - i];
       any = true;
     }
@@ -686,6 +708,7 @@ bool run(Environment& env, const ir::Function& primal, const std::vector<char>& 
   if (!reverse.analyse(active)) return false;
   if (as_halves) {
     if (!reverse.split(result)) return false;
+    reverse.tell_recalled(result);
   } else {
     result.combined = reverse.combined();
     if (!result.combined) return false;

@@ -6,6 +6,7 @@
 //   reverse_rules.cpp    calls of functions that have rules
 //   reverse_dynamic.cpp  values whose types are known only at run time, calls of functions that are
 //   reverse_memory.cpp   loads and stores
+//   reverse_overwritten.cpp  which old contents come back
 //   reverse_adjoint.cpp  cotangents of SSA values, leaf by leaf
 #pragma once
 
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "lang/diff/memory.hpp"
+#include "lang/diff/sharing.hpp"
 #include "lang/diff/transform.hpp"
 #include "lang/ir/cfg.hpp"
 #include "lang/runtime/tape.hpp"
@@ -58,6 +60,7 @@ class Reverse : private Transform {
   bool analyse(const std::vector<char>& active);
   std::unique_ptr<ir::Function> combined();
   bool split(Derivative& result);
+  void tell_recalled(Derivative& result);
   std::vector<Edge> edges;                           // rule lookups
   std::vector<std::shared_ptr<TapeLayout>> layouts;  // must live as long as the code
   std::vector<char> active_parameters;
@@ -91,24 +94,42 @@ class Reverse : private Transform {
   ir::Operand row_in_reverse(std::uint32_t loop);
   bool can_recompute(std::uint32_t primal, int& budget);
   ir::Operand recompute(std::uint32_t primal);
-  bool load_is_stable(const ir::Inst& load) const;
-  // Where an array comes from, as far as two that come from different places are never the same one.
-  struct Origin {
-    enum class Kind : std::uint8_t { unknown, outer, made } kind = Kind::unknown;
-    std::uint32_t made_by = ~0u;  // made: the inst
-  };
-  Origin origin_of(ir::Operand array) const;
-  void find_stores();
   bool inside(std::uint32_t loop, ir::BlockId block) const;
   void note_saved(ValueIndex value, SavedValue::Where where, std::string why);
   void fill_record(ir::Builder& at, ir::Operand record);
   void after(const ForwardValue& value, ir::Op op, std::vector<ir::Operand> operands, std::uintptr_t aux);
   ir::Operand copy_constant(ir::Operand primal, ir::Function& out);
 
+  // --- reverse_overwritten.cpp ---
+  // Where an array comes from, as far as two that come from different places are never the same one.
+  struct Origin {
+    enum class Kind : std::uint8_t { unknown, outer, made } kind = Kind::unknown;
+    std::uint32_t made_by = ~0u;  // made: the inst
+  };
+  // The reverse step of `inst` may look at memory of `group`, which is its `operand`.
+  struct Recall {
+    static constexpr std::size_t result = ~std::size_t{0};
+    static constexpr std::size_t outer = result - 1;  // memory that others hold
+    std::uint32_t inst;
+    std::uint32_t group;
+    std::size_t operand;
+  };
+  Origin origin_of(ir::Operand array) const;
+  bool load_is_stable(const ir::Inst& load) const;
+  void find_stores();
+  void find_recalls();
+  bool looks_at(const Recall& recall);
+  bool rule_looks_at(const Recall& recall);
+  bool is_recalled(std::uint32_t group, std::uint32_t id);
+  bool is_held(std::uint32_t group, std::uint32_t id) const;
+  bool must_restore(std::uint32_t store);
+  std::vector<ir::Operand> arrays_to_restore(std::uint32_t id);
+
   // --- reverse_forward.cpp ---
   bool forward_inst(std::uint32_t id);
   bool forward_call(std::uint32_t id);
   bool forward_halves(std::uint32_t id);
+  std::vector<char> active_operands(const std::vector<Packed>& arguments) const;
   bool forward_tape(std::uint32_t id);
   bool forward_aggregate(std::uint32_t id);
   ir::Operand clone_inst(std::uint32_t id);
@@ -120,7 +141,10 @@ class Reverse : private Transform {
   bool forward_store(std::uint32_t id);
   void forward_resize(std::uint32_t id);
   bool forward_load(std::uint32_t id);
-  bool must_restore(const ir::Inst& store) const;
+  ValueIndex old_content(const Place& place, ir::Operand object, ir::Operand index, const Type* type);
+  void put_back(const Place& place, ir::Operand object, ir::Operand index, ir::Operand old);
+  void keep_written_arrays(std::uint32_t id);
+  void restore_written_arrays(std::uint32_t id);
   bool may_be_unassigned(const Place& place) const;
   void backward_load(std::uint32_t id);
   void backward_store(std::uint32_t id);
@@ -135,6 +159,7 @@ class Reverse : private Transform {
 
   // --- reverse_backward.cpp ---
   bool backward_inst(std::uint32_t id);
+  bool backward_step(std::uint32_t id);
   bool backward_call(std::uint32_t id);
   bool backward_halves(std::uint32_t id);
   void backward_tape(std::uint32_t id);
@@ -208,14 +233,25 @@ class Reverse : private Transform {
   std::vector<ValueIndex> recorded_;  // split mode: values kept in the record, in order
   std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> pending_after_;  // forward inst → insts that follow it
   std::unordered_map<ir::BlockId, std::vector<std::uint32_t>> pending_start_;    // forward block → insts at its start
+  std::unique_ptr<Sharing> sharing_;
   struct Stored {
-    const Type* element = nullptr;
+    const Type* element = nullptr;  // null: not known
+    std::uint32_t group = Sharing::no_group;
     Origin origin;
   };
   std::vector<Stored> stored_arrays_;  // that are stored into (not through array_init)
+  std::vector<Recall> recalls_;
+  std::unordered_map<std::uint32_t, Environment::Halves> asked_halves_;  // by primal inst
+  std::unordered_map<std::uint32_t, bool> rule_looks_;                   // by primal inst: at arguments
+  struct Looked {
+    std::uint32_t inst;
+    std::uint32_t group;
+  };
+  std::vector<Looked> looked_at_;  // by loads that the reverse sweep does again
+  // By primal inst: arrays that it writes, with what they held.
+  std::unordered_map<std::uint32_t, std::vector<std::pair<ir::Operand, ValueIndex>>> written_arrays_;
   std::map<std::pair<ValueIndex, ir::BlockId>, ValueIndex> after_loop_;  // kept where it is used, after its loop
   std::map<ValueIndex, SavedValue> saved_;
-  bool writes_unknown_ = false;                 // a call may write any array
   ir::BlockId current_forward_ = ir::no_block;  // primal block being emitted
   ir::BlockId current_reverse_ = ir::no_block;
 };

@@ -13,6 +13,13 @@ bool Reverse::backward_inst(std::uint32_t id) {
   const ir::Inst inst = primal_->insts[id];
   r_->set_span(inst.span);
   r_->set_scope(inst.scope);
+  bool done = backward_step(id);
+  restore_written_arrays(id);  // its own step finds them as it left them
+  return done;
+}
+
+bool Reverse::backward_step(std::uint32_t id) {
+  const ir::Inst inst = primal_->insts[id];
   if (extra_of_[id] != no_value && inst.op == Op::invoke) return backward_call(id);
   if (is_dynamic_call(*primal_, inst, runtime_)) return backward_dynamic(id);
   switch (inst.op) {

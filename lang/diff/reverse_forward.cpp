@@ -45,6 +45,7 @@ bool Reverse::forward_inst(std::uint32_t id) {
     clone_inst(id);
     return true;
   }
+  keep_written_arrays(id);
   if (inst.op == Op::invoke && classify(inst, activity_.rules[id]) == Treatment::call && activity_.varied[id])
     return forward_call(id);
   if (inst.op == Op::invoke && activity_.rules[id] == RuleKind::stateful) {
@@ -67,10 +68,10 @@ bool Reverse::forward_inst(std::uint32_t id) {
     case Op::array_init:
     case Op::set_field_at:
     case Op::cell_set:
-      if (varied(inst.operands[0]) && !forward_store(id)) return false;
+      if (!forward_store(id)) return false;
       break;
     case Op::array_resize:
-      if (varied(inst.operands[0])) forward_resize(id);
+      forward_resize(id);
       break;
     case Op::native:
       if (forgets_element(inst) && varied(inst.operands[0])) {
@@ -239,17 +240,21 @@ bool Reverse::forward_call(std::uint32_t id) {
   return forward_halves(id);
 }
 
-// The callee's own derivative in two halves; what its reverse half needs travels in a record.
-bool Reverse::forward_halves(std::uint32_t id) {
-  const ir::Inst inst = primal_->insts[id];
-  std::vector<Packed> arguments = packed_arguments(inst);
+std::vector<char> Reverse::active_operands(const std::vector<Packed>& arguments) const {
   std::vector<char> active;
   for (const Packed& argument : arguments) {
     bool any = false;
     for (Operand o : argument.operands) any |= varied(o);
     active.push_back(any);
   }
-  Environment::Halves halves = env_.halves(*inst.aux_as<Specialization>(), active, refusal_);
+  return active;
+}
+
+// The callee's own derivative in two halves; what its reverse half needs travels in a record.
+bool Reverse::forward_halves(std::uint32_t id) {
+  const ir::Inst inst = primal_->insts[id];
+  std::vector<Packed> arguments = packed_arguments(inst);
+  Environment::Halves halves = env_.halves(*inst.aux_as<Specialization>(), active_operands(arguments), refusal_);
   if (!halves.forward) {
     if (refusal_.reason.empty()) return refuse(inst, "the function called here cannot be differentiated");
     return false;

@@ -10,56 +10,49 @@ namespace slope::diff {
 using ir::Op;
 using ir::Operand;
 
-// Old contents come back in the reverse sweep, so that rules and callers may keep references to what the primal
-// overwrote. Not needed for memory that this function made and that nothing outside its own loads and stores ever sees.
-bool Reverse::must_restore(const ir::Inst& store) const {
-  if (store.op == Op::array_init) return false;
-  Operand object = store.operands[0];
-  if (!object.is_inst() || primal_->inst(object).op != Op::array_new) return true;
-  for (const ir::Block& block : primal_->blocks) {
-    for (std::uint32_t id : block.insts) {
-      const ir::Inst& inst = primal_->insts[id];
-      bool plain = inst.op == Op::array_get || inst.op == Op::array_length || inst.op == Op::array_size ||
-                   ((inst.op == Op::array_set || inst.op == Op::array_init) && inst.operands[1] != object);
-      if (plain) continue;
-      for (Operand o : inst.operands)
-        if (o == object) return true;
-    }
-    for (const ir::Edge& edge : block.edges)
-      for (Operand o : edge.arguments)
-        if (o == object) return true;
-  }
-  return false;
-}
-
 // What lies in a place may be no object at all yet: of references the old content is asked for with care.
 bool Reverse::may_be_unassigned(const Place& place) const {
   const DataType* d = as_data(place.declared);
   return !d || !d->is_isbits;
 }
 
+// What a place holds, kept for `put_back`.
+ValueIndex Reverse::old_content(const Place& place, Operand object, Operand index, const Type* type) {
+  if (may_be_unassigned(place)) {
+    Operand where = index.valid() ? index : int_constant(*f_, static_cast<std::int64_t>(place.field) + 1);
+    return remember(call_base(*f_, index.valid() ? "saved_element" : "saved_field", {object, where}, builtin_.any),
+                    builtin_.any);
+  }
+  Operand old = index.valid() ? f_->emit(Op::array_get, {object, index}, type)
+                              : f_->emit(Op::field_at, {object}, type, place.field);
+  return remember(old, type);
+}
+
+void Reverse::put_back(const Place& place, Operand object, Operand index, Operand old) {
+  if (may_be_unassigned(place)) {
+    Operand where = index.valid() ? index : int_constant(*r_, static_cast<std::int64_t>(place.field) + 1);
+    call_base(*r_, index.valid() ? "restore_element!" : "restore_field!", {object, where, old}, nullptr);
+  } else if (index.valid()) {
+    r_->emit(Op::array_set, {object, old, index});
+  } else {
+    r_->emit(Op::set_field_at, {object, old}, nullptr, place.field);
+  }
+}
+
 bool Reverse::forward_store(std::uint32_t id) {
   const ir::Inst inst = primal_->insts[id];
+  bool carries = varied(inst.operands[0]);
+  if (!carries && (inst.op == Op::cell_set || !is_concrete(type_of(inst.operands[0])))) return true;
   Place place = place_of(inst);
-  if (!holds_tangent(place)) return true;
+  bool restored = must_restore(id) && !place.is_cell;
+  bool has_shadow = carries && holds_tangent(place) && tangents_.has_shadow(place.declared);
+  if (!restored && !has_shadow) return true;
   Operand memory = forward(place.memory);
   Operand index = place.index.valid() ? forward(place.index) : Operand();
-  bool restored = must_restore(inst) && !place.is_cell;
-  bool careful = may_be_unassigned(place);
-  auto old_content = [&](Operand object, const Type* type) {
-    if (careful) {
-      Operand where = index.valid() ? index : int_constant(*f_, static_cast<std::int64_t>(place.field) + 1);
-      return remember(call_base(*f_, index.valid() ? "saved_element" : "saved_field", {object, where}, builtin_.any),
-                      builtin_.any);
-    }
-    Operand old = index.valid() ? f_->emit(Op::array_get, {object, index}, type)
-                                : f_->emit(Op::field_at, {object}, type, place.field);
-    return remember(old, type);
-  };
-  if (restored) extra_of_[id] = old_content(memory, place.declared);
-  if (!tangents_.has_shadow(place.declared)) return true;
+  if (restored) extra_of_[id] = old_content(place, memory, index, place.declared);
+  if (!has_shadow) return true;
   Operand shadow_memory = shadow(place.memory);
-  if (restored) old_shadow_of_[id] = old_content(shadow_memory, place.tangent);
+  if (restored) old_shadow_of_[id] = old_content(place, shadow_memory, index, place.tangent);
   Operand tangent = whole_tangent(*f_, place, shadow_as(inst.operands[1], place.declared), Operand());
   store_tangent(*f_, place, shadow_memory, index, tangent);
   return true;
@@ -67,12 +60,13 @@ bool Reverse::forward_store(std::uint32_t id) {
 
 void Reverse::backward_store(std::uint32_t id) {
   const ir::Inst inst = primal_->insts[id];
-  if (!varied(inst.operands[0])) return;
+  bool carries = varied(inst.operands[0]);
+  if (!carries && extra_of_[id] == no_value) return;
   Place place = place_of(inst);
-  if (!holds_tangent(place)) return;
+  carries = carries && holds_tangent(place);
   Operand index = place.index.valid() ? primal_in_reverse(place.index) : Operand();
   auto old_shadow = old_shadow_of_.find(id);
-  if (tangents_.has_cotangent(place.declared)) {
+  if (carries && tangents_.has_cotangent(place.declared)) {
     Operand shadow_memory = shadow_in_reverse(place.memory);
     Operand tangent;
     bool both = tangents_.has_shadow(place.declared);
@@ -87,18 +81,26 @@ void Reverse::backward_store(std::uint32_t id) {
       store_tangent(*r_, place, shadow_memory, index, whole_tangent(*r_, place, kept, Operand()));
     }
   }
-  auto restore = [&](Operand object, Operand old) {
-    if (may_be_unassigned(place)) {
-      Operand where = index.valid() ? index : int_constant(*r_, static_cast<std::int64_t>(place.field) + 1);
-      call_base(*r_, index.valid() ? "restore_element!" : "restore_field!", {object, where, old}, nullptr);
-    } else if (index.valid()) {
-      r_->emit(Op::array_set, {object, old, index});
-    } else {
-      r_->emit(Op::set_field_at, {object, old}, nullptr, place.field);
-    }
-  };
-  if (old_shadow != old_shadow_of_.end()) restore(shadow_in_reverse(place.memory), in_reverse(old_shadow->second));
-  if (extra_of_[id] != no_value) restore(primal_in_reverse(place.memory), in_reverse(extra_of_[id]));
+  if (old_shadow != old_shadow_of_.end())
+    put_back(place, shadow_in_reverse(place.memory), index, in_reverse(old_shadow->second));
+  if (extra_of_[id] != no_value) put_back(place, primal_in_reverse(place.memory), index, in_reverse(extra_of_[id]));
+}
+
+// Arrays without derivatives that a call or a builtin overwrites, as a whole.
+void Reverse::keep_written_arrays(std::uint32_t id) {
+  std::vector<Operand> arrays = arrays_to_restore(id);
+  if (arrays.empty()) return;
+  for (Operand o : arrays) {
+    Operand copy = call_base(*f_, "saved_array", {forward(o)}, type_of(o));
+    written_arrays_[id].push_back({o, remember(copy, type_of(o))});
+  }
+}
+
+void Reverse::restore_written_arrays(std::uint32_t id) {
+  auto kept = written_arrays_.find(id);
+  if (kept == written_arrays_.end()) return;
+  for (const auto& [array, copy] : kept->second)
+    call_base(*r_, "restore_array!", {primal_in_reverse(array), in_reverse(copy)}, nullptr);
 }
 
 // The shadow of what is loaded.
@@ -147,12 +149,16 @@ void Reverse::backward_load(std::uint32_t id) {
 // What a shrinking array loses is kept, and of its shadow too where that holds more than numbers.
 void Reverse::forward_resize(std::uint32_t id) {
   const ir::Inst inst = primal_->insts[id];
+  bool carries = varied(inst.operands[0]);
+  const bool typed = is_concrete(type_of(inst.operands[0]));
+  if (!carries && (!typed || !is_held(sharing_->group(inst.operands[0]), id))) return;
   const DataType* array = as_data(type_of(inst.operands[0]));
   Operand memory = forward(inst.operands[0]);
   Operand length = forward(inst.operands[1]);
   extra_of_[id] = remember(f_->emit(Op::array_length, {memory}, builtin_.int64), builtin_.int64);
   // The op has no shadow of its own: its place holds the tail.
-  shadow_of_[id] = remember(call_base(*f_, "saved_tail", {memory, length}, array), array);
+  if (must_restore(id)) shadow_of_[id] = remember(call_base(*f_, "saved_tail", {memory, length}, array), array);
+  if (!carries) return;
   Operand shadow_memory = shadow(inst.operands[0]);
   if (tangents_.has_shadow(array->params[0])) {
     const Type* type = tangents_.shadow(array);
@@ -170,7 +176,8 @@ void Reverse::backward_resize(std::uint32_t id) {
     r_->emit(Op::array_resize, {memory, length}, builtin_.nothing, ir::undo_resize);
     if (tail.valid()) call_base(*r_, "put_back_tail!", {memory, length, tail}, nullptr);
   };
-  undo(primal_in_reverse(inst.operands[0]), in_reverse(shadow_of_[id]));
+  undo(primal_in_reverse(inst.operands[0]), shadow_of_[id] == no_value ? Operand() : in_reverse(shadow_of_[id]));
+  if (!varied(inst.operands[0])) return;
   auto tail = old_shadow_of_.find(id);
   undo(shadow_in_reverse(inst.operands[0]), tail == old_shadow_of_.end() ? Operand() : in_reverse(tail->second));
 }

@@ -168,91 +168,6 @@ bool cheap(Op op) {
 
 }  // namespace
 
-void Reverse::find_stores() {
-  for (ir::BlockId b = 0; b < primal_->blocks.size(); ++b) {
-    if (!activity_.returns[b]) continue;
-    for (std::uint32_t id : primal_->blocks[b].insts) {
-      const ir::Inst& inst = primal_->insts[id];
-      switch (inst.op) {
-        // array_init writes only what was never read: no load before it sees the difference.
-        case Op::array_set:
-        case Op::array_resize: {
-          const DataType* array = as_data(type_of(inst.operands[0]));
-          if (array && array->params.size() == 2)
-            stored_arrays_.push_back({array->params[0], origin_of(inst.operands[0])});
-          else
-            writes_unknown_ = true;
-          break;
-        }
-        case Op::invoke: {
-          const CodeInstance* code = inst.aux_as<Specialization>()->current;
-          if (activity_.rules[id] == RuleKind::reverse || activity_.rules[id] == RuleKind::built ||
-              activity_.rules[id] == RuleKind::scalar)
-            break;
-          if (!code || (code->effects & effect_writes)) writes_unknown_ = true;
-          break;
-        }
-        case Op::native:
-          if (inst.aux_as<const NativeInfo>()->effects & effect_writes) writes_unknown_ = true;
-          break;
-        case Op::call:
-        case Op::call_splat:
-        case Op::set_field:
-        case Op::set_field_at:
-        case Op::cell_set:
-          writes_unknown_ = true;
-          break;
-        default:
-          break;
-      }
-    }
-  }
-}
-
-// What an argument held when the function was called is older than every array that the function makes.
-Reverse::Origin Reverse::origin_of(Operand array) const {
-  if (array.is_constant()) return {Origin::Kind::outer};
-  for (int depth = 0; depth < 16; ++depth) {
-    const ir::Inst& inst = primal_->inst(array);
-    switch (inst.op) {
-      case Op::parameter:
-        return {inst.block == 0 ? Origin::Kind::outer : Origin::Kind::unknown};
-      case Op::array_new:
-        return {Origin::Kind::made, array.index()};
-      case Op::field_at: {
-        const DataType* object = as_data(primal_->type_of(inst.operands[0], runtime_.types));
-        if (!object || object->is_mutable) return {};
-        break;
-      }
-      case Op::refine:
-      case Op::type_assert:
-        break;
-      default:
-        return {};
-    }
-    array = inst.operands[0];
-    if (!array.is_inst()) return {Origin::Kind::outer};
-  }
-  return {};
-}
-
-// Nothing in this function may overwrite what the load reads. Arrays of different element types never share memory
-// here; nor do one that the function made and one that it was given, or another that it made.
-bool Reverse::load_is_stable(const ir::Inst& load) const {
-  if (writes_unknown_) return false;
-  const DataType* array = as_data(primal_->type_of(load.operands[0], runtime_.types));
-  if (!array || array->params.size() != 2) return false;
-  Origin from = origin_of(load.operands[0]);
-  for (const Stored& stored : stored_arrays_) {
-    if (stored.element != array->params[0]) continue;
-    bool known = from.kind != Origin::Kind::unknown && stored.origin.kind != Origin::Kind::unknown;
-    bool apart = known && (from.kind != stored.origin.kind ||
-                           (from.kind == Origin::Kind::made && from.made_by != stored.origin.made_by));
-    if (!apart) return false;
-  }
-  return true;
-}
-
 bool Reverse::inside(std::uint32_t loop, ir::BlockId block) const {
   for (std::uint32_t l = forest_.loop_of[block]; l != no_loop; l = forest_.loops[l].parent)
     if (l == loop) return true;
@@ -349,6 +264,8 @@ Operand Reverse::recompute(std::uint32_t id) {
     if (loops_[loop].counter_start != 0)
       result = r_->emit(Op::add_int, {result, int_constant(*r_, loops_[loop].counter_start)}, builtin_.int64);
   } else {
+    if (inst.op == Op::array_get || inst.op == Op::array_length || inst.op == Op::array_size)
+      looked_at_.push_back({id, sharing_->group(inst.operands[0])});
     std::vector<Operand> operands;
     for (Operand o : inst.operands) operands.push_back(primal_in_reverse(o));
     result = r_->emit(inst.op, operands, inst.type, inst.aux);
