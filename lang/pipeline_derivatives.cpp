@@ -542,17 +542,39 @@ const diff::Environment::Tangent* Pipeline::tangent(Context& ctx, Specialization
                                                     const std::vector<char>& active, std::size_t width) {
   const CollectionPause pause(runtime_.heap);
   diff::Refusal refusal;
+  auto key = std::make_pair(Impl::Key{&primal, active}, width);
+  // Whoever asks for several directions goes on one by one, at each call.
+  if (auto known = impl_->refused_directions.find(key); known != impl_->refused_directions.end()) {
+    if (known->second.first == ctx.world) {
+      impl_->raise(ctx, primal, known->second.second);
+      return nullptr;
+    }
+    impl_->refused_directions.erase(known);
+  }
   Impl::TangentCode* made = impl_->make_tangent(ctx, primal, active, width, refusal);
   if (!made) {
-    if (!ctx.failed()) impl_->raise(ctx, primal, refusal);
+    if (ctx.failed()) return nullptr;
+    if (width > 1) impl_->refused_directions[key] = {ctx.world, refusal};
+    impl_->raise(ctx, primal, refusal);
     return nullptr;
   }
   return &made->answer;
 }
 
-std::uint32_t Pipeline::Impl::typed_code_effects(Context& ctx, Specialization& target) {
+// A function that has a reverse rule too says there what it overwrites.
+bool Pipeline::Impl::overwrites_arguments(Context& ctx, Specialization& target) {
+  switch (diff::find_rule(runtime, target.types, ctx.world, nullptr)) {
+    case diff::RuleKind::stateful:
+      return overwritten_by(ctx, target.types) != 0;
+    case diff::RuleKind::reverse:
+    case diff::RuleKind::built:
+    case diff::RuleKind::scalar:
+      return false;
+    default:
+      break;
+  }
   CodeInstance* code = pipeline.typed_code(ctx, target);
-  return code ? code->effects : std::uint32_t{effect_all};
+  return !code || (code->effects & effect_writes);
 }
 
 Pipeline::Impl::TangentCode* Pipeline::Impl::make_tangent(Context& ctx, Specialization& target,
@@ -570,7 +592,7 @@ Pipeline::Impl::TangentCode* Pipeline::Impl::make_tangent(Context& ctx, Speciali
   const ir::Function* code = frule_call(ctx, target, active, width, by_rule);
   if (ctx.failed()) return nullptr;  // a rule's builder raised
   // The rule is called once a direction: where it overwrites what it is given, the second call would see the first's.
-  if (code && width > 1 && (typed_code_effects(ctx, target) & effect_writes)) {
+  if (code && width > 1 && overwrites_arguments(ctx, target)) {
     refusal = {target.method->span, target.method,
                "a rule that overwrites its arguments, in several directions at once"};
     return nullptr;

@@ -42,7 +42,7 @@ class DynamicForward {
       take(*tangents, numbers_, true);
     }
     for (std::size_t i = 0; i < operands_.size(); ++i) {
-      active_.push_back((asked_ >> i & 1) && tangents_.differentiable(operands_[i].type));
+      active_.push_back(asked(i) && tangents_.differentiable(operands_[i].type));
       any_ |= active_.back();
     }
   }
@@ -103,6 +103,10 @@ class DynamicForward {
       result = runtime_.from_int(may_return_old_memory() ? 1 : 0);
       return true;
     }
+    if (operands_.size() > diff::dynamic_call_bits)
+      return refuse("a second derivative of a call with more than " + std::to_string(diff::dynamic_call_bits - 1) +
+                        " arguments whose types were not inferred",
+                    target_->method);
     Packed packed;
     if (!pack(packed)) return false;
     std::vector<Value> parts;
@@ -167,7 +171,7 @@ class DynamicForward {
     operands_ = {operands_[1]};
     shadows_ = {shadows_[1]};
     if (forward_mode_) numbers_ = {numbers_[1]};
-    const bool tuple_active = (asked_ >> 2 & 1) != 0;
+    const bool tuple_active = asked(2);
     active_ = {active_[1]};
     any_ = active_[0];
     auto part = [&](Value whole, std::size_t i) {
@@ -193,14 +197,14 @@ class DynamicForward {
     return found;
   }
 
+  bool asked(std::size_t i) const { return (asked_ & diff::dynamic_call_bit(i)) != 0; }
   bool find_target() {
     target_ = pipeline_.derivative_of(operands_[0]);
     is_derivative_ = target_ != nullptr;
     if (!target_) target_ = runtime_.dispatch(ctx_, operands_[0], operands_.data() + 1, operands_.size() - 1);
     if (!is_derivative_) return target_ != nullptr;
     for (std::size_t i = 0; i < operands_.size(); ++i) {  // its parameters may know less than the values say
-      const bool asked = i == 0 || packed_call_ ? (asked_ >> (i == 0 ? 1 : 2) & 1) != 0 : (asked_ >> i & 1) != 0;
-      active_[i] = asked && tangents_.differentiable(declared(i));
+      active_[i] = asked(!packed_call_ ? i : i == 0 ? 1 : 2) && tangents_.differentiable(declared(i));
       any_ |= active_[i] != 0;
     }
     return true;

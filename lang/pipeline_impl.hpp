@@ -147,9 +147,10 @@ struct Pipeline::Impl {
     bool ready = false;
   };
   std::map<std::pair<Key, std::size_t>, TangentCode> tangents;  // by width
+  std::map<std::pair<Key, std::size_t>, std::pair<World, diff::Refusal>> refused_directions;
   std::map<const Specialization*, std::shared_ptr<ir::Function>> sources;
   std::map<const Specialization*, std::vector<diff::SavedValue>> saved;  // by gradient function
-  std::uint32_t typed_code_effects(Context& ctx, Specialization& target);
+  bool overwrites_arguments(Context& ctx, Specialization& target);
   TangentCode* make_tangent(Context& ctx, Specialization& primal, const std::vector<char>& active, std::size_t width,
                             diff::Refusal& refusal);
   const ir::Function* frule_call(Context& ctx, Specialization& target, const std::vector<char>& active,

@@ -617,7 +617,6 @@ bool Forward::call(std::uint32_t id) {
 // A call whose target is found when it runs: Core.dynamic_tangent (lang/pipeline_dynamic.cpp).
 bool Forward::dynamic_call(std::uint32_t id) {
   const ir::Inst inst = primal_->insts[id];
-  if (inst.operands.size() > 60) return refuse(inst, "a call with more than 60 arguments whose target is not known");
   if (directions_.size() > 1) return refuse(inst, "a call whose target is not known, in several directions at once");
   bool is_call = inst.op == Op::call;
   Operand none_here = nothing(*b_);
@@ -630,10 +629,15 @@ bool Forward::dynamic_call(std::uint32_t id) {
     shadows.push_back(none_here);
     tangents.push_back(none_here);
   }
+  // From dynamic_call_bits on operands share a bit: all have shadows when one carries something.
+  bool rest_carries = false;
+  for (std::size_t i = dynamic_call_bits - shadows.size(); i < inst.operands.size(); ++i)
+    rest_carries |= varied(inst.operands[i]);
   for (std::size_t i = 0; i < inst.operands.size(); ++i) {
     Operand o = inst.operands[i];
-    if (varied(o)) active |= std::uint64_t{1} << shadows.size();
-    shadows.push_back(varied(o) && tangents_.has_shadow(type_of(o)) ? shadow(o) : none_here);
+    bool carries = varied(o) || (shadows.size() >= dynamic_call_bits && rest_carries);
+    if (carries) active |= dynamic_call_bit(shadows.size());
+    shadows.push_back(carries && tangents_.has_shadow(type_of(o)) ? shadow(o) : none_here);
     Operand leaf = varied(o) && tangents_.has_cotangent(type_of(o)) ? leaves_as(o, builtin_.any)[0] : Operand();
     tangents.push_back(leaf.valid() ? leaf : none_here);
     if (!is_call || i > 0) values.push_back(value(o));

@@ -5,6 +5,7 @@
 #include "lang/diff/operations.hpp"
 #include "lang/diff/reducible.hpp"
 #include "lang/diff/tangent.hpp"
+#include "lang/diff/tuple_reads.hpp"
 #include "lang/ir/build.hpp"
 #include "lang/ir/cfg.hpp"
 #include "lang/ir/passes.hpp"
@@ -262,6 +263,7 @@ bool normalise(ir::Function& function, Runtime& runtime, Refusal& refusal, bool 
   if (!function.slots.empty()) ir::promote_slots(function, &runtime.types.builtin());
   if (!ir::find_loops(function, ir::build_cfg(function)).reducible) make_reducible(function, runtime);
   define_undefined(function, runtime);
+  expand_tuple_reads(function, runtime);
   drop_rule_states(function, runtime);
   // The entry is never a loop header, so that what is made before everything else has a place.
   ir::Cfg cfg = ir::build_cfg(function);

@@ -38,14 +38,16 @@ std::vector<Operand> without_callee(const ir::Inst& inst) {
 bool Reverse::forward_dynamic(std::uint32_t id) {
   const ir::Inst inst = primal_->insts[id];
   std::vector<Operand> arguments = without_callee(inst);
-  if (arguments.size() > 60) return refuse(inst, "a call with more than 60 arguments whose target is not known");
+  // From dynamic_call_bits on operands share a bit: all have shadows when one carries something.
+  bool rest_carries = false;
+  for (std::size_t i = dynamic_call_bits - 1; i < arguments.size(); ++i) rest_carries |= varied(arguments[i]);
   Operand callee = inst.op == Op::call ? forward(inst.operands[0]) : f_->constant(implied_callee(inst, runtime_));
   std::uint64_t active = 0;
   std::vector<Operand> shadows;
   std::vector<Operand> values;
   auto note = [&](std::size_t i, Operand o) {
-    bool carries = varied(o);
-    if (carries) active |= std::uint64_t{1} << i;
+    bool carries = varied(o) || (i >= dynamic_call_bits && rest_carries);
+    if (carries) active |= dynamic_call_bit(i);
     shadows.push_back(carries && tangents_.has_shadow(type_of(o)) ? shadow(o) : f_->constant(runtime_.nothing()));
   };
   if (inst.op == Op::call)
