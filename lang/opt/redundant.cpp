@@ -109,6 +109,19 @@ bool common_subexpressions(Runtime& runtime, ir::Function& function) {
   return any;
 }
 
+namespace {
+
+// Whether the derivative of an operation that runs without being wanted can be felt: its cotangent is zero then, and
+// zero times a partial derivative is not zero where that is infinite.
+bool has_partials(const ir::Inst& inst) {
+  ir::Derivative kind = ir::op_info(inst.op).derivative;
+  return kind == ir::Derivative::operands || kind == ir::Derivative::result;
+}
+
+}  // namespace
+
+// Code that is differentiated later comes through here: what does not run in every case (a loop may run no time at all)
+// leaves its loop only when its derivative, too, is nothing but copied. LLVM moves the rest, after differentiation.
 bool hoist_invariants(Runtime& runtime, ir::Function& function) {
   ir::Cfg cfg = ir::build_cfg(function);
   ir::LoopForest forest = ir::find_loops(function, cfg);
@@ -136,7 +149,8 @@ bool hoist_invariants(Runtime& runtime, ir::Function& function) {
         ir::Inst& inst = function.insts[id];
         // A byte of a string is read without a check: the one that guards it stays in the loop.
         bool invariant =
-            reads_only_fixed(function, inst, runtime, resizes) && !ir::may_throw(inst) && inst.op != Op::string_byte;
+            reads_only_fixed(function, inst, runtime, resizes) && !ir::may_throw(inst) && inst.op != Op::string_byte &&
+            (b == loop.header || !has_partials(inst));
         for (Operand o : inst.operands)
           if (o.is_inst() && inside[function.inst(o).block]) invariant = false;
         if (!invariant) {
