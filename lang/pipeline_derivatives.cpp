@@ -679,11 +679,23 @@ const ir::Function* Pipeline::Impl::frule_call(Context& ctx, Specialization& tar
   diff::TangentTypes& tangents = diff::tangent_types(runtime);
   const BuiltinTypes& builtin = runtime.types.builtin();
   std::vector<const Type*> types = parameter_types(*basis->typed);
+  auto in_base = [&](const char* name) { return runtime.base->find(runtime.symbol(name))->value; };
+  auto holds_both = [&](const Type* t) { return tangents.has_shadow(t) && tangents.has_cotangent(t); };
+  // Rules see tangents as users do: of what holds numbers and memory, the two merged.
   std::vector<const Type*> given;
   for (std::size_t i = 0; i < types.size(); ++i) {
-    bool shadow = tangents.has_shadow(types[i]);
-    if (active[i] && shadow && tangents.has_cotangent(types[i])) return nullptr;
-    given.push_back(!active[i] ? builtin.nothing : shadow ? tangents.shadow(types[i]) : tangents.cotangent(types[i]));
+    const Type* of_memory = tangents.shadow(types[i]);
+    const Type* of_numbers = tangents.cotangent(types[i]);
+    const Type* merged = of_memory;
+    if (!active[i]) {
+      merged = builtin.nothing;
+    } else if (holds_both(types[i])) {
+      const Type* call[] = {in_base("merged_tangent").type, of_memory, of_numbers};
+      merged = infer::return_type(runtime, ctx, runtime.types.tuple(call), ctx.world, infer_options());
+    } else if (!tangents.has_shadow(types[i])) {
+      merged = of_numbers;
+    }
+    given.push_back(merged);
   }
   std::vector<const Type*> call{rule->value.type, runtime.types.tuple(given)};
   for (const Type* t : target.types->params) call.push_back(t);
@@ -710,18 +722,28 @@ const ir::Function* Pipeline::Impl::frule_call(Context& ctx, Specialization& tar
   std::vector<ir::Operand> operands{b.constant(called), ir::Operand()};
   for (const Type* t : types) operands.push_back(b.add_parameter(0, t));
   std::vector<std::vector<ir::Operand>> directions(width, std::vector<ir::Operand>(types.size()));
-  for (bool shadows : {true, false})
-    for (std::vector<ir::Operand>& parts : directions)
-      for (std::size_t i = 0; i < types.size(); ++i)
-        if (active[i] && (shadows ? tangents.has_shadow(types[i]) : tangents.has_cotangent(types[i])))
-          parts[i] = b.add_parameter(0, given[i]);
+  auto numbers = directions;
+  for (std::vector<ir::Operand>& parts : directions)
+    for (std::size_t i = 0; i < types.size(); ++i)
+      if (active[i] && tangents.has_shadow(types[i])) parts[i] = b.add_parameter(0, tangents.shadow(types[i]));
+  for (std::vector<ir::Operand>& parts : numbers)
+    for (std::size_t i = 0; i < types.size(); ++i)
+      if (active[i] && tangents.has_cotangent(types[i])) parts[i] = b.add_parameter(0, tangents.cotangent(types[i]));
+  for (std::size_t k = 0; k < width; ++k)
+    for (std::size_t i = 0; i < types.size(); ++i) {
+      ir::Operand& part = directions[k][i];
+      if (!numbers[k][i].valid()) continue;
+      part = !part.valid()
+                 ? numbers[k][i]
+                 : b.emit(ir::Op::call, {b.constant(in_base("merged_tangent")), part, numbers[k][i]}, given[i]);
+    }
   ir::Operand nothing = b.constant(runtime.nothing());
   std::vector<const Type*> outcome{result};
   std::vector<ir::Operand> all{ir::Operand()};
   for (std::vector<ir::Operand>& parts : directions) {  // the rule says one direction: the value is the first call's
     for (ir::Operand& part : parts)
       if (!part.valid()) part = nothing;
-    operands[1] = b.emit(ir::Op::tuple, parts, call[1]);
+    operands[1] = b.emit(ir::Op::tuple, parts, nullptr);
     ir::Operand pair = b.emit(ir::Op::call, operands, nullptr);
     auto at = [&](std::int64_t i, const Type* type) {
       ir::Operand part = b.emit(ir::Op::get_field, {pair, b.constant(runtime.from_int(i))}, nullptr);
@@ -732,6 +754,18 @@ const ir::Function* Pipeline::Impl::frule_call(Context& ctx, Specialization& tar
     };
     if (!all[0].valid()) all[0] = at(1, result);
     outcome.insert(outcome.end(), {tangents.shadow(result), tangents.cotangent(result)});
+    if (holds_both(result) && result != builtin.any && !tangents.is_dynamic(result)) {  // taken apart again
+      ir::Operand tangent = b.emit(ir::Op::get_field, {pair, b.constant(runtime.from_int(2))}, nullptr);
+      ir::Operand memory = b.emit(ir::Op::call, {b.constant(in_base("zero_shadow")), all[0]}, nullptr);
+      memory = b.emit(ir::Op::type_assert, {memory, b.constant(runtime.from_type(tangents.shadow(result)))},
+                      tangents.shadow(result));
+      ir::Operand type = b.constant(runtime.from_type(tangents.cotangent(result)));
+      ir::Operand number =
+          b.emit(ir::Op::call, {b.constant(in_base("accumulate_mixed!")), memory, tangent, type}, nullptr);
+      all.push_back(memory);
+      all.push_back(b.emit(ir::Op::type_assert, {number, type}, tangents.cotangent(result)));
+      continue;
+    }
     all.push_back(tangents.has_shadow(result) ? at(2, tangents.shadow(result)) : nothing);
     all.push_back(tangents.has_cotangent(result) ? at(2, tangents.cotangent(result)) : nothing);
   }

@@ -72,8 +72,7 @@ class TupleReads {
     Operand result = at_.add_parameter(rest, wide ? tuple.fields[0].type : read.type);
     replacement_[id] = result;
     at_.set_block(b);
-    Operand place =
-        at_.emit(Op::sub_int, {read.operands[1], at_.constant(runtime_.from_int(1))}, builtin_.int64);
+    Operand place = at_.emit(Op::sub_int, {read.operands[1], at_.constant(runtime_.from_int(1))}, builtin_.int64);
     BlockId outside = at_.new_block();
     if (wide) {
       BlockId inside = at_.new_block();
@@ -133,7 +132,8 @@ class TupleReads {
       return Operand::inst(added.back());
     };
     auto number = [&](std::size_t n) { return function_.constant(runtime_.from_int(static_cast<std::int64_t>(n))); };
-    known->second = add(Op::array_new, {function_.constant(runtime_.from_type(array)), number(type.fields.size())}, array);
+    known->second =
+        add(Op::array_new, {function_.constant(runtime_.from_type(array)), number(type.fields.size())}, array);
     for (std::size_t k = 0; k < type.fields.size(); ++k) {
       Operand element = add(Op::field_at, {tuple}, type.fields[k].type, k);
       add(Op::array_init, {known->second, element, number(k + 1)}, builtin_.nothing);

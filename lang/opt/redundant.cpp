@@ -148,9 +148,8 @@ bool hoist_invariants(Runtime& runtime, ir::Function& function) {
       for (std::uint32_t id : function.blocks[b].insts) {
         ir::Inst& inst = function.insts[id];
         // A byte of a string is read without a check: the one that guards it stays in the loop.
-        bool invariant =
-            reads_only_fixed(function, inst, runtime, resizes) && !ir::may_throw(inst) && inst.op != Op::string_byte &&
-            (b == loop.header || !has_partials(inst));
+        bool invariant = reads_only_fixed(function, inst, runtime, resizes) && !ir::may_throw(inst) &&
+                         inst.op != Op::string_byte && (b == loop.header || !has_partials(inst));
         for (Operand o : inst.operands)
           if (o.is_inst() && inside[function.inst(o).block]) invariant = false;
         if (!invariant) {
