@@ -2,6 +2,7 @@
 // (`perf inject --jit`), and the engine's profiler by the lines kept here.
 #include <llvm/DebugInfo/DWARF/DWARFContext.h>
 #include <llvm/ExecutionEngine/Orc/DebugObjectManagerPlugin.h>
+#include <llvm/ExecutionEngine/Orc/Debugging/DebugInfoSupport.h>
 #include <llvm/ExecutionEngine/Orc/Debugging/PerfSupportPlugin.h>
 #include <llvm/ExecutionEngine/Orc/TargetProcess/JITLoaderGDB.h>
 #include <llvm/ExecutionEngine/Orc/TargetProcess/JITLoaderPerf.h>
@@ -27,6 +28,7 @@ void Jit::add_listeners(const Listeners& listeners) {
                                                                        /*AutoRegisterCode=*/true));
   }
   if (listeners.perf) {
+    linker_->addPlugin(std::make_shared<orc::DebugInfoPreservationPlugin>());  // the linker drops lines otherwise
     linker_->addPlugin(std::make_shared<orc::PerfSupportPlugin>(
         session_->getExecutorProcessControl(), orc::ExecutorAddr::fromPtr(&llvm_orc_registerJITLoaderPerfStart),
         orc::ExecutorAddr::fromPtr(&llvm_orc_registerJITLoaderPerfEnd),

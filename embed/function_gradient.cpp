@@ -21,10 +21,10 @@ bool overlap(const double* a, std::size_t a_size, const double* b, std::size_t b
 std::size_t memory_size(const Datum& array) { return memory_size(array.kind, array.extents, array.size); }
 
 std::string shape_text(const std::size_t* extents, std::size_t n, std::size_t size) {
-  if (!extents) return std::to_string(size) + " elements";
+  if (!extents) return std::to_string(size);
   std::string text;
   for (std::size_t k = 0; k < n; ++k) text += (k ? "×" : "") + std::to_string(extents[k]);
-  return text + " elements";
+  return text;
 }
 
 // Empty, or why the derivative with respect to the array cannot go there.
@@ -34,7 +34,8 @@ std::string shape_misfit(const Datum& argument, const GradientTarget& target) {
   if (argument.extents && target.extents)
     for (std::size_t k = 0; k < n; ++k) same = same && argument.extents[k] == target.extents[k];
   if (!same)
-    return "the argument has " + shape_text(argument.extents, n, argument.size) + ", the memory for its gradient " +
+    return "the argument has " + shape_text(argument.extents, n, argument.size) +
+           " elements, the memory for its gradient " +
            shape_text(target.extents, dimensions_of(target.kind), target.size);
   same = layout_of(argument.kind) == layout_of(target.kind);
   if (same && layout_of(argument.kind) == static_cast<unsigned>(Layout::strided))
@@ -126,23 +127,45 @@ bool SlopeFunction::find_gradient(const GradientTarget* targets) {
   return true;
 }
 
-// The road of all calls but the first, of functions of numbers and vectors. `done`: it was open, and the answer is that
-// of the gradient.
-inline bool SlopeFunction::gradient_at_once(const Datum* arguments, const GradientTarget* targets, double& value,
-                                            bool& done) {
-  const DirectGradient* code = found_.gradient_direct.get();
-  done = code && !has_shapes_ && !(lent_ && lent_->in_use) && code->is_for(parameters_.size(), targets) &&
-         gradient_fits(parameters_, arguments, targets) && engine_.enter_at_once(__builtin_frame_address(0));
-  if (!done) return false;
+// The road of all calls but the first, of functions of numbers and vectors. The engine has been entered.
+inline bool SlopeFunction::gradient_at_once(const DirectGradient& code, const Datum* arguments,
+                                            const GradientTarget* targets, double& value) {
   Context& ctx = engine_.ctx;
+  LentArrays* lent = lent_.get();
+  const std::size_t count = code.steps.size();
   ctx.world = found_.world;
-  bool ok;
-  {
-    Lending lending(lent_.get());
-    ok = lending.ends(code->run(ctx, parameters_, lent_.get(), arguments, targets, value));
+  Words words;
+  std::size_t next = count;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint8_t step = code.steps[i];
+    const GradientTarget& target = targets[i];
+    if (!(step & DirectGradient::is_vector)) {
+      words[i] = static_cast<std::uint64_t>(arguments[i].integer);
+      if (step & DirectGradient::is_wanted) *target.data = 0.0;  // stays when nothing depends on it
+      continue;
+    }
+    words[i] = lent->lend(i, static_cast<const double*>(arguments[i].data), arguments[i].size);
+    if (!(step & DirectGradient::is_wanted)) continue;
+    std::fill_n(target.data, target.size, 0.0);
+    if (step & DirectGradient::is_active) words[next++] = lent->lend(count + i, target.data, target.size);
   }
-  if (!ok) [[unlikely]]
+  words[next] = std::bit_cast<std::uint64_t>(1.0);
+  std::array<std::uint64_t, most_arguments + 1> returned;
+  const std::uint64_t mark = ctx.tapes ? ctx.tapes->mark() : 0;
+  if (lent) lent->in_use = true;
+  const bool ok = code.code.entry(&ctx, words.data(), returned.data());
+  if (lent) lent->in_use = false;
+  if (ok) [[likely]] {
+    value = std::bit_cast<double>(returned[0]);
+    for (std::size_t k = 0; k < code.numbers.size(); ++k)
+      if (const GradientTarget& target = targets[code.numbers[k]]; target.wanted)
+        *target.data = std::bit_cast<double>(returned[k + 1]);
+  } else {
+    if (ctx.tapes) ctx.tapes->release_since(mark);
     fail();
+  }
+  if (lent && (!ok || lent->were_shared())) [[unlikely]]
+    lent->take_back();
   engine_.leave_at_once();
   if (ctx.stopped != Stop::none) [[unlikely]]
     ctx.go_on();
@@ -150,10 +173,15 @@ inline bool SlopeFunction::gradient_at_once(const Datum* arguments, const Gradie
 }
 
 bool SlopeFunction::gradient(const Datum* arguments, const GradientTarget* targets, double& value) {
+  const DirectGradient* code = found_.gradient_direct.get();  // none when the engine is gone
+  if (code && !code->steps.empty() && !(lent_ && lent_->in_use) && code->fits(arguments, targets) &&
+      engine_.enter_at_once(__builtin_frame_address(0))) [[likely]]
+    return gradient_at_once(*code, arguments, targets, value);
+  return gradient_checked(arguments, targets, value);
+}
+
+bool SlopeFunction::gradient_checked(const Datum* arguments, const GradientTarget* targets, double& value) {
   if (!alive()) return false;
-  bool done;
-  const bool ok = gradient_at_once(arguments, targets, value, done);
-  if (done) return ok;
   if (!check_targets(arguments, targets)) return false;
   if (!has_shapes_) return gradient_lowered(arguments, targets, value);
   LoweredArguments lowered;
@@ -209,6 +237,12 @@ void SlopeFunction::find_gradient_direct() {
     } else if (!type || type->storage != Storage::singleton) {
       return;
     }
+  }
+  for (std::size_t i = 0; i < parameters_.size() && !has_shapes_; ++i) {
+    const bool vector = parameters_[i] == Kind::numbers;
+    made->steps.push_back(static_cast<std::uint8_t>((made->wanted[i + 1] ? DirectGradient::is_wanted : 0) |
+                                                    (vector ? DirectGradient::is_vector : 0) |
+                                                    (made->active[i + 1] ? DirectGradient::is_active : 0)));
   }
   made->code = engine_.pipeline->direct(engine_.ctx, *code, why);
   if (made->code.entry) found_.gradient_direct = std::move(made);

@@ -117,6 +117,31 @@ struct DirectGradient {
   std::vector<char> active;          // what carries a derivative on the way
   std::vector<std::size_t> numbers;  // the arguments whose derivatives it returns, in order
   DirectCode code;
+  // Of functions of numbers and vectors: what is to be done for each argument, so that a call need not find out again.
+  enum Step : std::uint8_t { is_wanted = 1, is_vector = 2, is_active = 4 };
+  std::vector<std::uint8_t> steps;  // empty for others
+  // Whether these are the arguments and places that it was made for, and all memory lies apart. False: perhaps not.
+  bool fits(const Datum* arguments, const GradientTarget* targets) const {
+    auto apart = [](const double* a, const void* b, std::size_t size) {
+      const auto* from = static_cast<const double*>(b);
+      return std::less_equal<>()(a + size, from) || std::less_equal<>()(from + size, a);
+    };
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      const GradientTarget& target = targets[i];
+      if (target.wanted != ((steps[i] & is_wanted) != 0)) return false;
+      if (!target.wanted) continue;
+      if (target.take || target.extents || target.size != (steps[i] & is_vector ? arguments[i].size : 1)) return false;
+      for (std::size_t k = 0; k < steps.size(); ++k) {
+        // The longer of both lengths on either side: apart by that much is apart.
+        if (steps[k] & is_vector && !apart(target.data, arguments[k].data, std::max(target.size, arguments[k].size)))
+          return false;
+        if (k < i && steps[k] & is_wanted &&
+            !apart(target.data, targets[k].data, std::max(target.size, targets[k].size)))
+          return false;
+      }
+    }
+    return true;
+  }
 
   bool is_for(std::size_t count, const GradientTarget* targets) const {
     for (std::size_t i = 0; i < count; ++i)
@@ -130,30 +155,6 @@ struct DirectGradient {
 
 // Memory that may be written overlaps other memory of the call. Empty: all is well.
 std::string argument_misfit(std::span<const Kind> parameters, const Datum* arguments);
-// Of numbers and vectors: the same question as gradient_misfit, answered without reasons. False: perhaps not.
-inline bool gradient_fits(std::span<const Kind> parameters, const Datum* arguments, const GradientTarget* targets) {
-  auto apart = [](const double* a, const void* b, std::size_t size) {
-    const auto* from = static_cast<const double*>(b);
-    return std::less_equal<>()(a + size, from) || std::less_equal<>()(from + size, a);
-  };
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    const GradientTarget& target = targets[i];
-    if (!target.wanted) continue;
-    const bool is_number = parameters[i] == Kind::number;
-    if (target.take || target.extents || target.size != (is_number ? 1 : arguments[i].size) ||
-        (!is_number && parameters[i] != Kind::numbers))
-      return false;
-    for (std::size_t k = 0; k < parameters.size(); ++k) {
-      // The longer of both lengths on either side: apart by that much is apart.
-      if (arguments[k].kind == Kind::numbers &&
-          !apart(target.data, arguments[k].data, std::max(target.size, arguments[k].size)))
-        return false;
-      if (k < i && targets[k].wanted && !apart(target.data, targets[k].data, std::max(target.size, targets[k].size)))
-        return false;
-    }
-  }
-  return true;
-}
 // What a gradient may not be given: memory of another shape, memory that overlaps. Empty: all is well.
 std::string gradient_misfit(std::span<const Kind> parameters, const Datum* arguments, const GradientTarget* targets);
 
@@ -232,7 +233,9 @@ class SlopeFunction final : public FunctionState, public std::enable_shared_from
   bool is_one_to_one() const { return found_.one_to_one; }
 
   // --- gradients (function_gradient.cpp) ---
-  bool gradient_at_once(const Datum* arguments, const GradientTarget* targets, double& value, bool& done);
+  bool gradient_at_once(const DirectGradient& code, const Datum* arguments, const GradientTarget* targets,
+                        double& value);
+  [[gnu::noinline]] bool gradient_checked(const Datum* arguments, const GradientTarget* targets, double& value);
   bool find_gradient(const GradientTarget* targets);
   void find_gradient_direct();
   bool gradient_compiled(const Datum* arguments, const RawArguments& raw, const GradientTarget* targets, double& value);

@@ -30,7 +30,7 @@ double use(bool compile) {
   bool released = false;
   double sum = 0;
   {
-    engine.define("triple", [](double x) { return 3 * x; }).derivative([](double) { return 3.0; }).value();
+    engine.define("triple", [](double x) { return 3 * x; }).derivative([](double) { return 3.0; }).pure().value();
     engine
         .run(
             "struct P\n    x::Float64\nend\nloss(w) = sum(triple(x)^2 for x in w)\nkept = Dict(1 => [P(2.0)])\n"
