@@ -5,8 +5,8 @@
 //   function spline(x1::Core.Real) Core.host_0(0, Base.convert(Core.Float64, x1)) end
 //
 // in Main: dispatch, conversion and inference see an ordinary method, whose body is a native of its own. Machine code
-// calls the C++ side with registers where all its types are numbers (WordCode); everything else comes through call_host,
-// with the number of the function as first argument. Derivative rules are definitions of the same kind.
+// calls the C++ side with registers where all its types are numbers (WordCode); everything else comes through
+// call_host, with the number of the function as first argument. Derivative rules are definitions of the same kind.
 #include "embed/host.hpp"
 
 #include <algorithm>
