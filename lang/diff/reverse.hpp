@@ -1,5 +1,7 @@
 // The state of one reverse transform; see reverse.cpp for the essay. Split by subject:
 //   reverse.cpp          the walk: forward blocks, reverse blocks, loops, the two entry points
+//   reverse_loops.cpp    what is known of loops, their tapes
+//   reverse_finish.cpp   both sweeps made one function in SSA form
 //   reverse_saved.cpp    what the reverse sweep needs of the forward sweep, and where it is kept
 //   reverse_forward.cpp  the augmented forward step of each operation (shadows, rules, tapes of old values)
 //   reverse_backward.cpp the reverse step of each operation
@@ -70,9 +72,6 @@ class Reverse : private Transform {
   // --- reverse.cpp ---
   bool forward_sweep();
   bool reverse_sweep(ir::BlockId exit);
-  void find_loop_facts();
-  void open_tapes(std::uint32_t loop);
-  void begin_header(std::uint32_t loop);
   bool reverse_block(ir::BlockId block);
   void leave_reverse_block(ir::BlockId block);
   void reverse_edge(ir::BlockId source, std::size_t edge,
@@ -80,10 +79,17 @@ class Reverse : private Transform {
   ir::BlockId reverse_of(ir::BlockId block) const { return reverse_blocks_[block]; }
   std::vector<ir::Operand> argument_cotangents();       // one operand a parameter, nothing where it has none
   bool may_be_unmade(const ForwardValue& value) const;  // when the exit is reached
+  void drop_unread_columns();
+
+  // --- reverse_loops.cpp ---
+  void find_loop_facts();
+  void open_tapes(std::uint32_t loop);
+  void begin_header(std::uint32_t loop);
+
+  // --- reverse_finish.cpp ---
   void finish_slots(ir::Function& out, ir::BlockId reverse_start, ir::Builder& at);
   void insert_pending(ir::Function& out);
   void drop_zero_terms(ir::Function& out);
-  void drop_unread_columns();
 
   // --- reverse_saved.cpp ---
   ValueIndex remember(ir::Operand forward, const Type* type,

@@ -1,0 +1,127 @@
+// After the sweeps: what saves values is linked in, slots become SSA values, zeros that sums began with go.
+#include <unordered_set>
+
+#include "lang/diff/reverse.hpp"
+#include "lang/ir/passes.hpp"
+
+namespace slope::diff {
+
+using ir::BlockId;
+using ir::Op;
+using ir::Operand;
+
+void Reverse::insert_pending(ir::Function& out) {
+  for (BlockId b = 0; b < out.blocks.size(); ++b) {
+    std::vector<std::uint32_t> insts;
+    if (auto first = pending_start_.find(b); first != pending_start_.end()) {
+      // After what the block's rows and tapes are made of: a store at the start of a header needs them.
+      bool header = false;
+      for (const LoopState& state : loops_)
+        if (state.row.valid() && out.inst(state.row).block == b) header = true;
+      std::size_t prefix = 0;
+      if (header) {
+        while (prefix < out.blocks[b].insts.size() && out.insts[out.blocks[b].insts[prefix]].op != Op::slot_set)
+          ++prefix;
+        ++prefix;
+      }
+      insts.insert(insts.end(), out.blocks[b].insts.begin(),
+                   out.blocks[b].insts.begin() + static_cast<std::ptrdiff_t>(prefix));
+      insts.insert(insts.end(), first->second.begin(), first->second.end());
+      insts.insert(insts.end(), out.blocks[b].insts.begin() + static_cast<std::ptrdiff_t>(prefix),
+                   out.blocks[b].insts.end());
+    } else {
+      insts = out.blocks[b].insts;
+    }
+    std::vector<std::uint32_t> complete;
+    for (std::uint32_t id : insts) {
+      complete.push_back(id);
+      if (auto more = pending_after_.find(id); more != pending_after_.end())
+        complete.insert(complete.end(), more->second.begin(), more->second.end());
+    }
+    out.blocks[b].insts = std::move(complete);
+  }
+}
+
+// Cotangent slots start at zero; then slots become SSA values. A slot read where it was never set is never looked at.
+void Reverse::finish_slots(ir::Function& out, BlockId reverse_start, ir::Builder& at) {
+  std::vector<std::uint32_t> zeros;
+  for (int slot : adjoint_slot_list_) {
+    const Type* type = out.slot_types[static_cast<std::size_t>(slot)];
+    ir::Inst inst;
+    inst.op = Op::slot_set;
+    inst.aux = static_cast<std::uintptr_t>(slot);
+    inst.block = reverse_start;
+    inst.operands = {at.constant(zero_leaf(type))};
+    zeros.push_back(static_cast<std::uint32_t>(out.insts.size()));
+    out.insts.push_back(std::move(inst));
+  }
+  std::vector<std::uint32_t>& insts = out.blocks[reverse_start].insts;
+  insts.insert(insts.begin(), zeros.begin(), zeros.end());
+  std::unordered_map<const Type*, Operand> undefined;
+  ir::promote_slots(out, &builtin_, [&](std::uint32_t slot) {
+    const Type* type = out.slot_types[slot];
+    auto [found, fresh] = undefined.try_emplace(type);
+    if (Value value = fresh ? stand_in(runtime_, type) : Value(); value.defined()) {
+      found->second = out.constant(value);
+    } else if (fresh) {
+      ir::Inst inst;
+      inst.op = Op::undef;
+      inst.type = type;
+      inst.block = 0;
+      std::uint32_t id = static_cast<std::uint32_t>(out.insts.size());
+      out.insts.push_back(std::move(inst));
+      out.blocks[0].insts.insert(out.blocks[0].insts.begin(), id);
+      found->second = Operand::inst(id);
+    }
+    return found->second;
+  });
+  drop_zero_terms(out);
+  for (ir::Inst& inst : out.insts)
+    if (!inst.type && ir::op_info(inst.op).derivative != ir::Derivative::none && inst.op != Op::call &&
+        inst.op != Op::get_field)
+      inst.type = builtin_.nothing;  // stores and tapes: no result
+  ir::simplify_cfg(out);
+  ir::remove_dead_insts(out);
+}
+
+// The first term of a cotangent is added to the zero it starts from: not when that zero is in sight, also through
+// blocks that all bring zero. (Only for sums that this transform made; 0.0 + x is not x for x = -0.0, and the primal's
+// own sums keep that.)
+void Reverse::drop_zero_terms(ir::Function& out) {
+  std::unordered_map<std::uint32_t, std::vector<Operand>> brought;  // to block parameters
+  for (const ir::Block& block : out.blocks)
+    for (const ir::Edge& edge : block.edges)
+      for (std::size_t i = 0; i < edge.arguments.size(); ++i)
+        brought[out.blocks[edge.target].parameters[i]].push_back(edge.arguments[i]);
+  auto is_zero = [&](Operand term) {
+    std::vector<Operand> work{term};
+    std::unordered_set<std::uint32_t> seen;
+    while (!work.empty()) {
+      Operand o = work.back();
+      work.pop_back();
+      if (o.is_constant() && out.constant_value(o).bits == 0) continue;
+      if (!o.is_inst()) return false;
+      if (!seen.insert(o.index()).second) continue;
+      auto known = brought.find(o.index());
+      if (known == brought.end() || seen.size() > 64) return false;
+      work.insert(work.end(), known->second.begin(), known->second.end());
+    }
+    return true;
+  };
+  std::vector<Operand> replacement(out.insts.size());
+  bool any = false;
+  for (std::uint32_t id : sums_) {
+    const ir::Inst& sum = out.insts[id];
+    if (sum.op != Op::add_float) continue;
+    for (std::size_t i = 0; i < 2 && !replacement[id].valid(); ++i) {
+      Operand term = sum.operands[i];
+      while (term.is_inst() && replacement[term.index()].valid()) term = replacement[term.index()];
+      if (!is_zero(term)) continue;
+      replacement[id] = sum.operands[1 - i];
+      any = true;
+    }
+  }
+  if (any) ir::replace_all_uses(out, replacement);
+}
+
+}  // namespace slope::diff
