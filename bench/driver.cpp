@@ -19,6 +19,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <sstream>
@@ -205,6 +206,13 @@ class Bench {
       if (!collect(run_program(command), slope_)) break;
   }
 
+  // A program of bench/ that runs the command itself.
+  void drive(const std::string& program, const std::vector<std::string>& arguments) {
+    std::vector<std::string> command{settings_.native + "/slope_bench_" + program};
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    collect(run_program(command), slope_);
+  }
+
   // A time that is held to a limit, in milliseconds.
   void limit_row(const std::string& title, const std::string& name, double limit_milliseconds) {
     const auto& ours = slope_[name];
@@ -344,7 +352,8 @@ int main(int count, char** arguments) {
   if (!settings) {
     std::fputs(
         "usage: slope_bench --slope COMMAND --native FOLDER --top FOLDER [--rounds N] [name…]\n"
-        "names: fib mandelbrot matmul kernels logistic mul derivatives start first_gradient inference overlay heap\n",
+        "names: fib mandelbrot matmul kernels logistic mul derivatives start prompt first_gradient inference overlay "
+        "heap\n",
         stderr);
     return 2;
   }
@@ -399,6 +408,15 @@ int main(int count, char** arguments) {
     bench.process_row("start: -e nothing", nothing, 15);
     bench.difference_row("  the engine and its library alone", nothing, {settings->slope, "--version"}, 5);
     bench.memory_row("  resident memory", nothing, 16);
+  }
+  if (settings->wants("prompt")) {
+    const std::string state = std::filesystem::temp_directory_path() / ("slope-bench-" + std::to_string(getpid()));
+    bench.drive("prompt", {settings->slope, state});
+    std::filesystem::remove_all(state);
+    bench.limit_row("the prompt is there, 10,000 inputs in the history", "prompt", 20);
+    bench.limit_row("  a key shows", "key", 10);
+    bench.limit_row("  ↑ finds an input", "history", 10);
+    bench.limit_row("  ^R and five keys", "search", 60);
   }
   if (settings->wants("derivatives")) {
     bench.compare("derivatives", {});

@@ -302,10 +302,8 @@ class Completer {
     }
     const Token& before = tokens()[word_ - 1];
     if (before.kind != TokenKind::comma && before.kind != TokenKind::semicolon && word_ != open) return;
-    for (const Method* method : methods)
-      for (const std::string& keyword : detail::keywords_of(*method))
-        if (!keyword.ends_with("...") && std::string_view(keyword).starts_with(prefix_))
-          add(keyword + "=", CompletionKind::argument);
+    for (const std::string& keyword : detail::accepted_keywords(engine_, callee))
+      if (std::string_view(keyword).starts_with(prefix_)) add(keyword + "=", CompletionKind::argument);
   }
 
   void names() {

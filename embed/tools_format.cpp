@@ -1,11 +1,11 @@
 // The layout of a text: what `slope fmt` writes.
 //
-// Lines stay lines and the spaces inside of them stay; what changes is the indentation (four blanks for each line that
-// opened something still open, in brackets and in
-// expressions that go on in the next line at least so many), blanks at ends of lines, runs of blank lines, the last
-// line break. Lines that begin inside a string or a block comment are left as they are. Which words open a block is
-// read from the syntax tree (`for` in a generator and `end` in an index do not), and what comes out is read again: the
-// tokens must be the same. Formatting twice gives the same as once, since the indentation depends on the tokens alone.
+// Blanks within lines come first (tools_spacing.cpp). Lines stay lines; what changes here is the indentation (four
+// blanks for each line that opened something still open, in brackets and in expressions that go on in the next line at
+// least so many), blanks at ends of lines, runs of blank lines, the last line break. Lines that begin inside a string
+// or a block comment are left as they are. Which words open a block is read from the syntax tree (`for` in a generator
+// and `end` in an index do not), and what comes out is read again: the tokens must be the same. Formatting twice gives
+// the same as once, since the indentation depends on the tokens alone.
 #include <algorithm>
 #include <set>
 
@@ -288,6 +288,9 @@ class Formatter {
 
 }  // namespace
 
-Result<std::string> format(std::string_view text) { return Formatter(text).run(); }
+Result<std::string> format(std::string_view text) {
+  const std::string within_lines = spaced(text);
+  return Formatter(within_lines).run();
+}
 
 }  // namespace slope::api::tools

@@ -174,6 +174,63 @@ std::vector<std::string> keywords_of(const Method& method) {
   return names;
 }
 
+namespace {
+
+// The names of functions that the method's body calls with `name...` after the semicolon.
+void forwarded_to(const syntax::Ast& ast, syntax::NodeId node, std::string_view name,
+                  std::vector<std::string>& callees) {
+  if (ast.head(node) == Head::call && ast.child_count(node) > 1) {
+    for (const syntax::NodeId argument : ast.children(node)) {
+      if (ast.head(argument) != Head::parameters) continue;
+      for (const syntax::NodeId each : ast.children(argument)) {
+        const bool forwards = ast.head(each) == Head::splat && ast.head(ast.child(each, 0)) == Head::identifier &&
+                              ast.name_of(ast.child(each, 0)) == name;
+        const syntax::NodeId callee = ast.child(node, 0);
+        if (!forwards) continue;
+        if (ast.head(callee) == Head::identifier) callees.push_back(std::string(ast.name_of(callee)));
+        if (ast.head(callee) == Head::dot && ast.head(ast.child(callee, 0)) == Head::identifier)
+          callees.push_back(std::string(ast.name_of(ast.child(callee, 0))) + "." +
+                            std::string(ast.name_of(ast.child(callee, 1))));
+      }
+    }
+  }
+  for (const syntax::NodeId child : ast.children(node)) forwarded_to(ast, child, name, callees);
+}
+
+}  // namespace
+
+std::vector<std::string> accepted_keywords(EngineState& engine, RawValue callee) {
+  std::vector<std::string> names;
+  std::vector<RawValue> pending{callee};
+  std::set<const Method*> seen;
+  while (!pending.empty()) {
+    const RawValue next = pending.back();
+    pending.pop_back();
+    for (const Method* method : current_methods(engine, next)) {
+      if (!seen.insert(method).second) continue;
+      for (const std::string& keyword : keywords_of(*method)) {
+        if (!keyword.ends_with("...")) {
+          if (std::find(names.begin(), names.end(), keyword) == names.end()) names.push_back(keyword);
+          continue;
+        }
+        std::vector<std::string> callees;
+        forwarded_to(*method->body->ast, method->body->definition, keyword.substr(0, keyword.size() - 3), callees);
+        for (const std::string& path : callees) {
+          // As the method's own module sees the name; a path begins at its first part.
+          const std::size_t dot = path.find('.');
+          const Symbol* first = engine.runtime.symbol(path.substr(0, dot));
+          const Binding* binding = method->module ? method->module->find(first) : nullptr;
+          const RawValue found = dot != std::string::npos ? value_of_path(engine, path)
+                                 : binding                ? binding->value
+                                                          : RawValue();
+          if (found.defined()) pending.push_back(found);
+        }
+      }
+    }
+  }
+  return names;
+}
+
 RawValue value_of_path(EngineState& engine, std::string_view path) {
   Runtime& runtime = engine.runtime;
   std::size_t dot = path.find('.');
@@ -389,6 +446,7 @@ void define_tool_natives(EngineState& engine) {
   define_server_natives(engine);
   define_key_natives(engine);
   define_check_natives(engine);
+  define_picture_natives(engine);
 }
 
 }  // namespace detail

@@ -22,6 +22,7 @@
 #include "repl/options.hpp"
 #include "repl/output.hpp"
 #include "repl/paint.hpp"
+#include "repl/profile.hpp"
 #include "repl/prompt.hpp"
 #include "slope/tools.hpp"
 
@@ -113,8 +114,9 @@ class Command {
 
 struct Task {
   CommandLine line;
-  bool serves = false;  // slope lsp
-  int count = 0;        // of the arguments of `slope inspect`
+  bool serves = false;    // slope lsp
+  bool profiles = false;  // slope profile, else slope inspect
+  int count = 0;          // of their arguments
   char** arguments = nullptr;
 };
 
@@ -122,7 +124,9 @@ struct Task {
 [[noreturn]] void* run_task(void* given) {
   const auto* task = static_cast<Task*>(given);
   if (task->arguments || task->serves) {
-    const int status = task->serves ? run_lsp() : run_inspect(task->count, task->arguments);
+    const int status = task->serves     ? run_lsp()
+                       : task->profiles ? run_profile(task->count, task->arguments)
+                                        : run_inspect(task->count, task->arguments);
     std::cout.flush();
     std::_Exit(status);
   }
@@ -138,7 +142,9 @@ int run_command(int count, char** arguments) {
   int status = 0;
   Task task;
   if (count > 1 && std::string_view(arguments[1]) == "fmt") return run_fmt(count - 2, arguments + 2);
-  if (count > 1 && std::string_view(arguments[1]) == "inspect") {  // a script of that name is ./inspect
+  const std::string_view first = count > 1 ? arguments[1] : "";
+  if (first == "inspect" || first == "profile") {  // a script of that name is ./inspect
+    task.profiles = first == "profile";
     task.count = count - 2;
     task.arguments = arguments + 2;
   } else if (count == 2 && std::string_view(arguments[1]) == "lsp") {

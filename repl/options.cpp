@@ -10,6 +10,7 @@ namespace {
 
 constexpr const char* help_text = R"(usage: slope [OPTIONS] [FILE [ARGUMENTS...]]
        slope inspect FILE --function 'f(::T)' [OPTIONS]    what the compiler makes of a function
+       slope profile [OPTIONS] FILE [ARGUMENTS...]         where a script spends its time
        slope fmt [--check] FILE…                           lays out files in place
        slope lsp                                           the language server, for editors
 

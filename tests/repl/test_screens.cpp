@@ -112,6 +112,16 @@ TEST_CASE("The tab key completes") {
   CHECK_GOLDEN("prompt", "completion", session.screen().text());
 }
 
+TEST_CASE("The tab key knows keyword arguments that a function hands on") {
+  Session session(small(24, 70));
+  session.ask("drawn(x; thickness=1, more...) = x");
+  session.ask("framed(x; kw...) = drawn(x; kw...)");
+  session.ask("headed(x; title=\"\", kw...) = (y = framed(2x; kw...); y)");
+  session.keys(std::string("headed(1; thick") + tab, "slope> headed(1; thickness=");
+  session.keys(interrupt, "slope>");
+  session.keys(std::string("headed(1; tit") + tab, "slope> headed(1; title=");
+}
+
 TEST_CASE("Pasted text is one input; a pasted session runs without its answers") {
   Session session(small());
   const std::string open = "\033[200~", close = "\033[201~";

@@ -1,0 +1,123 @@
+#include "repl/profile.hpp"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <vector>
+
+#include "repl/interrupts.hpp"
+#include "repl/output.hpp"
+#include "repl/paint.hpp"
+
+namespace slope::repl {
+
+namespace {
+
+constexpr const char* help_text = R"(usage: slope profile [OPTIONS] FILE [ARGUMENTS...]
+
+Runs FILE and says where its time went: a sample of the stack of functions and lines, in the interpreter and in machine
+code, every millisecond of processor time. What is spent in Slope's library counts for the script's line that called it.
+
+  --format FORMAT   text (the default): a table of lines; collapsed: a line a stack, for flame graphs; speedscope: JSON for
+                    https://www.speedscope.app
+  -o, --output PATH write there. Without it the profile goes to standard output, and what the script prints to standard
+                    error
+  --interval MS     milliseconds between samples (1)
+  --tier TIER       interpret, compile or auto, as without `profile`
+
+A script that fails, or is interrupted with ^C, is told of what it did until then. Exit status: as without `profile`.
+)";
+
+}  // namespace
+
+int run_profile(int count, char** arguments) {
+  std::string format = "text", output_path, tier = "auto";
+  double interval = 1;
+  bool help = false;
+  CLI::App app;
+  app.prefix_command();  // the script's arguments are its own
+  app.set_help_flag();
+  app.add_flag("-h,--help", help);
+  app.add_option("--format", format)->check(CLI::IsMember({"text", "collapsed", "speedscope"}));
+  app.add_option("-o,--output", output_path);
+  app.add_option("--interval", interval)->check(CLI::Range(0.01, 10'000.0));
+  app.add_option("--tier", tier)->check(CLI::IsMember({"interpret", "compile", "auto"}));
+  const auto wrong_usage = [](const std::string& problem) {
+    std::cerr << "slope: " << problem
+              << "\nusage: slope profile [OPTIONS] FILE; slope profile --help lists the options\n";
+    return 2;
+  };
+  std::vector<std::string> given(arguments, arguments + count);
+  std::reverse(given.begin(), given.end());  // as the library wants them
+  try {
+    app.parse(given);
+  } catch (const CLI::ParseError& problem) {
+    return wrong_usage(problem.what());
+  }
+  if (help) {
+    std::cout << help_text;
+    return 0;
+  }
+  std::vector<std::string> rest = app.remaining();
+  if (!rest.empty() && rest[0] == "--") rest.erase(rest.begin());
+  if (rest.empty()) return wrong_usage("which file?");
+  if (rest[0].size() > 1 && rest[0][0] == '-') return wrong_usage("there is no option " + rest[0]);
+  const std::string file = rest[0];
+  rest.erase(rest.begin());
+  std::ofstream written;
+  if (!output_path.empty()) {
+    written.open(output_path, std::ios::binary);  // before the script runs: it may run for hours
+    if (!written) {
+      std::cerr << "slope: " << output_path << " cannot be written\n";
+      return 1;
+    }
+  }
+
+  Output output;
+  Options options;
+  options.profile = true;
+  options.tier = tier == "interpret" ? Tier::interpret : tier == "compile" ? Tier::compile : Tier::automatic;
+  options.capabilities = Capabilities::all();
+  options.arguments = rest;
+  options.output = [&](std::string_view text) { output_path.empty() ? output.err(text) : output.out(text); };
+  options.error_output = [&](std::string_view text) { output.err(text); };
+  Engine engine(options);
+  const auto tell = [&](const Error& error) {
+    const std::string message = (error.kind == ErrorKind::engine ? "slope: " : "") + error.message + "\n";
+    output.err(wants_color(ColorChoice::automatic, STDERR_FILENO) ? painted_error(message) : message);
+  };
+  ProfileOptions sampling;
+  sampling.interval = interval / 1000;
+  if (const Result<void> started = start_profile(engine, sampling); !started.ok()) {
+    tell(started.error());
+    return 1;
+  }
+  int status = 0;
+  {
+    InterruptGuard guard(engine);
+    if (const Result<Value> ran = engine.run_file(file); !ran.ok()) {
+      status = ran.error().kind == ErrorKind::exit ? ran.error().exit_code : 1;
+      if (ran.error().kind != ErrorKind::exit) tell(ran.error());
+    }
+  }
+  const Result<Profile> profile = stop_profile(engine);
+  if (!profile.ok()) {
+    tell(profile.error());
+    return 1;
+  }
+  const std::string text = format == "collapsed"    ? collapsed_stacks(profile.value())
+                           : format == "speedscope" ? speedscope_json(profile.value(), file)
+                                                    : profile_table(profile.value());
+  if (output_path.empty()) {
+    output.out(text);
+  } else if (!(written << text) || !written.flush()) {
+    std::cerr << "slope: " << output_path << " could not be written\n";
+    return 1;
+  }
+  return status;
+}
+
+}  // namespace slope::repl
