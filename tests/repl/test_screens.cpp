@@ -116,10 +116,10 @@ TEST_CASE("The tab key knows keyword arguments that a function hands on") {
   Session session(small(24, 70));
   session.ask("drawn(x; thickness=1, more...) = x");
   session.ask("framed(x; kw...) = drawn(x; kw...)");
-  session.ask("headed(x; title=\"\", kw...) = (y = framed(2x; kw...); y)");
+  session.ask("headed(x; caption_of=\"\", kw...) = (y = framed(2x; kw...); y)");
   session.keys(std::string("headed(1; thick") + tab, "slope> headed(1; thickness=");
   session.keys(interrupt, "slope>");
-  session.keys(std::string("headed(1; tit") + tab, "slope> headed(1; title=");
+  session.keys(std::string("headed(1; capt") + tab, "slope> headed(1; caption_of=");
 }
 
 TEST_CASE("Pasted text is one input; a pasted session runs without its answers") {
