@@ -44,11 +44,12 @@ int main(int count, char** arguments) {
 
   SourceMap sources;
   lower::LibraryIndexBuilder index;
+  std::vector<syntax::Ast> trees;
   bool indexed = true;
   for (std::uint32_t number = 0; number < names.size(); ++number) {
     const std::string& name = names[number];
     const FileId file = sources.add(name, read(from / name));
-    const syntax::ParseResult parsed = syntax::parse(sources, file);
+    syntax::ParseResult parsed = syntax::parse(sources, file);
     const std::filesystem::path path = to / (name + ".tree");
     std::filesystem::create_directories(path.parent_path());
     std::ofstream out(path, std::ios::binary);
@@ -59,10 +60,22 @@ int main(int count, char** arguments) {
     }
     if (!parsed.ok()) indexed = false;
     if (indexed && number < loaded) index.add(parsed.ast, number);
+    trees.push_back(std::move(parsed.ast));
   }
   const std::filesystem::path path = to / "library.index";
   std::ofstream out(path, std::ios::binary);
-  if (indexed) out << index.image();
+  if (indexed) {
+    const std::string image = index.image();
+    out << image;
+    // Every engine would pay for it at its start.
+    for (const LibraryItem& item : LibraryIndex::read(image)->eager()) {
+      const syntax::Ast& ast = trees[item.source];
+      if (ast.head(item.statement) == syntax::Head::call) continue;
+      std::cerr << sources.describe(ast.node(item.statement).span)
+                << ": the library's index (lang/lower/library_index.cpp) does not see what this statement defines\n";
+      return 1;
+    }
+  }
   if (!out.flush()) {
     std::cerr << "cannot write " << path.string() << '\n';
     return 1;

@@ -59,11 +59,12 @@ NodeId defined_name(const Ast& ast, NodeId node) {
   return ast.head(node) == Head::identifier ? node : no_node;
 }
 
-// The name in Name{T} or typeof(name).
+// The name in Name{T}, Name{T} where T or typeof(name).
 NodeId named_type(const Ast& ast, NodeId type) {
   if (ast.head(type) == Head::call && ast.child_count(type) == 2 &&
       identifier_text(ast, ast.child(type, 0)) == "typeof")
     type = ast.child(type, 1);
+  while (ast.head(type) == Head::where && ast.child_count(type) > 0) type = ast.child(type, 0);
   return defined_name(ast, type);
 }
 
