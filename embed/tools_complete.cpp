@@ -205,7 +205,9 @@ class Completer {
       if (!std::string_view(name->name).starts_with(prefix_)) continue;
       if (!(binding->value.defined() || binding->waiting != Binding::none_waiting)) continue;
       if (!all && !module.exports(name)) continue;
-      const CompletionKind kind = kind_of(binding->value);
+      const bool is_waiting_module = !binding->value.defined() && binding->module == engine_.runtime.base &&
+                                     engine_.runtime.is_library_module(name->name);
+      const CompletionKind kind = is_waiting_module ? CompletionKind::module : kind_of(binding->value);
       if (only_modules && kind != CompletionKind::module) continue;
       add(name->name, kind);
     }

@@ -1,5 +1,5 @@
-// The text of the standard library, its syntax trees and the index of what they define, carried inside the binary (stdlib/CMakeLists.txt writes the
-// assembler file that holds them). Sorted by name.
+// The text of the standard library, its syntax trees and the index of what they define, carried inside the binary
+// (stdlib/CMakeLists.txt writes the assembler file that holds them). Sorted by name.
 #pragma once
 
 #include <cstddef>

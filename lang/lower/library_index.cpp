@@ -76,6 +76,7 @@ struct Defined {
   bool has_keywords = false;
   std::uint32_t methods = 0;
   bool is_documentation = false;  // alone: of what is defined elsewhere
+  bool is_module = false;
 };
 
 constexpr std::string_view any_type_name = "(::Type{T})";
@@ -113,6 +114,7 @@ class Reader {
       if (!name.empty()) out = {"@" + std::string(name), false, false, false, bound_of_methods(ast_, call)};
     } else if (head == Head::struct_ || head == Head::abstract_ || head == Head::primitive_ || head == Head::module_) {
       value(defined_name(ast_, ast_.child(definition, 0)), definition, head != Head::module_, out);
+      out.is_module = head == Head::module_;
     } else if (head == Head::const_ && ast_.child_count(definition) == 1) {
       const NodeId assignment = ast_.child(definition, 0);
       if (ast_.head(assignment) == Head::assign && ast_.head(ast_.child(assignment, 1)) != Head::assign)
@@ -262,6 +264,7 @@ void LibraryIndexBuilder::add(const Ast& ast, std::uint32_t source) {
     noted.may_give_methods = defined.is_type;
     noted.has_keywords = defined.has_keywords;
     noted.is_documentation = defined.is_documentation;
+    noted.is_module = defined.is_module;
     if (!defined.name.empty()) noted.name = name(defined.name);
     noted_.push_back(noted);
   }
@@ -282,6 +285,7 @@ std::string LibraryIndexBuilder::image() const {
   for (const Noted& noted : noted_) {
     if (noted.name == LibraryIndex::none || !noted.is_value) continue;
     names[noted.name].kind = LibraryNameKind::value;
+    names[noted.name].is_module = noted.is_module;
     takes_methods[noted.name] = noted.may_give_methods;  // what else a name stands for is only known when it runs
   }
   for (const Noted& noted : noted_) {

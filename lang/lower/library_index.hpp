@@ -25,6 +25,7 @@ class LibraryIndexBuilder {
     bool may_give_methods = false;  // its value: a type that can be called
     bool has_keywords = false;
     bool is_documentation = false;
+    bool is_module = false;
   };
 
   std::uint32_t name(std::string_view text);

@@ -32,6 +32,7 @@ std::optional<LibraryIndex> LibraryIndex::read(std::string_view image) {
 }
 
 std::uint32_t LibraryIndex::find(std::string_view name) const {
+  if (slots_.empty()) return none;
   const std::size_t mask = slots_.size() - 1;
   for (std::size_t at = library_name_hash(name) & mask; slots_[at] != none; at = (at + 1) & mask)
     if (text(names_[slots_[at]]) == name) return slots_[at];

@@ -34,6 +34,7 @@ struct LibraryName {
   LibraryNameKind kind = LibraryNameKind::exported;
   std::uint32_t is_exported = 0;
   std::uint32_t has_keywords = 0;  // a definition has keyword arguments
+  std::uint32_t is_module = 0;
 };
 
 class LibraryIndex {

@@ -106,6 +106,11 @@ bool Runtime::library_exports(std::string_view name) const {
   return number != LibraryIndex::none && impl_->library.names()[number].is_exported != 0;
 }
 
+bool Runtime::is_library_module(std::string_view name) const {
+  const std::uint32_t number = impl_->library.find(name);
+  return number != LibraryIndex::none && impl_->library.names()[number].is_module != 0;
+}
+
 bool Runtime::Impl::make(const MethodTable* table, const Binding* binding, const Waiting& item) {
   const CollectionPause pause(runtime.heap);
   // Whoever asks may have an error pending, or be in a generator.

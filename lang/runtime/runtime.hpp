@@ -102,6 +102,7 @@ class Runtime {
   Binding* enter_library_name(const Symbol* name);  // into Base; null: no name of the library, or already there
   void enter_all_library_names();
   bool library_exports(std::string_view name) const;
+  bool is_library_module(std::string_view name) const;  // also before it is made
   void make_postponed(Binding& binding);
   std::function<bool(Context&, Postponed)> define_postponed;  // set by lang/lower; false: error raised in ctx
   void define_all_postponed();

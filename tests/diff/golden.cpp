@@ -13,7 +13,7 @@ std::string gradient_ir(const std::string& program, const std::string& call) {
   options.output = [&](std::string_view text) { out += text; };
   options.error_output = options.output;
   slope::Engine engine(options);
-  CHECK(engine.run(program + "\n@code_grad " + call));
+  CHECK(engine.run(program + "\n@code_grad full=true " + call));
   // Without the lines of the standard library that the comments name: they move with every edit.
   std::string text;
   for (std::string line : slope::test::split_lines(out)) text += line.substr(0, line.rfind("  ; ")) + "\n";
