@@ -224,7 +224,7 @@ void Runtime::Impl::ask_keyword_owners() {
 void Runtime::define_all_postponed() {
   enter_all_library_names();
   for (std::size_t i = 0; i < impl_->bindings.size(); ++i) make_postponed(impl_->bindings[i]);
-  for (MethodTable& table : impl_->tables) impl_->ask(table);
+  for (std::size_t i = 0; i < impl_->tables.size(); ++i) impl_->ask(impl_->tables[i]);  // more come meanwhile
 }
 
 }  // namespace slope
