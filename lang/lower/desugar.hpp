@@ -139,7 +139,10 @@ class Desugar {
   Form* conditional(NodeId node);
   Form* while_loop(NodeId node);
   Form* for_loop(NodeId node);
-  Form* for_nest(Span span, std::span<const NodeId> iterators, NodeId body, Form* outermost);
+  Form* for_nest(Span span, std::span<const NodeId> iterators, NodeId body, Form* outermost,
+                 std::vector<const Symbol*> around);
+  bool assigns(NodeId node, const Symbol* name) const;
+  NodeId with_own_variables(NodeId node, std::vector<const Symbol*> around);
   Form* let(NodeId node);
   Form* try_expression(NodeId node);
   Form* jump_out(NodeId node, bool is_break);

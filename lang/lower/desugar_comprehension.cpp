@@ -64,14 +64,48 @@ Form* Desugar::generator(NodeId node, bool transient) {
   return base_call(at, "Generator", {value, items});
 }
 
+// for i in a for j in b: the innermost expression gets variables of its own for those of outer loops that it assigns
+// to; the next j sees this iteration's i.
+NodeId Desugar::with_own_variables(NodeId node, std::vector<const Symbol*> around) {
+  const Head head = ast_->head(node);
+  const auto parts = children(node);
+  if (head == Head::flatten || head == Head::generator) {
+    const auto gather = [&](const auto& self, NodeId pattern) -> void {
+      if (const Symbol* sym = identifier(pattern)) return around.push_back(sym);
+      for (const NodeId child : children(pattern)) self(self, child);
+    };
+    for (std::size_t i = 1; i < parts.size(); ++i) {
+      const auto loops = ast_->head(parts[i]) == Head::filter ? children(parts[i]) : std::vector<NodeId>{parts[i]};
+      for (const NodeId loop : loops)
+        if (ast_->head(loop) == Head::assign) gather(gather, ast_->child(loop, 0));
+    }
+    if (parts.empty()) return node;
+    const NodeId inner = with_own_variables(parts[0], std::move(around));
+    if (inner == parts[0]) return node;
+    std::vector<NodeId> made(parts.begin(), parts.end());
+    made[0] = inner;
+    return ast_->make(head, span(node), made, ast_->node(node).flag);
+  }
+  std::vector<NodeId> own;
+  for (const Symbol* variable : around) {
+    if (!assigns(node, variable)) continue;
+    const NodeId named = ast_->identifier(variable->name, span(node));
+    own.push_back(ast_->make(Head::assign, span(node), std::array<NodeId, 2>{named, named}));
+  }
+  if (own.empty()) return node;
+  const NodeId bindings = ast_->make(Head::block, span(node), own);
+  return ast_->make(Head::let_, span(node), std::array<NodeId, 2>{bindings, node});
+}
+
 Form* Desugar::flattened(NodeId node, bool transient) {
   const auto nodes = children(node);
   if (nodes.size() != 1) return error(node, "malformed generator");
   if (ast_->head(nodes[0]) != Head::generator) return error(node, "malformed generator");
   // The inner generator is this one's element expression; it is as short-lived as we are.
-  const auto parts = ast_->children(nodes[0]);
-  const NodeId outer = std::exchange(transient_node_, transient && !parts.empty() ? parts[0] : no_node);
-  Form* items = generator(nodes[0], transient);
+  const NodeId whole = with_own_variables(nodes[0], {});
+  const NodeId element = ast_->child_count(whole) > 0 ? ast_->child(whole, 0) : no_node;
+  const NodeId outer = std::exchange(transient_node_, transient ? element : no_node);
+  Form* items = generator(whole, transient);
   transient_node_ = outer;
   return base_call(span(node), "Flatten", {items});
 }

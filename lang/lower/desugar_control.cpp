@@ -39,12 +39,16 @@ Form* Desugar::for_loop(NodeId node) {
     iterators.push_back(nodes[0]);
   }
   if (iterators.empty()) return error(node, "malformed `for`");
-  return for_nest(span(node), iterators, nodes[1], nullptr);
+  return for_nest(span(node), iterators, nodes[1], nullptr, {});
 }
 
 // for i in a, j in b: nested loops; `break` leaves all of them. The state of an iteration is a hidden variable:
 //   s = loop_start(itr); while !loop_done(itr, s); i = loop_value(itr, s); body; s = loop_next(itr, s); end
-Form* Desugar::for_nest(Span at, std::span<const NodeId> iterators, NodeId body, Form* outermost) {
+//
+// The variables of outer loops have their values of this iteration whenever the inner loop begins anew, whatever the
+// body assigned to them: it gets variables of its own.
+Form* Desugar::for_nest(Span at, std::span<const NodeId> iterators, NodeId body, Form* outermost,
+                        std::vector<const Symbol*> around) {
   const NodeId iterator = iterators[0];
   const auto parts = children(iterator);
   if (ast_->head(iterator) != Head::assign || parts.size() != 2)
@@ -66,7 +70,10 @@ Form* Desugar::for_nest(Span at, std::span<const NodeId> iterators, NodeId body,
   std::vector<Form*> steps;
   const auto declare = [&](const auto& self, NodeId pattern) -> void {
     if (const Symbol* sym = identifier(pattern)) {
-      if (sym->name != "_") steps.push_back(local(span(pattern), sym));
+      if (sym->name == "_") return;
+      steps.push_back(local(span(pattern), sym));
+      std::erase(around, sym);  // hidden by this one
+      if (iterators.size() > 1) around.push_back(sym);
       return;
     }
     for (const NodeId child : children(pattern)) {
@@ -91,9 +98,23 @@ Form* Desugar::for_nest(Span at, std::span<const NodeId> iterators, NodeId body,
   }
   steps.push_back(assign_to(target, base_call(here, "loop_value", {use(items), name(here, state)})));
   if (iterators.size() > 1) {
-    steps.push_back(for_nest(at, iterators.subspan(1), body, outermost == nullptr ? loop : outermost));
+    steps.push_back(
+        for_nest(at, iterators.subspan(1), body, outermost == nullptr ? loop : outermost, std::move(around)));
   } else {
-    steps.push_back(scope(span(body), scope_soft, expression(body)));
+    std::vector<Form*> own;
+    for (const Symbol* variable : around) {
+      if (!assigns(body, variable)) continue;
+      Form* value = temporary(name(here, variable));
+      steps.push_back(value);
+      own.push_back(local(here, variable));
+      own.push_back(assign_name(here, variable, use(value)));
+    }
+    Form* inside = scope(span(body), scope_soft, expression(body));
+    if (!own.empty()) {
+      own.push_back(inside);
+      inside = scope(span(body), scope_soft, block(span(body), std::move(own)));
+    }
+    steps.push_back(inside);
   }
   loop->children.push_back(scope(at, scope_soft, block(at, std::move(steps))));
   --scope_depth_;
@@ -102,6 +123,24 @@ Form* Desugar::for_nest(Span at, std::span<const NodeId> iterators, NodeId body,
   loop->children.push_back(assign_name(here, state, base_call(here, "loop_next", {use(items), name(here, state)})));
   Form* start = assign_name(here, state, base_call(here, "loop_start", {use(items)}));
   return scope(at, scope_soft, block(at, {local(here, state), items, start, loop, nothing(at)}));
+}
+
+// Is there an assignment to the name in these statements? (Also one to another variable of the name, in a scope
+// inside.)
+bool Desugar::assigns(NodeId node, const Symbol* name) const {
+  const auto is_name = [&](const auto& self, NodeId target) -> bool {
+    const Head head = ast_->head(target);
+    if (head == Head::identifier) return ast_->name_of(target) == name->name;
+    if (head != Head::tuple && head != Head::type_assert && head != Head::splat && head != Head::parameters)
+      return false;
+    const auto parts = ast_->children(target);
+    return std::any_of(parts.begin(), parts.end(), [&](NodeId part) { return self(self, part); });
+  };
+  const Head head = ast_->head(node);
+  const auto parts = ast_->children(node);
+  if (head == Head::assign && parts.size() == 2 && is_name(is_name, parts[0])) return true;
+  if (head == Head::op_assign && parts.size() == 3 && is_name(is_name, parts[1])) return true;
+  return std::any_of(parts.begin(), parts.end(), [&](NodeId part) { return assigns(part, name); });
 }
 
 Form* Desugar::let(NodeId node) {
