@@ -267,13 +267,11 @@ CodeInstance* Pipeline::compile(Context& ctx, Specialization& target, std::strin
   return code;
 }
 
-namespace {
 std::uint64_t clock_nanoseconds() {
   return static_cast<std::uint64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
           .count());
 }
-}  // namespace
 
 Pipeline::Impl::CompileClock::CompileClock(Pipeline& pipeline) : pipeline_(pipeline), start_(0) {
   if (pipeline.impl_->compiling++ == 0) start_ = clock_nanoseconds();

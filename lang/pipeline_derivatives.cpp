@@ -29,16 +29,6 @@ bool retype_calls(ir::Function& function, const Specialization& callee, const Ty
 
 }  // namespace
 
-namespace {
-
-std::uint64_t clock_nanoseconds() {
-  return static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-          .count());
-}
-
-}  // namespace
-
 void Pipeline::derivative_counts(Context& ctx, std::vector<std::int64_t>& numbers) const {
   for (std::size_t kind = 0; kind < Impl::derivative_kinds; ++kind) {
     const Impl::DerivativeCounts& counts = impl_->derivative_counts[kind];

@@ -14,6 +14,8 @@
 
 namespace slope {
 
+std::uint64_t clock_nanoseconds();  // of a clock that never goes back
+
 struct Pipeline::Impl {
   Impl(Pipeline& pipeline, std::function<CodeGenerator*()> code_generator);
   ~Impl();

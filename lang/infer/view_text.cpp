@@ -73,6 +73,18 @@ std::string shortened_text(const std::string& text, std::size_t most) {
   return text.substr(0, end) + "…";
 }
 
+std::string source_text(const SourceMap& sources, Span span) {
+  if (span.file == 0) return "";
+  const std::string_view text = sources.file(span.file).text();
+  if (span.end > text.size() || span.begin >= span.end) return "";
+  const std::string_view part = text.substr(span.begin, span.end - span.begin);
+  constexpr std::size_t longest = 60;
+  const std::size_t line = part.find('\n');
+  std::string shown(part.substr(0, std::min(line, longest)));
+  while (!shown.empty() && (static_cast<unsigned char>(shown.back()) & 0xc0) == 0x80) shown.pop_back();
+  return line != std::string_view::npos || part.size() > longest ? shown + " …" : shown;
+}
+
 std::string with_source_lines(std::string_view text, const SourceMap& sources, const ViewOptions& options) {
   std::unordered_map<std::string, FileId> files;
   for (FileId file = 1; file < sources.size(); ++file) files[sources.file(file).name()] = file;

@@ -22,6 +22,9 @@ std::string shortened_type(std::string text, std::size_t most = 60);
 // Any text: its end is left out.
 std::string shortened_text(const std::string& text, std::size_t most = 60);
 
+// What stands at `span`: its first line, at most 60 bytes of it. Empty when the span is of no text.
+std::string source_text(const SourceMap& sources, Span span);
+
 // Of IR as text, whose lines may end in "  ; file:line": with the line of the source there, and shorter types.
 std::string with_source_lines(std::string_view text, const SourceMap& sources, const ViewOptions& options);
 

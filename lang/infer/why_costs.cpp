@@ -7,6 +7,7 @@
 #include <set>
 
 #include "lang/infer/lattice.hpp"
+#include "lang/infer/view_text.hpp"
 #include "lang/ir/cfg.hpp"
 #include "lang/ir/escape.hpp"
 #include "lang/ir/passes.hpp"
@@ -130,16 +131,7 @@ class Walk {
     return runtime_.sources.file(span.file).name() + ":" + std::to_string(runtime_.sources.line_of(span));
   }
 
-  std::string expression(Span span) const {
-    const std::string_view text = runtime_.sources.file(span.file).text();
-    if (span.end > text.size() || span.begin >= span.end) return "";
-    std::string_view part = text.substr(span.begin, span.end - span.begin);
-    constexpr std::size_t longest = 60;
-    const std::size_t line = part.find('\n');
-    std::string shown(part.substr(0, std::min(line, longest)));
-    while (!shown.empty() && (static_cast<unsigned char>(shown.back()) & 0xc0) == 0x80) shown.pop_back();
-    return line != std::string_view::npos || part.size() > longest ? shown + " …" : shown;
-  }
+  std::string expression(Span span) const { return source_text(runtime_.sources, span); }
 
   // --- memory ---
 

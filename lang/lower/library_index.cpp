@@ -302,14 +302,13 @@ std::string LibraryIndexBuilder::image() const {
     }
     LibraryName& name = names[noted.name];
     const bool is_first = name.first == LibraryIndex::none;
-    const bool runs_now = name.kind == LibraryNameKind::value
-                              ? noted.is_value != is_first || (!noted.is_value && !takes_methods[noted.name])
-                              : false;
+    if (noted.is_documentation && name.kind != LibraryNameKind::function) continue;  // help finds it in the trees
+    const bool runs_now = name.kind == LibraryNameKind::value &&
+                          (noted.is_value != is_first || (!noted.is_value && !takes_methods[noted.name]));
     if (runs_now) {
       eager.push_back(item);
       continue;
     }
-    if (name.kind == LibraryNameKind::exported) continue;  // of a name that C++ defines: found in the trees
     name.has_keywords |= noted.has_keywords;
     item.world = header.worlds;
     header.worlds += item.methods;

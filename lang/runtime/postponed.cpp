@@ -69,7 +69,6 @@ void Runtime::open_library(const LibraryIndex& index) {
 Binding* Runtime::Impl::enter(std::uint32_t number, const Symbol* name) {
   const LibraryName& what = library.names()[number];
   entered[number] = true;
-  if (what.is_exported) runtime.base->exported_names.insert(name);
   if (what.kind != LibraryNameKind::function && what.kind != LibraryNameKind::value) return nullptr;
   Binding*& slot = runtime.base->bindings[name];
   if (slot) return slot;  // a statement that ran at the start was first
@@ -97,8 +96,12 @@ Binding* Runtime::enter_library_name(const Symbol* name) {
 }
 
 void Runtime::enter_all_library_names() {
-  for (std::uint32_t number = 0; number < impl_->entered.size(); ++number)
-    if (!impl_->entered[number]) impl_->enter(number, symbol(impl_->library.text(impl_->library.names()[number])));
+  for (std::uint32_t number = 0; number < impl_->entered.size(); ++number) {
+    const LibraryName& what = impl_->library.names()[number];
+    if (!impl_->entered[number]) impl_->enter(number, symbol(impl_->library.text(what)));
+    // Of types of Core too, whose constructors were taken when the library was opened.
+    if (what.is_exported) base->exported_names.insert(symbol(impl_->library.text(what)));
+  }
 }
 
 bool Runtime::library_exports(std::string_view name) const {
