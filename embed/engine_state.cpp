@@ -172,6 +172,13 @@ void EngineState::set_limits() {
   ctx.depth_is_limited = options.stack_limit != 0;
   limits_each_use_ = watchdog_ || ctx.depth_is_limited;
   is_unlimited_ = !limits_each_use_ && !runtime.counts_fuel;
+  find_at_once();
+}
+
+void EngineState::find_at_once() {
+  at_once_from_ = reinterpret_cast<std::uintptr_t>(stack_low_);
+  at_once_size_ =
+      is_unlimited_ && !limits_each_use_ ? reinterpret_cast<std::uintptr_t>(stack_high_) - at_once_from_ : 0;
 }
 
 void EngineState::set_fuel(std::uint64_t fuel) {
@@ -294,6 +301,7 @@ void EngineState::enter_stack() {
   thread_limit_ = ctx.stack_limit;
   stack_low_ = low;
   stack_high_ = static_cast<char*>(low) + size;
+  find_at_once();
 }
 
 double* EngineState::dead(std::size_t length) {

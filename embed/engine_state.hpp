@@ -181,7 +181,7 @@ class EngineState {
   // The same for a call of machine code that begins and ends here, where nothing is to be done: no limits, nothing that
   // runs, a known stack. False: enter() it is.
   bool enter_at_once(const void* here) {
-    if (uses_ != 0 || here <= stack_low_ || stack_high_ <= here || !is_unlimited_ || limits_each_use_) return false;
+    if (uses_ != 0 || reinterpret_cast<std::uintptr_t>(here) - at_once_from_ >= at_once_size_) return false;
     uses_ = 1;
     thread_check_.begin();
     return true;
@@ -195,11 +195,15 @@ class EngineState {
   void borrow_thread() {
     runtime.enter_thread(ctx);
     stack_low_ = stack_high_ = nullptr;  // the next use looks again
+    find_at_once();
     if (uses_ == 0) ctx.fuel = fuel_;
   }
   void set_fuel(std::uint64_t fuel);
   std::int64_t fuel_of_use() const { return fuel_; }
-  void has_workspaces() { limits_each_use_ = workspaces_ = true; }  // while the engine is used
+  void has_workspaces() {  // while the engine is used
+    limits_each_use_ = workspaces_ = true;
+    find_at_once();
+  }
   double* dead(std::size_t length);
 
  private:
@@ -213,8 +217,11 @@ class EngineState {
   void enter_stack();
   void begin_use(const void* here);
   void end_use();
+  void find_at_once();
   const void* stack_low_ = nullptr;
   const void* stack_high_ = nullptr;
+  std::uintptr_t at_once_from_ = 0;  // of that stack, where enter_at_once may be
+  std::uintptr_t at_once_size_ = 0;
   const char* thread_limit_ = nullptr;  // of the stack, whatever the options say
   // Uses from outside that are under way, one inside the other. In the last that may be every call is one too many:
   // script and host are calling each other without end.

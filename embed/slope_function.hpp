@@ -29,6 +29,8 @@ class LentArrays {
   bool ready() const { return ready_; }
   std::uint64_t lend(std::size_t i, const double* data, std::size_t length) {
     ArrayObject* array = arrays_[i];
+    if (array->data == reinterpret_cast<const char*>(data) && array->length == static_cast<std::int64_t>(length))
+      return reinterpret_cast<std::uint64_t>(array);  // as the last time
     array->data = reinterpret_cast<char*>(const_cast<double*>(data));
     array->length = array->capacity = array->dims[0] = static_cast<std::int64_t>(length);
     return reinterpret_cast<std::uint64_t>(array);
@@ -41,6 +43,7 @@ class LentArrays {
         arrays_[i]->dims[k] = static_cast<std::int64_t>(like.extents[k]);
     return word;
   }
+  bool was_shared(std::size_t i) const { return arrays_[i]->owner != nullptr; }
   // Has somebody made other arrays over the same memory?
   bool were_shared() const {
     for (const ArrayObject* array : arrays_)
@@ -118,31 +121,14 @@ struct DirectGradient {
   std::vector<std::size_t> numbers;  // the arguments whose derivatives it returns, in order
   DirectCode code;
   // Of functions of numbers and vectors: what is to be done for each argument, so that a call need not find out again.
-  enum Step : std::uint8_t { is_wanted = 1, is_vector = 2, is_active = 4 };
-  std::vector<std::uint8_t> steps;  // empty for others
-  // Whether these are the arguments and places that it was made for, and all memory lies apart. False: perhaps not.
-  bool fits(const Datum* arguments, const GradientTarget* targets) const {
-    auto apart = [](const double* a, const void* b, std::size_t size) {
-      const auto* from = static_cast<const double*>(b);
-      return std::less_equal<>()(a + size, from) || std::less_equal<>()(from + size, a);
-    };
-    for (std::size_t i = 0; i < steps.size(); ++i) {
-      const GradientTarget& target = targets[i];
-      if (target.wanted != ((steps[i] & is_wanted) != 0)) return false;
-      if (!target.wanted) continue;
-      if (target.take || target.extents || target.size != (steps[i] & is_vector ? arguments[i].size : 1)) return false;
-      for (std::size_t k = 0; k < steps.size(); ++k) {
-        // The longer of both lengths on either side: apart by that much is apart.
-        if (steps[k] & is_vector && !apart(target.data, arguments[k].data, std::max(target.size, arguments[k].size)))
-          return false;
-        if (k < i && steps[k] & is_wanted &&
-            !apart(target.data, targets[k].data, std::max(target.size, targets[k].size)))
-          return false;
-      }
-    }
-    return true;
-  }
-
+  enum Step : std::uint8_t {
+    is_wanted = 1,
+    is_vector = 2,
+    is_active = 4,
+    is_number = 8
+  };  // is_number: it returns its derivative
+  std::array<std::uint8_t, most_arguments> steps{};
+  bool has_steps = false;  // false for others
   bool is_for(std::size_t count, const GradientTarget* targets) const {
     for (std::size_t i = 0; i < count; ++i)
       if ((wanted[i + 1] != 0) != targets[i].wanted) return false;
@@ -171,6 +157,7 @@ class SlopeFunction final : public FunctionState, public std::enable_shared_from
         dispatch_(dispatch) {
     engine_.functions.push_back(this);
     for (Kind kind : given_) has_shapes_ = has_shapes_ || (is_array(kind) && kind != Kind::numbers);
+    find_flat_gradient();
   }
   ~SlopeFunction() override {
     if (handles_->engine()) std::erase(engine_.functions, this);
@@ -233,9 +220,12 @@ class SlopeFunction final : public FunctionState, public std::enable_shared_from
   bool is_one_to_one() const { return found_.one_to_one; }
 
   // --- gradients (function_gradient.cpp) ---
-  bool gradient_at_once(const DirectGradient& code, const Datum* arguments, const GradientTarget* targets,
-                        double& value);
-  [[gnu::noinline]] bool gradient_checked(const Datum* arguments, const GradientTarget* targets, double& value);
+  template <std::size_t count>
+  static AtOnce flat_gradient(FunctionState& function, const FlatArgument* arguments, const FlatTarget* targets,
+                              double& value);
+  static AtOnce vector_gradient(FunctionState& function, const FlatArgument* argument, const FlatTarget* target,
+                                double& value);
+  void find_flat_gradient();
   bool find_gradient(const GradientTarget* targets);
   void find_gradient_direct();
   bool gradient_compiled(const Datum* arguments, const RawArguments& raw, const GradientTarget* targets, double& value);
@@ -302,6 +292,7 @@ class SlopeFunction final : public FunctionState, public std::enable_shared_from
     DirectCode direct;
     std::optional<Pipeline::GradientCode> gradient;
     std::shared_ptr<const DirectGradient> gradient_direct;
+    decltype(DirectCode::entry) vector_gradient = nullptr;  // its entry, for the gradient of one vector
     std::optional<ForwardCode> forward;
     std::optional<ForwardCode> second;  // of the gradient
   };

@@ -65,6 +65,37 @@ struct GradientTarget {
         }) {}
 };
 
+// The same of functions of numbers and vectors of them, as few words as will do: what is built for each call.
+struct FlatArgument {
+  std::uint64_t word;  // a number's bits, or where the vector is
+  std::size_t size;    // of a number: 1
+};
+struct FlatTarget {
+  static constexpr std::size_t unwanted = ~std::size_t{0};
+  double* data;
+  std::size_t size;
+  FlatTarget(std::nullptr_t = nullptr) : data(nullptr), size(unwanted) {}
+  FlatTarget(double& number) : data(&number), size(1) {}
+  FlatTarget(std::span<double> numbers) : data(numbers.data()), size(numbers.size()) {}
+  FlatTarget(std::vector<double>& numbers) : data(numbers.data()), size(numbers.size()) {}
+};
+template <class T>
+constexpr bool is_flat_argument = CrossingOf<T>::kind == Kind::numbers || is_word(CrossingOf<T>::kind);
+template <class T>
+constexpr bool is_flat_target =
+    std::is_same_v<std::remove_cvref_t<T>, std::nullptr_t> || std::is_same_v<std::remove_cvref_t<T>, double> ||
+    std::is_same_v<std::remove_cvref_t<T>, std::span<double>> ||
+    std::is_same_v<std::remove_cvref_t<T>, std::vector<double>>;
+template <class T>
+FlatArgument flat_argument(const T& argument) {
+  const Datum datum = CrossingOf<T>::give(argument);
+  if constexpr (CrossingOf<T>::kind == Kind::numbers) {
+    return {reinterpret_cast<std::uint64_t>(datum.data), datum.size};
+  } else {
+    return {static_cast<std::uint64_t>(datum.integer), 1};
+  }
+}
+
 // How one argument moves: a number, an array of the argument's length, or not at all.
 struct TangentGiven {
   Datum datum;
@@ -115,6 +146,10 @@ class FunctionState {
   // Of such a function that only computes: its machine code itself. False: it is to be called the other way. Or null.
   bool (*machine_code)(void* context, const std::uint64_t* arguments, std::uint64_t* result) = nullptr;
   void* context = nullptr;
+  // Of a function of numbers and vectors: its gradient, where nothing is to be prepared. `otherwise`: by `gradient`.
+  enum class AtOnce : unsigned char { otherwise, done, failed };
+  AtOnce (*gradient_at_once)(FunctionState& function, const FlatArgument* arguments, const FlatTarget* targets,
+                             double& value) = nullptr;
   // `holder` keeps what the result views; null for results that view nothing.
   virtual bool call(const Datum* arguments, Datum& result, Value* holder) = 0;
   virtual bool gradient(const Datum* arguments, const GradientTarget* targets, double& value) = 0;
@@ -208,6 +243,19 @@ class Function<R(A...)> {
   //   double loss = f.value_and_gradient(x, g).value();
   template <class... G>
   Result<double> value_and_gradient(A... arguments, G&&... gradients) const {
+    if constexpr ((detail::is_flat_argument<A> && ...) && (detail::is_flat_target<G> && ...) && sizeof...(A) > 0 &&
+                  sizeof...(A) == sizeof...(G)) {
+      if (state_->gradient_at_once) [[likely]] {
+        using AtOnce = detail::FunctionState::AtOnce;
+        const detail::FlatArgument flat[] = {detail::flat_argument(arguments)...};
+        const detail::FlatTarget targets[] = {detail::FlatTarget(gradients)...};
+        double value = 0;
+        const AtOnce went = state_->gradient_at_once(*state_, flat, targets, value);
+        if (went == AtOnce::done) [[likely]]
+          return value;
+        if (went == AtOnce::failed) return state_->take_error();
+      }
+    }
     return gradient<G...>(*state_, arguments..., gradients...);
   }
 
@@ -346,7 +394,7 @@ class Function<R(A...)> {
   }
   // `State`: of the function or of a workspace.
   template <class... G, class State>
-  static Result<double> gradient(State& state, const A&... arguments, G&... gradients) {
+  [[gnu::noinline]] static Result<double> gradient(State& state, const A&... arguments, G&... gradients) {
     static_assert(std::is_same_v<R, double>, "only a function that returns a double has a gradient");
     static_assert(sizeof...(G) == sizeof...(A),
                   "one place for the derivative of each argument; nullptr where none is wanted");

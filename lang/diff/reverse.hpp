@@ -90,6 +90,7 @@ class Reverse : private Transform {
   void finish_slots(ir::Function& out, ir::BlockId reverse_start, ir::Builder& at);
   void insert_pending(ir::Function& out);
   void drop_zero_terms(ir::Function& out);
+  void drop_unread_tapes();
 
   // --- reverse_saved.cpp ---
   ValueIndex remember(ir::Operand forward, const Type* type,

@@ -1,4 +1,7 @@
-// After the sweeps: what saves values is linked in, slots become SSA values, zeros that sums began with go.
+// After the sweeps: what saves values is linked in, slots become SSA values, zeros that sums began with go, and tapes
+// that nothing is read from.
+#include <algorithm>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "lang/diff/reverse.hpp"
@@ -82,6 +85,56 @@ void Reverse::finish_slots(ir::Function& out, BlockId reverse_start, ir::Builder
       inst.type = builtin_.nothing;  // stores and tapes: no result
   ir::simplify_cfg(out);
   ir::remove_dead_insts(out);
+}
+
+// A loop that keeps nothing needs no tape. One function with both sweeps sees every use of its tapes.
+void Reverse::drop_unread_tapes() {
+  ir::Function& out = *forward_out_;
+  std::unordered_set<const TapeLayout*> unread;
+  for (const auto& layout : layouts) unread.insert(layout.get());
+  for (const ir::Block& block : out.blocks)
+    for (std::uint32_t id : block.insts)
+      if (const ir::Inst& inst = out.insts[id]; inst.op == Op::tape_load || inst.op == Op::tape_store)
+        unread.erase(tape_layout_of(inst.aux));
+  const Value none = stand_in(runtime_, builtin_.tape);
+  std::vector<Operand> replacement(out.insts.size());
+  std::unordered_set<std::uint32_t> dropped;
+  for (const ir::Block& block : out.blocks)
+    for (std::uint32_t id : block.insts)
+      if (const ir::Inst& inst = out.insts[id];
+          inst.op == Op::tape_open && unread.contains(reinterpret_cast<const TapeLayout*>(inst.aux)))
+        dropped.insert(id);
+  if (dropped.empty()) return;
+  // Parameters of blocks that get nothing but these, or nothing.
+  std::unordered_map<std::uint32_t, std::vector<Operand>> brought;
+  for (const ir::Block& block : out.blocks)
+    for (const ir::Edge& edge : block.edges)
+      for (std::size_t i = 0; i < edge.arguments.size(); ++i)
+        if (std::uint32_t parameter = out.blocks[edge.target].parameters[i];
+            out.insts[parameter].type == builtin_.tape) {
+          brought[parameter].push_back(edge.arguments[i]);
+          dropped.insert(parameter);
+        }
+  auto is_dropped = [&](Operand o) {
+    return o.is_constant() || dropped.contains(o.index()) || out.inst(o).op == Op::undef;
+  };
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const auto& [parameter, operands] : brought)
+      if (dropped.contains(parameter) && !std::ranges::all_of(operands, is_dropped))
+        changed = dropped.erase(parameter) != 0;
+  }
+  for (ir::Block& block : out.blocks)
+    std::erase_if(block.insts, [&](std::uint32_t id) {
+      const ir::Inst& inst = out.insts[id];
+      if (inst.op == Op::tape_reserve || inst.op == Op::tape_close) return is_dropped(inst.operands[0]);
+      if (inst.op != Op::tape_open || !dropped.contains(id)) return false;
+      replacement[id] = out.constant(none);
+      return true;
+    });
+  ir::replace_all_uses(out, replacement);
+  for (const LoopState& loop : loops_)
+    if (loop.tape != no_value && unread.contains(loop.layout)) saved_.erase(loop.tape);
 }
 
 // The first term of a cotangent is added to the zero it starts from: not when that zero is in sight, also through

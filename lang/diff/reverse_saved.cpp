@@ -228,6 +228,7 @@ void Reverse::drop_unread_columns() {
     return value.column >= 0 &&
            !read.count(tape_aux(loops_[value.loop].layout, static_cast<std::uintptr_t>(value.column)));
   });
+  if (!reverse_out_) drop_unread_tapes();
   ir::remove_dead_insts(*forward_out_);
 }
 

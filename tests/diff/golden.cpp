@@ -39,6 +39,14 @@ TEST_CASE("Gradient IR: loops") {
                  "f(2.0)");
 }
 
+TEST_CASE("Gradient IR: a loop from which nothing is kept has no tape") {
+  CHECK_GRADIENT(
+      "loop_without_tape",
+      "function f(v)\n    t = 0.0\n    for i in 1:length(v)\n        @inbounds t += v[i] * v[i]\n    end\n    "
+      "t\nend",
+      "f([1.0, 2.0])");
+}
+
 TEST_CASE("Gradient IR: memory and calls") {
   CHECK_GRADIENT("array_store", "function f(v)\n    @inbounds v[1] = v[2] * v[3]\n    @inbounds v[1] * v[2]\nend",
                  "f([1.0, 2.0, 3.0])");
