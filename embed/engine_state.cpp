@@ -10,8 +10,6 @@
 //   SLOPE_STDLIB_DIR=folder         load the standard library's text from there instead of from the binary
 #include "embed/engine_state.hpp"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
@@ -29,6 +27,7 @@
 #include "lang/ir/execute.hpp"
 #include "lang/ir/ir.hpp"
 #include "lang/lower/lower.hpp"
+#include "lang/runtime/thread_stack.hpp"
 #include "lang/support/diagnostic.hpp"
 #include "stdlib/load_order.hpp"
 #include "stdlib/native/natives.hpp"
@@ -288,19 +287,11 @@ void EngineState::set_arguments() {
   }
 }
 
-// The stack of the calling thread. Asking the system costs a file read on the main thread.
 void EngineState::enter_stack() {
   runtime.enter_thread(ctx);
-  pthread_attr_t attributes;
-  void* low = nullptr;
-  std::size_t size = 0;
-  if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
-    pthread_attr_getstack(&attributes, &low, &size);
-    pthread_attr_destroy(&attributes);
-  }
   thread_limit_ = ctx.stack_limit;
-  stack_low_ = low;
-  stack_high_ = static_cast<char*>(low) + size;
+  stack_low_ = thread_stack().low;
+  stack_high_ = thread_stack().high;
   find_at_once();
 }
 

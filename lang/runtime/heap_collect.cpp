@@ -11,12 +11,12 @@
 // Words from the native stack are tried as addresses: of a cell (anywhere inside), of a large object, of an array's
 // memory. A word that is none of these costs two comparisons. Contents of objects are traced precisely, by type.
 #include <malloc.h>
-#include <pthread.h>
 
 #include <algorithm>
 #include <chrono>
 
 #include "lang/runtime/heap_impl.hpp"
+#include "lang/runtime/thread_stack.hpp"
 
 namespace slope {
 
@@ -169,22 +169,10 @@ struct Heap::Marker final : Tracer, Survivors {
 // is unknown or below us. A stack that is not the thread's own (a fiber's) has the base as its only limit.
 __attribute__((noinline)) Heap::StackExtent Heap::stack_extent() {
   const void* here = __builtin_frame_address(0);
-  auto self = static_cast<unsigned long>(pthread_self());
-  if (impl_->thread != self || !impl_->thread_stack_high) {
-    pthread_attr_t attributes;
-    void* low = nullptr;
-    std::size_t size = 0;
-    if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
-      pthread_attr_getstack(&attributes, &low, &size);
-      pthread_attr_destroy(&attributes);
-    }
-    impl_->thread = self;
-    impl_->thread_stack_low = low;
-    impl_->thread_stack_high = static_cast<char*>(low) + size;
-  }
+  const auto [low, high] = thread_stack();
   const void* top = stack_base_;
-  bool own_stack = here < impl_->thread_stack_high && here > impl_->thread_stack_low;
-  if (own_stack && (top <= here || top > impl_->thread_stack_high)) top = impl_->thread_stack_high;
+  const bool own_stack = here < high && here > low;
+  if (own_stack && (top <= here || top > high)) top = high;
   return {here, std::max(here, top)};
 }
 

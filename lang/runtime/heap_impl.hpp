@@ -44,9 +44,6 @@ struct Heap::Impl {
   std::vector<std::pair<int, RootTracer>> roots;
   std::vector<std::pair<int, WeakTracer>> weak;
   int next_root = 1;
-  const void* thread_stack_low = nullptr;  // of the thread that collected last
-  const void* thread_stack_high = nullptr;
-  unsigned long thread = 0;
   bool collecting = false;
 
   Region* region_of(const void* address);

@@ -1,11 +1,10 @@
 // Setting up a runtime: modules, bindings, the names of Core, roots of the collector.
 #include "lang/runtime/runtime.hpp"
 
-#include <pthread.h>
-
 #include <algorithm>
 
 #include "lang/runtime/runtime_impl.hpp"
+#include "lang/runtime/thread_stack.hpp"
 #include "lang/runtime/type_table_impl.hpp"
 
 namespace slope {
@@ -84,23 +83,16 @@ Runtime::Runtime() : types(symbols), heap(types), impl_(std::make_unique<Impl>(*
 Runtime::~Runtime() { heap.remove_root_tracer(impl_->root_key); }
 
 void Runtime::enter_thread(Context& ctx) {
-  pthread_attr_t attributes;
-  void* low = nullptr;
-  std::size_t size = 0;
-  if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
-    pthread_attr_getstack(&attributes, &low, &size);
-    pthread_attr_destroy(&attributes);
-  }
+  auto [low, high] = thread_stack();
   if (!low) {
     // Unknown: a conservative megabyte below here.
-    low = static_cast<char*>(__builtin_frame_address(0)) - (1 << 20);
-    size = 1 << 20;
+    high = static_cast<const char*>(__builtin_frame_address(0));
+    low = high - (1 << 20);
   }
   // What C++ itself needs below the deepest check: printing the error, a collection, a library call.
   constexpr std::size_t reserve = 256 * 1024;
-  std::size_t kept = std::min<std::size_t>(reserve, size / 4);
-  ctx.stack_limit = static_cast<const char*>(low) + kept;
-  ctx.heap->set_stack_base(static_cast<const char*>(low) + size);
+  ctx.stack_limit = low + std::min(reserve, static_cast<std::size_t>(high - low) / 4);
+  ctx.heap->set_stack_base(high);
 }
 
 void Runtime::Impl::trace(Tracer& tracer) {
