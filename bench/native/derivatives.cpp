@@ -1,6 +1,7 @@
 // The gradients of bench/programs/derivatives.slope, written by hand.
 #include <array>
 #include <cmath>
+#include <vector>
 
 #include "bench/native/bench.h"
 
@@ -42,15 +43,17 @@ double qux_gradients() {
 }
 
 double fold_gradients() {
-  static const std::array<double, 16> t = [] {
-    std::array<double, 16> made{};
-    for (std::size_t i = 0; i < made.size(); ++i) made[i] = 0.1 * static_cast<double>(i + 1);
+  static const std::vector<std::array<double, 16>> ts = [] {
+    std::vector<std::array<double, 16>> made(8);
+    for (std::size_t k = 0; k < made.size(); ++k)
+      for (std::size_t i = 0; i < 16; ++i)
+        made[k][i] = 0.1 * static_cast<double>(i + 1) + 0.01 * static_cast<double>(k);
     return made;
   }();
   double s = 0;
   for (int i = 1; i <= 1000; ++i) {
     std::array<double, 16> gradient{};
-    s += foldminus(t, gradient) + gradient[1] + 0.001 * i;
+    s += foldminus(ts[static_cast<std::size_t>(i) % ts.size()], gradient) + gradient[1] + 0.001 * i;
   }
   return s;
 }
