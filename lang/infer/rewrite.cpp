@@ -225,7 +225,8 @@ class Rewriter {
       // A condition that may not be a Bool at all still has to raise.
       if (op == Op::branch && (frame_.effects[id] & effect_throws)) {
         ir::Inst like = fn_.insts[id];
-        emit(like, Op::type_assert, {like.operands[0], type_constant(builtin_.boolean)}, builtin_.boolean);
+        emit(like, Op::type_assert, {like.operands[0], type_constant(builtin_.boolean)}, builtin_.boolean,
+             ir::assert_condition);
       }
       ir::Edge edge = fn_.blocks[b].edges[taken[0]];
       fn_.blocks[b].edges.clear();
@@ -235,7 +236,8 @@ class Rewriter {
     } else if (taken.empty()) {
       // The condition is never a Bool: the branch raises.
       ir::Inst like = fn_.insts[id];
-      emit(like, Op::type_assert, {like.operands[0], type_constant(builtin_.boolean)}, builtin_.bottom);
+      emit(like, Op::type_assert, {like.operands[0], type_constant(builtin_.boolean)}, builtin_.bottom,
+           ir::assert_condition);
       never_returns(b, id);
     }
   }

@@ -284,7 +284,7 @@ bool execute_object(const Operation& o) {
       if (!o.want_type(1)) return false;
       const Type* type = o.operands[1].as_type;
       if (first.type == type || is_instance(o.runtime.types, first, type)) return o.give(first);
-      return o.ctx.type_error("typeassert", type, first);
+      return o.ctx.type_error(o.aux == assert_condition ? "if" : "typeassert", type, first);
     }
     case Op::apply_type:
       return apply_type(o);

@@ -111,6 +111,8 @@ struct Inst {
 // What Op::array_resize has as aux. An undone resize goes back to a length that the memory has had, and may therefore
 // meet others that share it by now.
 enum ResizeKind : std::uintptr_t { plain_resize, undo_resize };
+// Op::type_assert's aux, where it stands for the test of a condition: the error says so.
+inline constexpr std::uintptr_t assert_condition = 1;
 enum InstFlags : std::uint16_t {
   inst_nothrow = 1,  // proved: cannot raise here
   inst_inbounds = 2,

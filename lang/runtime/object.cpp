@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "lang/runtime/heap.hpp"
+#include "lang/runtime/module.hpp"
+#include "lang/runtime/symbol.hpp"
 
 namespace slope {
 
@@ -155,9 +157,49 @@ struct Content {
   const char* payload;
 };
 
+// By names, not by addresses or the order in which types were made: the same in every run and tier, so that tables with
+// symbols and types as keys are too.
+std::uint64_t hash_type(std::uint64_t hash, const Type* t) {
+  hash = mix(hash, static_cast<std::uint64_t>(t->kind));
+  switch (t->kind) {
+    case TypeKind::data:
+      hash = mix(hash, as_data(t)->name->name->hash);
+      for (const Type* parameter : as_data(t)->params) hash = hash_type(hash, parameter);
+      return hash;
+    case TypeKind::union_: {
+      std::uint64_t sum = 0;  // in whatever order they stand
+      for (const Type* member : as_union(t)->members) sum += hash_type(0, member);
+      return mix(hash, sum);
+    }
+    case TypeKind::union_all:
+      return hash_type(hash, as_union_all(t)->body);
+    case TypeKind::var:
+      return mix(hash, as_var(t)->name->hash);
+    case TypeKind::vararg:
+      return as_vararg(t)->element ? hash_type(hash, as_vararg(t)->element) : hash;
+    case TypeKind::value:
+      return mix(hash, egal_hash(as_value(t)->value));
+    case TypeKind::bottom:
+      return hash;
+  }
+  return hash;
+}
+
+std::uint64_t hash_immortal(std::uint64_t hash, Value v) {
+  const DataType* type = as_data(v.type);
+  const std::string_view kind = type->name->name->name;
+  if (kind == "Symbol") return mix(hash, static_cast<const Symbol*>(v.pointer)->hash);
+  if (kind == "Module") return mix(hash, static_cast<const Module*>(v.pointer)->name->hash);
+  if (kind == "DataType" || kind == "UnionAll" || kind == "Union" || kind == "TypeofBottom")
+    return hash_type(hash, static_cast<const Type*>(v.pointer));
+  return mix(hash, static_cast<std::uint64_t>(v.bits));
+}
+
 std::uint64_t hash_value(std::uint64_t hash, Value v, std::vector<Content>& work) {
   const DataType* type = as_data(v.type);
-  hash = mix(hash, type ? type->id : 0);
+  hash = type ? hash_type(hash, type) : hash;
+  if (type && type->object_kind == DataType::ObjectKind::immortal && v.pointer) return hash_immortal(hash, v);
+  if (type && type->storage == Storage::singleton) return hash;
   if (!type || (type->storage != Storage::aggregate && type->storage != Storage::reference) || !v.pointer)
     return mix(hash, static_cast<std::uint64_t>(v.bits));
   if (type->object_kind == DataType::ObjectKind::string) {
