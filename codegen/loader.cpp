@@ -36,34 +36,32 @@ std::unique_ptr<CodeGenerator> load_code_generator(Runtime& runtime, const std::
   }
   if (!install_path.empty()) places.push_back(install_path);
 
+  CodegenHost host;
+  host.fingerprint = codegen_fingerprint();
+  host.dump_llvm = dump_wants("llvm");
+  host.verify = std::getenv("SLOPE_VERIFY") != nullptr;
   why.clear();
-  void* library = nullptr;
   for (const std::string& place : places) {
     if (access(place.c_str(), R_OK) != 0) {
       why += "no file " + place + "\n";
       continue;
     }
     // RTLD_DEEPBIND would let a host's malloc and ours differ; hidden symbols and -Bsymbolic are enough.
-    library = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (library) break;
-    why += std::string(dlerror()) + "\n";
+    // Never closed: generators, and code that calls into it, may live until the process ends.
+    void* library = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+      why += std::string(dlerror()) + "\n";
+      continue;
+    }
+    auto create = reinterpret_cast<CreateCodeGenerator>(dlsym(library, "slope_create_code_generator"));
+    if (!create) {
+      why += place + " has no entry slope_create_code_generator\n";
+      continue;
+    }
+    if (std::unique_ptr<CodeGenerator> generator{create(&runtime, &host)}) return generator;
+    why += place + " comes from another build of Slope or cannot make code for this machine\n";
   }
-  if (!library) return nullptr;
-
-  // The library is never closed: generators, and code that calls into it, may live until the process ends.
-  auto create = reinterpret_cast<CreateCodeGenerator>(dlsym(library, "slope_create_code_generator"));
-  if (!create) {
-    why += std::string(name) + " has no entry slope_create_code_generator\n";
-    return nullptr;
-  }
-  CodegenHost host;
-  host.fingerprint = codegen_fingerprint();
-  host.dump_llvm = dump_wants("llvm");
-  host.verify = std::getenv("SLOPE_VERIFY") != nullptr;
-  std::unique_ptr<CodeGenerator> generator(create(&runtime, &host));
-  if (!generator)
-    why += std::string(name) + " comes from another build of Slope or cannot make code for this machine\n";
-  return generator;
+  return nullptr;
 }
 
 }  // namespace slope

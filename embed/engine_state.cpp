@@ -131,8 +131,11 @@ EngineState::EngineState(Options given)
 #if SLOPE_JIT
     generator = load_code_generator(runtime, SLOPE_CODEGEN_PATH, SLOPE_CODEGEN_INSTALL_PATH, no_generator);
 #else
-    no_generator = "this build has no code generator";
+    no_generator = "this build has no code generator\n";
+    if (options.tier != Tier::compile) return nullptr;  // as it was built
 #endif
+    if (!generator && !std::exchange(told_no_generator_, true))
+      runtime.sink.err("warning: everything is interpreted, for there is no machine code:\n" + no_generator);
     return generator.get();
   });
 

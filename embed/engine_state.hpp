@@ -218,6 +218,7 @@ class EngineState {
   void begin_use(const void* here);
   void end_use();
   void find_at_once();
+  bool told_no_generator_ = false;
   const void* stack_low_ = nullptr;
   const void* stack_high_ = nullptr;
   std::uintptr_t at_once_from_ = 0;  // of that stack, where enter_at_once may be
