@@ -216,7 +216,10 @@ bool Reverse::forward_stateful(std::uint32_t id) {
     candidates.push_back(forward(o));
     candidates.push_back(shadow(o));
   }
-  set_shadow(id, call_base(*f_, "result_shadow", candidates, tangents_.shadow(inst.type)));
+  const Type* wanted = tangents_.shadow(inst.type);
+  const bool boxed = wanted == tangents_.dynamic();
+  Operand made = call_base(*f_, "result_shadow", candidates, boxed ? nullptr : wanted);
+  set_shadow(id, boxed ? call_base(*f_, "boxed_tangent", {made}, wanted) : made);
   return true;
 }
 
