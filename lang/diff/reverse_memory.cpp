@@ -16,8 +16,21 @@ bool Reverse::may_be_unassigned(const Place& place) const {
   return !d || !d->is_isbits;
 }
 
+namespace {
+
+// The shadow of a captured variable is an object with a field.
+template <class Place>
+Place in_shadow(Place place) {
+  place.is_cell = false;
+  return place;
+}
+
+}  // namespace
+
 // What a place holds, kept for `put_back`.
 ValueIndex Reverse::old_content(const Place& place, Operand object, Operand index, const Type* type) {
+  if (place.is_cell)
+    return remember(call_base(*f_, "saved_content", {object}, builtin_.any), builtin_.any);
   if (may_be_unassigned(place)) {
     Operand where = index.valid() ? index : int_constant(*f_, static_cast<std::int64_t>(place.field) + 1);
     return remember(call_base(*f_, index.valid() ? "saved_element" : "saved_field", {object, where}, builtin_.any),
@@ -29,7 +42,9 @@ ValueIndex Reverse::old_content(const Place& place, Operand object, Operand inde
 }
 
 void Reverse::put_back(const Place& place, Operand object, Operand index, Operand old) {
-  if (may_be_unassigned(place)) {
+  if (place.is_cell) {
+    call_base(*r_, "restore_content!", {object, old}, nullptr);
+  } else if (may_be_unassigned(place)) {
     Operand where = index.valid() ? index : int_constant(*r_, static_cast<std::int64_t>(place.field) + 1);
     call_base(*r_, index.valid() ? "restore_element!" : "restore_field!", {object, where, old}, nullptr);
   } else if (index.valid()) {
@@ -44,7 +59,7 @@ bool Reverse::forward_store(std::uint32_t id) {
   bool carries = varied(inst.operands[0]);
   if (!carries && (inst.op == Op::cell_set || !is_concrete(type_of(inst.operands[0])))) return true;
   Place place = place_of(inst);
-  bool restored = must_restore(id) && !place.is_cell;
+  bool restored = must_restore(id);
   bool has_shadow = carries && holds_tangent(place) && tangents_.has_shadow(place.declared);
   if (!restored && !has_shadow) return true;
   Operand memory = forward(place.memory);
@@ -52,7 +67,7 @@ bool Reverse::forward_store(std::uint32_t id) {
   if (restored) extra_of_[id] = old_content(place, memory, index, place.declared);
   if (!has_shadow) return true;
   Operand shadow_memory = shadow(place.memory);
-  if (restored) old_shadow_of_[id] = old_content(place, shadow_memory, index, place.tangent);
+  if (restored) old_shadow_of_[id] = old_content(in_shadow(place), shadow_memory, index, place.tangent);
   Operand tangent = whole_tangent(*f_, place, shadow_as(inst.operands[1], place.declared), Operand());
   store_tangent(*f_, place, shadow_memory, index, tangent);
   return true;
@@ -82,7 +97,7 @@ void Reverse::backward_store(std::uint32_t id) {
     }
   }
   if (old_shadow != old_shadow_of_.end())
-    put_back(place, shadow_in_reverse(place.memory), index, in_reverse(old_shadow->second));
+    put_back(in_shadow(place), shadow_in_reverse(place.memory), index, in_reverse(old_shadow->second));
   if (extra_of_[id] != no_value) put_back(place, primal_in_reverse(place.memory), index, in_reverse(extra_of_[id]));
 }
 

@@ -24,8 +24,6 @@ bool is_callable_op(Op op) {
     case Op::refine:
     case Op::undef:
     case Op::cell_new:  // cells are lowering's own
-    case Op::cell_set:
-    case Op::cell_defined:
     case Op::tape_reserve:  // tapes are differentiation's own
     case Op::tape_close:
     case Op::caught:
@@ -33,6 +31,7 @@ bool is_callable_op(Op op) {
     case Op::parameter:
       return false;
     case Op::throw_:
+    case Op::cell_get:  // after cell_defined: there is no name for an UndefVarError
       return true;
     default:
       return aux_kind(op) == AuxKind::none && !is_terminator(op);

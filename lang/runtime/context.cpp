@@ -111,6 +111,7 @@ bool Context::bounds_error(Value array, Value index) {
 }
 
 bool Context::undef_var(const Symbol* name) {
+  if (!name) name = runtime->symbol("captured variable");
   return raise_made(*this, builtin(*this).undef_var_error, {runtime->from_symbol(name)});
 }
 
