@@ -162,10 +162,7 @@ opt::OptOptions Pipeline::Impl::opt_options(const Specialization* self) {
   return options;
 }
 
-namespace {
-
-// Calls of known functions on known types that are still dynamic: their types only came with inlining.
-bool has_decidable_calls(Runtime& runtime, const ir::Function& function) {
+bool Pipeline::Impl::has_decidable_calls(const ir::Function& function) const {
   for (const ir::Block& block : function.blocks) {
     for (std::uint32_t id : block.insts) {
       const ir::Inst& inst = function.insts[id];
@@ -184,13 +181,11 @@ bool has_decidable_calls(Runtime& runtime, const ir::Function& function) {
   return false;
 }
 
-}  // namespace
-
 void Pipeline::Impl::optimise(Context& ctx, infer::InferResult& result, const opt::OptOptions& options) {
   opt::optimise(runtime, *result.typed, options);
   bool expanded = calls_prepared_gradient(*result.typed) && expand_operators(ctx, *result.typed, result.edges, true);
   // What the second inference infers anew may want one, too; the bound is on the way down.
-  if (!expanded && (refining >= 3 || !has_decidable_calls(runtime, *result.typed))) return;
+  if (!expanded && (refining >= 3 || !has_decidable_calls(*result.typed))) return;
   ++refining;
   infer::InferResult again = infer::Inference(runtime, ctx, ctx.world, infer_options()).reinfer(*result.typed);
   --refining;

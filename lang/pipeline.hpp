@@ -76,6 +76,9 @@ class Pipeline final : public Tiers {
 
   // Its two halves (diff.hpp), for pullbacks. Null: an error is raised in ctx.
   const diff::Environment::Halves* halves(Context& ctx, Specialization& primal, const std::vector<char>& active);
+  // What Core.pullback_step tells of two halves. False: an error is raised.
+  static bool describe_halves(Context& ctx, const Specialization& target, const diff::Environment::Halves& halves,
+                              Value (&parts)[6]);
   bool has_code(Context& ctx, Specialization& target) const;  // for the world of ctx
   // Code of this specialisation is never freed.
   void pin(const Specialization& target);

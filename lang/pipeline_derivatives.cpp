@@ -192,7 +192,8 @@ const ir::Function* Pipeline::Impl::primal(Context& ctx, Specialization& target)
     }
   };
   options.callee = [this, &ctx, &target, &noted](Specialization& callee) -> const ir::Function* {
-    if (&callee == &target) return nullptr;
+    // Of a forward half it must be seen that the other half writes what it gives back (activity.cpp).
+    if (&callee == &target || diff::tangent_types(runtime).is_forward_half(&callee)) return nullptr;
     const ir::Function* inlined = primal(ctx, callee);
     if (const auto known = primals.find(&callee); known != primals.end())
       noted.rules.insert(known->second.rules.begin(), known->second.rules.end());
@@ -210,9 +211,13 @@ const ir::Function* Pipeline::Impl::primal(Context& ctx, Specialization& target)
   // What was inlined is known more precisely in this place than it was on its own; then more calls may be, of gradients
   // too, which are a call of the derivative then.
   std::vector<Edge> edges;
-  for (int round = 0; round < 6; ++round) {
-    bool expanded = expand_operators(ctx, *result.typed, edges);
-    if (round > 0 && !expanded) break;
+  bool decided = false;  // the last round was for calls alone: what it left undecided stays so
+  bool any_expanded = false;
+  for (int round = 0; round < 12; ++round) {
+    const bool expanded = expand_operators(ctx, *result.typed, edges);
+    any_expanded |= expanded;
+    if (round > 0 && !expanded && (decided || !(any_expanded || has_decidable_calls(*result.typed)))) break;
+    decided = !expanded;
     infer::InferResult refined = infer::Inference(runtime, ctx, ctx.world, infer_options()).reinfer(*result.typed);
     if (!refined.typed) break;
     if (!use_rules_under_pass(ctx, *refined.typed, noted)) return refused();

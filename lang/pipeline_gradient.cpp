@@ -115,19 +115,35 @@ bool pullback_step(Context& ctx, const Value* args, std::size_t count, Value& re
   if (primal.shared || primal.stores_forbidden) return raise_sharing(ctx, *primal.target);
   const diff::Environment::Halves* halves = pipeline_of(ctx).halves(ctx, *primal.target, primal.asked);
   if (!halves) return false;
-  std::uint64_t active = 0;
-  diff::TangentTypes& tangents = diff::tangent_types(runtime);
-  for (std::size_t i = 0; i < halves->active.size(); ++i)
-    if (halves->active[i] && tangents.has_shadow(primal.arguments[i].type)) active |= std::uint64_t{1} << i;
-  const Method& method = *primal.target->method;
-  Value parts[6] = {halves->forward_callee,
-                    halves->reverse_callee,
-                    runtime.from_int(static_cast<std::int64_t>(halves->serial)),
-                    runtime.from_type(tangents.cotangent(halves->result_type)),
-                    runtime.from_int(static_cast<std::int64_t>(active)),
-                    runtime.from_int(method.is_vararg ? static_cast<std::int64_t>(method.arg_count) : 0)};
+  Value parts[6];
+  if (!Pipeline::describe_halves(ctx, *primal.target, *halves, parts)) return false;
   return runtime.new_tuple(ctx, parts, 6, result);
 }
+
+}  // namespace
+
+bool Pipeline::describe_halves(Context& ctx, const Specialization& target, const diff::Environment::Halves& halves,
+                               Value (&parts)[6]) {
+  Runtime& runtime = *ctx.runtime;
+  diff::TangentTypes& tangents = diff::tangent_types(runtime);
+  const Method& method = *target.method;
+  if (halves.active.size() > 63)
+    return ctx.raise_message(runtime.types.builtin().differentiation_error,
+                             "cannot differentiate a pullback of `" + std::string(method.name->name) +
+                                 "` again: it has more than 62 arguments");
+  std::uint64_t active = 0;
+  for (std::size_t i = 0; i < halves.active.size(); ++i)
+    if (halves.active[i] && tangents.has_shadow(halves.forward->types->params[i + 1])) active |= std::uint64_t{1} << i;
+  parts[0] = halves.forward_callee;
+  parts[1] = halves.reverse_callee;
+  parts[2] = runtime.from_int(static_cast<std::int64_t>(halves.serial));
+  parts[3] = runtime.from_type(tangents.cotangent(halves.result_type));
+  parts[4] = runtime.from_int(static_cast<std::int64_t>(active));
+  parts[5] = runtime.from_int(method.is_vararg ? static_cast<std::int64_t>(method.arg_count) : 0);
+  return true;
+}
+
+namespace {
 
 // check_sharing(f, xs::Tuple): raises when what `f` stores into can be reached in two ways, which a derivative inside a
 // differentiated function cannot take into account.

@@ -32,6 +32,8 @@ struct Pipeline::Impl {
   void note_limit(const Specialization& target, infer::LimitPassed passed);
   // Optimises; when inlining has made calls decidable that were not, infers and optimises once more.
   void optimise(Context& ctx, infer::InferResult& result, const opt::OptOptions& options);
+  // Calls of known functions on known types that are still dynamic: their types only came with inlining.
+  bool has_decidable_calls(const ir::Function& function) const;
   opt::OptOptions opt_options(const Specialization* self);
   CodeInstance* valid_code(Context& ctx, Specialization& target) const;
 

@@ -43,7 +43,17 @@ class OperatorExpansion {
       Operand done = gradient();
       return done.valid() ? done : failed(made);
     }
-    bool is_gradient = std::string_view(native.aux_as<const NativeInfo>()->name) == "value_and_gradient_call";
+    const std::string_view name = native.aux_as<const NativeInfo>()->name;
+    if (name == "call_derivative") {
+      Operand result = derivative_call();
+      return result.valid() ? result : failed(made);
+    }
+    if (is_pullback(native)) {
+      if (native.operands.size() < 2 || !find_target(native.operands[0], native.operands[1])) return failed(made);
+      made.clear();
+      return name == "pullback_step" ? pullback_step() : written_out(name);
+    }
+    const bool is_gradient = name == "value_and_gradient_call";
     if (native.operands.size() < (is_gradient ? 2 : 3)) return {};
     if (!find_target(native.operands[0], native.operands[1])) return {};
     Operand result = is_gradient ? gradient() : directional(native);
@@ -58,6 +68,15 @@ class OperatorExpansion {
   static bool is_gradient_into(const ir::Inst& inst) {
     return inst.op == Op::native && inst.operands.size() == 3 &&
            std::string_view(inst.aux_as<const NativeInfo>()->name) == "value_and_gradient_into";
+  }
+
+  // What pullbacks are made of: the library's code for it says the same (stdlib/derivatives_again.slope), and what is to
+  // be called is known when the types are.
+  static bool is_pullback(const ir::Inst& inst) {
+    if (inst.op != Op::native) return false;
+    const std::string_view name = inst.aux_as<const NativeInfo>()->name;
+    return name == "pullback_forward" || name == "pullback_reverse" || name == "pullback_step" ||
+           name == "call_derivative";
   }
 
   static bool makes_named_tuple(const ir::Inst& inst) {
@@ -137,6 +156,51 @@ class OperatorExpansion {
     if (!may_share()) return;
     Binding* check = runtime_.core->find(runtime_.symbol("check_sharing"));
     emit(Op::call, {constant(check->value), at_->operands[0], at_->operands[1]}, builtin_.any);
+  }
+
+  Operand written_out(std::string_view name) {
+    std::vector<Operand> operands = at_->operands;
+    return call_base(name == "pullback_forward" ? "pullback_forward_again" : "pullback_reverse_again", operands,
+                     nullptr);
+  }
+
+  // As the native of that name (pipeline_gradient.cpp).
+  Operand pullback_step() {
+    std::vector<char> asked(arguments_.size(), 1);
+    asked[0] = 0;
+    diff::Refusal refusal;  // raised when the call is reached
+    const Pipeline::Impl::Halves* found = pipeline_.make_halves(ctx_, *target_, asked, refusal);
+    if (!found || !found->ready) return {};
+    const diff::Environment::Halves& halves = found->answer;
+    edges_.push_back({Edge::Kind::callee, nullptr, nullptr, halves.forward});
+    edges_.push_back({Edge::Kind::callee, nullptr, nullptr, halves.reverse});
+    check_sharing();
+    Value parts[6];
+    if (!Pipeline::describe_halves(ctx_, *target_, halves, parts)) return {};
+    std::vector<Operand> operands;
+    for (Value v : parts) operands.push_back(constant(v));
+    return tuple(operands);
+  }
+
+  // call_derivative(derivative, arguments::Tuple) of a derivative that is known: what it takes and gives is known, too.
+  Operand derivative_call() {
+    const DataType* given = as_data(type_of(at_->operands[1]));
+    if (!at_->operands[0].is_constant() || !given || !given->is_tuple || !given->is_concrete) return {};
+    const Value callee = function_.constant_value(at_->operands[0]);
+    Specialization* target = pipeline_.pipeline.derivative_of(callee);
+    if (!target || !target->current || target->types->params.size() != given->fields.size() + 1) return {};
+    const Type* result = target->current->return_type;
+    if (!result || result->kind == TypeKind::bottom) return {};
+    std::vector<Operand> operands{at_->operands[0]};
+    for (std::size_t i = 0; i < given->fields.size(); ++i) {
+      const Type* wanted = target->types->params[i + 1];
+      Operand part = field(at_->operands[1], i, given->fields[i].type);
+      if (!is_subtype(runtime_.types, given->fields[i].type, wanted))
+        part = emit(Op::type_assert, {part, constant(runtime_.from_type(wanted))}, wanted);
+      operands.push_back(part);
+    }
+    edges_.push_back({Edge::Kind::callee, nullptr, nullptr, target});
+    return emit(Op::invoke, operands, result, reinterpret_cast<std::uintptr_t>(target));
   }
 
   Operand gradient() {
@@ -394,7 +458,8 @@ bool Pipeline::Impl::expand_operators(Context& ctx, ir::Function& function, std:
     for (std::uint32_t id : std::vector<std::uint32_t>(function.blocks[b].insts)) {
       const ir::Inst& inst = function.insts[id];
       bool wanted = OperatorExpansion::is_gradient_into(inst) ||
-                    (!prepared_only && (diff::is_operator(inst) || OperatorExpansion::makes_named_tuple(inst)));
+                    (!prepared_only && (diff::is_operator(inst) || OperatorExpansion::makes_named_tuple(inst) ||
+                                        OperatorExpansion::is_pullback(inst)));
       if (wanted) {
         const ir::Inst native = function.insts[id];
         std::vector<std::uint32_t> made;

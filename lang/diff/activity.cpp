@@ -270,7 +270,11 @@ class Analysis {
   // A callee may write derivative-carrying values into the memory it is given, and give back some of that memory.
   bool visit_call(std::uint32_t id, bool flows) {
     const ir::Inst& inst = function_.insts[id];
-    flows = flows || makes_record(function_, inst, tangents_.runtime());
+    // What a forward half gives back is written by the other half, wherever that is.
+    if (makes_record(function_, inst, tangents_.runtime())) {
+      flows = true;
+      if (!result_.written[id]) result_.written[id] = changed_ = true;
+    }
     if (flows) vary(id);
     bool known = inst.op == Op::invoke;
     if (known && result_.rules[id] != RuleKind::none && result_.rules[id] != RuleKind::stateful) return true;

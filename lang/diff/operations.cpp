@@ -135,7 +135,8 @@ bool is_written_out(Value callee, Runtime& runtime) {
 bool makes_record(const ir::Function& function, const ir::Inst& inst, Runtime& runtime) {
   switch (inst.op) {
     case Op::invoke:
-      return tangent_types(runtime).is_forward_half(inst.aux_as<Specialization>());
+      return tangent_types(runtime).is_forward_half(inst.aux_as<Specialization>()) ||
+             (inst.operands[0].is_constant() && makes_record(function.constant_value(inst.operands[0]), runtime));
     case Op::native:
       return calls_what_it_is_given(inst) && !is_operator(inst);
     case Op::call:
