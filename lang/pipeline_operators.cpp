@@ -70,8 +70,8 @@ class OperatorExpansion {
            std::string_view(inst.aux_as<const NativeInfo>()->name) == "value_and_gradient_into";
   }
 
-  // What pullbacks are made of: the library's code for it says the same (stdlib/derivatives_again.slope), and what is to
-  // be called is known when the types are.
+  // What pullbacks are made of: the library's code for it says the same (stdlib/derivatives_again.slope), and what is
+  // to be called is known when the types are.
   static bool is_pullback(const ir::Inst& inst) {
     if (inst.op != Op::native) return false;
     const std::string_view name = inst.aux_as<const NativeInfo>()->name;

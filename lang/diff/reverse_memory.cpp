@@ -29,8 +29,7 @@ Place in_shadow(Place place) {
 
 // What a place holds, kept for `put_back`.
 ValueIndex Reverse::old_content(const Place& place, Operand object, Operand index, const Type* type) {
-  if (place.is_cell)
-    return remember(call_base(*f_, "saved_content", {object}, builtin_.any), builtin_.any);
+  if (place.is_cell) return remember(call_base(*f_, "saved_content", {object}, builtin_.any), builtin_.any);
   if (may_be_unassigned(place)) {
     Operand where = index.valid() ? index : int_constant(*f_, static_cast<std::int64_t>(place.field) + 1);
     return remember(call_base(*f_, index.valid() ? "saved_element" : "saved_field", {object, where}, builtin_.any),

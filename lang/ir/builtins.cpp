@@ -23,7 +23,7 @@ bool is_callable_op(Op op) {
     case Op::call_splat:
     case Op::refine:
     case Op::undef:
-    case Op::cell_new:  // cells are lowering's own
+    case Op::cell_new:      // cells are lowering's own
     case Op::tape_reserve:  // tapes are differentiation's own
     case Op::tape_close:
     case Op::caught:
