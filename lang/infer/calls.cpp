@@ -286,7 +286,9 @@ class CallEvaluator {
     match.linkable = match.dispatchable && target == match.target;
     impl_.use_outcome(frame_, call_, *outcome);
     Evaluation found{outcome->result, outcome->effects};
-    if (outcome->finished && match.linkable && constants_help(match, *outcome, arguments))
+    // Also of types that are known in part, where there is one method: it is what will be called.
+    const bool one = target == match.target && combination.covered && combination.matches.size() == 1;
+    if (outcome->finished && (match.linkable || one) && constants_help(match, *outcome, arguments))
       with_constants(match, arguments, found);
     return found;
   }
