@@ -156,28 +156,37 @@ std::vector<Value> DerivedCall::shadow_arguments(const std::vector<char>& active
 
 namespace {
 
+bool call_base(Context& ctx, const char* name, std::initializer_list<Value> arguments, Value& result) {
+  Runtime& runtime = *ctx.runtime;
+  return runtime.call(ctx, runtime.base->find(runtime.symbol(name))->value, arguments.begin(), arguments.size(),
+                      result);
+}
+
+// Adds what is given for memory.
+bool into_shadow(Context& ctx, Value shadow, Value given, const Value* told) {
+  Value ignored;
+  return told ? call_base(ctx, "tell!", {shadow, given, *told}, ignored)
+              : call_base(ctx, "accumulate_cotangent!", {shadow, given}, ignored);
+}
+
 // Of a value whose type was known only when it was there: its shadow tells whether there is memory in it.
-bool dynamic_seed(Context& ctx, const Type* t, Value given, Value shadow, Value& seed) {
+bool dynamic_seed(Context& ctx, const Type* t, Value given, Value shadow, Value& seed, const Value* told) {
   Runtime& runtime = *ctx.runtime;
   diff::TangentTypes& tangents = diff::tangent_types(runtime);
   if (shadow.type == tangents.dynamic())
     shadow = load_field(runtime.heap, shadow.object, tangents.dynamic()->fields[0]);
-  if (as_data(shadow.type)->object_kind == DataType::ObjectKind::array) {
-    Binding* accumulate = runtime.base->find(runtime.symbol("accumulate_cotangent!"));
-    Value call[2] = {shadow, given};
-    Value ignored;
-    if (given.type != runtime.nothing().type && !runtime.call(ctx, accumulate->value, call, 2, ignored)) return false;
-    given = runtime.nothing();
-  } else if (shadow.type != runtime.nothing().type) {
-    return ctx.argument_error("a pullback of a function whose result type is not inferred (" + to_string(t) +
-                              ") takes numbers and arrays only");
+  if (shadow.type != runtime.nothing().type && given.type != runtime.nothing().type) {
+    if (!into_shadow(ctx, shadow, given, told)) return false;
+    if (!call_base(ctx, "numbers_only", {given}, given)) return false;
   }
+  Rooted root(runtime.heap);
+  root.values.push_back(given);
   if (!tangents.has_cotangent(t)) return true;
   return runtime.new_object(ctx, tangents.dynamic(), &given, 1, seed);
 }
 
 // A field of a mutable struct: its numbers lie in the shadow itself, and are added there.
-bool seed_field(Context& ctx, const Type* declared, Value given, Value shadow, std::size_t i) {
+bool seed_field(Context& ctx, const Type* declared, Value given, Value shadow, std::size_t i, const Value* told) {
   Runtime& runtime = *ctx.runtime;
   diff::TangentTypes& tangents = diff::tangent_types(runtime);
   const Field& place = as_data(shadow.type)->fields[i];
@@ -191,7 +200,7 @@ bool seed_field(Context& ctx, const Type* declared, Value given, Value shadow, s
   Value number = both ? load_field(runtime.heap, held.object, as_data(held.type)->fields[1]) : held;
   roots.values.insert(roots.values.end(), {own, number});
   Value seed;
-  if (!seed_of(ctx, declared, given, own, seed)) return false;
+  if (!seed_of(ctx, declared, given, own, seed, told)) return false;
   if (!tangents.has_cotangent(declared)) return true;
   roots.values.push_back(seed);
   Binding* add = runtime.base->find(runtime.symbol("sum_tangents"));
@@ -207,7 +216,7 @@ bool seed_field(Context& ctx, const Type* declared, Value given, Value shadow, s
 
 }  // namespace
 
-bool seed_of(Context& ctx, const Type* t, Value given, Value shadow, Value& seed) {
+bool seed_of(Context& ctx, const Type* t, Value given, Value shadow, Value& seed, const Value* told) {
   Runtime& runtime = *ctx.runtime;
   diff::TangentTypes& tangents = diff::tangent_types(runtime);
   const BuiltinTypes& builtin = runtime.types.builtin();
@@ -224,23 +233,23 @@ bool seed_of(Context& ctx, const Type* t, Value given, Value shadow, Value& seed
   }
   seed = runtime.nothing();
   if (!tangents.differentiable(t)) return true;
-  if (!is_concrete(t)) return dynamic_seed(ctx, t, given, shadow, seed);
+  if (!is_concrete(t)) return dynamic_seed(ctx, t, given, shadow, seed, told);
   const DataType* d = as_data(t);
-  if (d->object_kind == DataType::ObjectKind::array) {
-    if (none) return true;
-    Binding* accumulate = runtime.base->find(runtime.symbol("accumulate_cotangent!"));
-    Value call[2] = {shadow, given};
-    Value ignored;
-    return accumulate && runtime.call(ctx, accumulate->value, call, 2, ignored);
-  }
+  if (d->object_kind == DataType::ObjectKind::array) return none || into_shadow(ctx, shadow, given, told);
   if (d->is_mutable && none) return true;
   const DataType* shape = as_data(given.type);
   if (!none && (shape->fields.size() != d->fields.size() || !(shape->is_tuple || shape->is_named_tuple)))
     return ctx.argument_error("the cotangent of a " + to_string(t) + " is a tuple with " +
                               std::to_string(d->fields.size()) + " entries; found " + to_string(given.type));
   if (d->is_mutable) {
+    if (told) {
+      Value known;
+      if (!call_base(ctx, "is_told", {shadow, given, *told}, known)) return false;
+      if (known.bits & 1) return true;
+    }
     for (std::size_t i = 0; i < d->fields.size(); ++i)
-      if (!seed_field(ctx, d->fields[i].type, load_field(runtime.heap, given.object, shape->fields[i]), shadow, i))
+      if (!seed_field(ctx, d->fields[i].type, load_field(runtime.heap, given.object, shape->fields[i]), shadow, i,
+                      told))
         return false;
     return true;
   }
@@ -251,7 +260,7 @@ bool seed_of(Context& ctx, const Type* t, Value given, Value shadow, Value& seed
     if (as_data(shadow.type)->is_tuple)
       part_shadow = load_field(runtime.heap, shadow.object, as_data(shadow.type)->fields[i]);
     Value part_seed;
-    if (!seed_of(ctx, d->fields[i].type, part, part_shadow, part_seed)) return false;
+    if (!seed_of(ctx, d->fields[i].type, part, part_shadow, part_seed, told)) return false;
     parts.values.push_back(part_seed);
   }
   if (!tangents.has_cotangent(t)) return true;

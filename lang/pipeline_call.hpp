@@ -55,6 +55,8 @@ struct TapeGuard {
 };
 
 // A cotangent or a tangent as a user writes it, split: numbers into the seed, arrays into the value's shadow.
-bool seed_of(Context& ctx, const Type* t, Value given, Value shadow, Value& seed);
+// Cotangents of one memory that is held twice add up. Of a direction it is the memory's, however often it is told:
+// `told` (a Vector{Any}) is what was told before.
+bool seed_of(Context& ctx, const Type* t, Value given, Value shadow, Value& seed, const Value* told = nullptr);
 
 }  // namespace slope

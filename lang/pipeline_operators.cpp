@@ -55,7 +55,7 @@ class OperatorExpansion {
     }
     const bool is_gradient = name == "value_and_gradient_call";
     if (native.operands.size() < (is_gradient ? 2 : 3)) return {};
-    if (!find_target(native.operands[0], native.operands[1])) return {};
+    if (!find_target(native.operands[0], native.operands[1])) return no_method_ ? plain_call() : failed(made);
     Operand result = is_gradient ? gradient() : directional(native);
     return result.valid() ? result : failed(made);
   }
@@ -125,12 +125,22 @@ class OperatorExpansion {
     std::vector<const Type*> types{callee};
     types.insert(types.end(), given->params.begin(), given->params.end());
     target_ = runtime_.lookup_specialization(runtime_.types.tuple(types), ctx_.world);
+    no_method_ = target_ == nullptr;
     if (!target_) return false;
     std::vector<Operand> parts;
     for (std::size_t i = 0; i < given->fields.size(); ++i) parts.push_back(field(xs, i, given->fields[i].type));
     user_ = parts;
     arguments_ = packed(f, parts);
     return true;
+  }
+
+  // Of a function that has no method for the arguments: the call itself, which says so.
+  Operand plain_call() {
+    const DataType* given = as_data(type_of(at_->operands[1]));
+    std::vector<Operand> operands{at_->operands[0]};
+    for (std::size_t i = 0; i < given->fields.size(); ++i)
+      operands.push_back(field(at_->operands[1], i, given->fields[i].type));
+    return emit(Op::call, operands, builtin_.any);
   }
 
   // As the method has its arguments: the callee, and a vararg as one tuple.
@@ -436,6 +446,7 @@ class OperatorExpansion {
   std::vector<std::uint32_t>* made_ = nullptr;
   const ir::Inst* at_ = nullptr;
   Specialization* target_ = nullptr;
+  bool no_method_ = false;          // what is called is known, and that it cannot be
   std::vector<Operand> user_;       // the arguments as the user gave them
   std::vector<Operand> arguments_;  // callee first, as the method has them
   Operand into_;                    // the accumulators that the caller gave

@@ -332,6 +332,8 @@ void Forward::check_caught(std::uint32_t id) {
     for (const ir::Edge& edge : block.edges)
       for (Operand o : edge.arguments) looked_into |= o == exception;
   }
+  // A refusal is the derivative's, not the program's: whoever caught it would take another way than the function does.
+  call_base(*b_, "check_refused", {value_[id]}, nullptr);
   if (looked_into)
     call_base(*b_, "check_caught", {value_[id], b_->constant(runtime_.from_string(described(primal_->insts[id])))},
               nullptr);
