@@ -221,6 +221,10 @@ void python_row() {
 }
 #endif
 
+[[maybe_unused]] void missing(const char* peer, const char* package) {
+  std::printf("%-28s left out: needs the package %s\n", peer, package);
+}
+
 }  // namespace
 
 int main() {
@@ -245,12 +249,18 @@ int main() {
   slope_row("Slope, interpreted", interpreted);
 #ifdef BENCH_LUA
   lua_row();
+#else
+  missing("Lua", "liblua5.4-dev or libluajit-5.1-dev");
 #endif
-#ifdef BENCH_DUKTAPE
+#if defined(BENCH_DUKTAPE)
   duktape_row();
+#elif !defined(BENCH_LUAJIT)
+  missing("Duktape", "duktape-dev");
 #endif
-#ifdef BENCH_PYTHON
+#if defined(BENCH_PYTHON)
   python_row();
+#elif !defined(BENCH_LUAJIT)
+  missing("Python", "python3-dev");
 #endif
   gradient_row();
 }
