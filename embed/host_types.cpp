@@ -40,11 +40,13 @@ void HostTypes::destroy_dead() {
 void HostTypes::forget_dead(const Survivors& survivors) {
   for (std::size_t i = 0; i < places_.size(); ++i) {
     Place& place = places_[i];
-    if (!place.object || !place.holder || survivors.alive(place.holder)) continue;
-    // A script may have taken a field's array out of its object.
-    for (ArrayObject* array : place.arrays)
-      if (survivors.alive(array))
-        array->data = reinterpret_cast<char*>(engine_.dead(static_cast<std::size_t>(array->length)));
+    if (!place.object || !(place.holder || place.is_let_go)) continue;
+    if (place.holder && survivors.alive(place.holder)) continue;
+    // A script may have taken a field's array out of its object: the memory is the object's.
+    place.holder = nullptr;
+    place.is_let_go = true;
+    std::erase_if(place.arrays, [&](ArrayObject* array) { return !survivors.alive(array); });
+    if (!place.arrays.empty()) continue;
     dead_.push_back({place.object, place.type});
     place = Place();
     free_.push_back(static_cast<std::int64_t>(i));
@@ -76,7 +78,7 @@ std::int64_t HostTypes::add(void* object, const TypeKey* key) {
 bool HostTypes::wrap(std::int64_t place, const TypeKey* key, slope::Value& v) {
   Context& ctx = engine_.ctx;
   void* object = find(place, key);
-  if (!object || places_[static_cast<std::size_t>(place)].holder)
+  if (!object || places_[static_cast<std::size_t>(place)].holder || places_[static_cast<std::size_t>(place)].is_let_go)
     return ctx.argument_error("host_wrap takes the place of an object that the host has just made");
   const HostType& type = *places_[static_cast<std::size_t>(place)].type;
   Rooted fields(engine_.runtime.heap);

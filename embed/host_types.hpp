@@ -2,8 +2,8 @@
 //
 // A script's object is a mutable struct: the place of the C++ object in the table, then for each field with derivatives
 // an array over the object's own memory. The place is checked whenever C++ is called with it; a script that makes one
-// up reaches another object of the type or none. When the collector finds the struct dead, the object waits for its
-// end, which comes at the next use of the table: destructors run outside of collections.
+// up reaches another object of the type or none. When the collector finds the struct and all arrays of its fields
+// dead, the object waits for its end, which comes at the next use of the table: destructors run outside of collections.
 #pragma once
 
 #include <memory>
@@ -47,6 +47,7 @@ class HostTypes final : public ObjectTable {
     void* object = nullptr;
     const HostType* type = nullptr;
     Object* holder = nullptr;  // the script's; null while there is none yet
+    bool is_let_go = false;    // there is no more, but perhaps arrays of its fields
     std::vector<ArrayObject*> arrays;
   };
   struct Dead {

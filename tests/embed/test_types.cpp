@@ -203,6 +203,16 @@ TEST_CASE("Objects end when nobody holds them, or with the engine") {
     slope::Value held = engine.run("Body(3, 4)").value();
     engine.collect_garbage();
     CHECK(held.to<Body>().value().mass == 3);
+    // The memory of a field is the object's, which lives as long as a script holds either.
+    CHECK(engine.eval<double>("array[1]").value() == 5.0);
+    engine.run("whole = vec(array)\narray = nothing").value();
+    engine.collect_garbage();
+    CHECK(engine.eval<double>("whole[1] = 8; whole[1]").value() == 8.0);
+    const int alive = Body::alive;
+    engine.run("whole = nothing").value();
+    engine.collect_garbage();
+    engine.run("Body(1, 1)").value();
+    CHECK(Body::alive <= alive);
   }
   CHECK(Body::alive == 0);
 }
