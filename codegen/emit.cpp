@@ -266,6 +266,7 @@ void Emitter::emit_block(ir::BlockId id) {
     if (layout_.debug) layout_.debug->at(b_, function_, inst);
     current_error_ = nullptr;
     current_site_ = nullptr;
+    watch_store(inst);
     Val v = emit(inst);
     bool never_returns = inst.type && inst.type->kind == TypeKind::bottom;
     values_[inst_id] = never_returns ? none(inst.type) : coerce(v, inst.type);

@@ -177,7 +177,8 @@ class Emitter {
   Val call_host_with_words(const ir::Inst& inst, const WordCode& host);
   void raise_host_failure(const WordCode& host, V failure);
   Val call_native_code(const Signature& signature, llvm::FunctionCallee callee, llvm::ArrayRef<Val> arguments);
-  Val execute(const ir::Inst& inst);  // through the operation's one definition in lang/ir/execute
+  void watch_store(const ir::Inst& inst);  // loans.cpp
+  Val execute(const ir::Inst& inst);       // through the operation's one definition in lang/ir/execute
   Val pack_tuple(const DataType* type, llvm::ArrayRef<Val> elements);
 
   Layout& layout_;

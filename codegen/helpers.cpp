@@ -221,6 +221,11 @@ bool store_global(Context* ctx, Binding* binding, const Type* type, std::int64_t
   return ir::execute(*ctx, ir::Op::store_global, &v, 1, reinterpret_cast<std::uintptr_t>(binding), result);
 }
 
+bool may_store(Context* ctx, std::uint32_t op, const Value* operands, std::uint64_t count, std::uint64_t aux,
+               const TraceSite* site) {
+  return ir::may_store(*ctx, static_cast<ir::Op>(op), operands, count, aux, site->entries);
+}
+
 // Splatted tuples are spread here, everything else through Base.splat_values, which makes a tuple of it.
 bool call_splat(Context* ctx, const Value* operands, std::uint64_t count, std::uint64_t mask, Value* result) {
   SharedAccess shared(*ctx);

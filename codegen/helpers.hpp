@@ -37,6 +37,7 @@ namespace slope::codegen {
   H(scratch_leave, v, "pl")      /* ctx, serial */                                                    \
   H(array_resize, b, "ppll")     /* ctx, vector, length, ResizeKind */                                \
   H(store_global, b, "pppl")     /* ctx, Binding, type, payload */                                    \
+  H(may_store, b, "pwpllp")      /* ctx, op, operands, count, aux, TraceSite */                       \
   H(call_splat, b, "ppllp")      /* ctx, operands, count, mask, result */                             \
   H(catch_depth, l, "p")         /* ctx -> how many exceptions are being handled */                   \
   H(catch_error, b, "pl")        /* ctx, depth: the pending error becomes the one above so many;      \

@@ -17,6 +17,7 @@ static_assert(offsetof(Context, stack_limit) == context_stack_limit);
 static_assert(offsetof(Context, interrupt) == context_interrupt);
 static_assert(offsetof(Context, fuel) == context_fuel);
 static_assert(offsetof(Context, frames) == context_frames);
+static_assert(offsetof(Context, loans) == context_loans);
 static_assert(offsetof(Context, world) == context_world);
 static_assert(sizeof(Object) == object_payload);
 static_assert(offsetof(ArrayObject, data) == array_data);

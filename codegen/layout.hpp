@@ -116,6 +116,7 @@ inline constexpr unsigned context_interrupt = 24;
 inline constexpr unsigned context_world = 32;
 inline constexpr unsigned context_fuel = 48;
 inline constexpr unsigned context_frames = 56;
+inline constexpr unsigned context_loans = 64;
 inline constexpr unsigned object_payload = 8;
 inline constexpr unsigned array_data = 8;
 inline constexpr unsigned array_length = 16;

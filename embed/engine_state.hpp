@@ -66,6 +66,10 @@ struct Access {
   static Result<void> set(Engine& engine, std::string_view name, const Datum& datum) {
     return engine.set_datum(name, datum);
   }
+  static Result<api::Value> adopt(Engine& engine, const Datum& array, std::function<void(double*)> release) {
+    return engine.adopt_data(array, std::move(release));
+  }
+  static Result<api::Value> value(Engine& engine, const Datum& datum);  // made of it
   static Result<api::Value> call(const api::Value& callee, const Datum* arguments, std::size_t count) {
     return callee.call(arguments, count);
   }
@@ -266,6 +270,7 @@ void take_back(ArrayObject* array, Dead dead) {
     auto* share = static_cast<ArrayObject*>(next);
     next = std::exchange(share->owner, nullptr);
     share->data = reinterpret_cast<char*>(dead(static_cast<std::size_t>(share->length)));
+    share->flags = array_shared;  // lent no more
   }
   array->data = reinterpret_cast<char*>(dead(static_cast<std::size_t>(array->length)));
 }
@@ -275,7 +280,9 @@ class Loan {
  public:
   explicit Loan(EngineState& engine) : engine_(engine) {}
   ~Loan() {
-    if (array_) take_back(array_, [this](std::size_t length) { return engine_.dead(length); });
+    if (!array_) return;
+    take_back(array_, [this](std::size_t length) { return engine_.dead(length); });
+    array_->flags = array_shared;
   }
   Loan(const Loan&) = delete;
   bool lend(const Datum& array, RawValue& v);  // false: out of memory, raised

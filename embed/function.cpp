@@ -73,8 +73,15 @@ bool SlopeFunction::find() {
     return refuse("no method of `" + name_ + "` takes (" + arguments + ")");
   }
   found_.one_to_one = !found_.target->method->is_vararg && as_data(callee.type)->storage == Storage::singleton;
+  found_.lets_go = std::none_of(parameters_.begin(), parameters_.end(), is_array);
   if (!check_kept()) return false;
-  if (engine_.pipeline->mode == TierMode::interpret) return true;
+  if (engine_.pipeline->mode == TierMode::interpret) {
+    if (!found_.lets_go && found_.one_to_one) {
+      NativeCheck check(*engine_.pipeline, engine_.ctx);
+      found_.lets_go = check.passes(*found_.target) && !check.catches && !check.gives_values && stores_nothing();
+    }
+    return true;
+  }
   engine_.pipeline->on_hot(engine_.ctx, *found_.target);
   return find_direct();
 }
@@ -103,10 +110,12 @@ bool SlopeFunction::refresh() {
   return false;
 }
 
-bool SlopeFunction::check_native(bool& catches) {
+// `lets_go`: as far as the code of the function says. An exception that it catches may hold an
+// array, and the host may keep values that it gets.
+bool SlopeFunction::check_native(bool& lets_go) {
   NativeCheck check(*engine_.pipeline, engine_.ctx);
   bool native = check.passes(*found_.target);
-  catches = check.catches;
+  lets_go = native && !check.catches && !check.gives_values;
   if (native || dispatch_ == Dispatch::allowed) return true;
   refuse("`" + name_ + "` is not native: " + check.why, ErrorKind::not_native);
   error_.position = engine_.position_of(check.where);
@@ -145,19 +154,50 @@ bool SlopeFunction::check_kept() {
     error_.position = engine_.position_of(where);
     if (where.file != 0) error_.message += "\n  --> " + sources.describe(where) + "\n" + sources.excerpt(where);
     while (error_.message.back() == '\n') error_.message.pop_back();
-    error_.message +=
-        "\n  = help: store a copy, `copy(…)`; with slope::Dispatch::allowed what is kept reads as NaN after the call";
+    error_.message += "\n  = help: store a copy, `copy(…)`";
     return false;
   }
   return true;
 }
 
+// What the function does to its arrays is known, and it neither keeps one nor returns it.
+bool SlopeFunction::stores_nothing() {
+  const CodeInstance* code = engine_.pipeline->typed_code(engine_.ctx, *found_.target);
+  if (!code || !code->typed) return false;
+  const diff::MemorySummary memory = engine_.pipeline->memory(engine_.ctx).of(*found_.target);
+  for (std::size_t i = 0; i < parameters_.size(); ++i)
+    if (is_array(parameters_[i]) &&
+        ((memory.stored | memory.unknown | memory.result) & diff::parameter_mask(i + 1)) != 0)
+      return false;
+  return true;
+}
+
+bool SlopeFunction::kept_nothing(const LoanWatch::Kept& kept) {
+  if (!kept.array) return true;
+  const SourceMap& sources = engine_.runtime.sources;
+  Span where;
+  for (const std::vector<TraceEntry>& store : kept.where)
+    for (const TraceEntry& entry : store)
+      if (where.file == 0 && is_host_text(sources, entry.span)) where = entry.span;
+  if (where.file == 0 && found_.target) where = found_.target->method->span;
+  refuse("`" + name_ + "` " + (kept.where.empty() ? "returns" : "keeps") + " an array that is lent for the call alone",
+         ErrorKind::runtime);
+  error_.type = "ArgumentError";
+  error_.summary = error_.message;
+  error_.position = engine_.position_of(where);
+  if (where.file != 0) error_.message += "\n  --> " + sources.describe(where) + "\n" + sources.excerpt(where);
+  while (error_.message.back() == '\n') error_.message.pop_back();
+  error_.message += "\n  = help: " + std::string(kept.where.empty() ? "return" : "store") + " a copy, `copy(…)`";
+  return false;
+}
+
 // Words go in and out when every parameter and the result are numbers or, going in, arrays of numbers that the function
-// does not keep. An exception that it catches may hold an array.
+// does not keep.
 bool SlopeFunction::find_direct() {
-  bool catches = false;
-  if (!check_native(catches)) return false;
+  bool lets_go = false;
+  if (!check_native(lets_go)) return false;
   if (!found_.one_to_one) return true;
+  found_.lets_go = found_.lets_go || (lets_go && stores_nothing());
   bool arrays = false;
   for (Kind kind : parameters_) {
     if (views_memory(kind) && !is_array(kind)) return true;
@@ -179,11 +219,7 @@ bool SlopeFunction::find_direct() {
     return true;
   }
   if (arrays) {
-    const diff::MemorySummary kept = engine_.pipeline->memory(engine_.ctx).of(*found_.target);
-    for (std::size_t i = 0; i < parameters_.size(); ++i)
-      if (is_array(parameters_[i]) &&
-          (catches || ((kept.stored | kept.unknown | kept.result) & diff::parameter_mask(i + 1)) != 0))
-        return true;
+    if (!found_.lets_go) return true;
     if (!lent_) lent_ = std::make_unique<LentArrays>(engine_, parameters_, 2);
     if (!lent_->ready()) return true;
   }
@@ -278,6 +314,7 @@ bool SlopeFunction::call(const Datum* arguments, Datum& result, api::Value* hold
 }
 
 bool SlopeFunction::call_values(const Datum* arguments, Datum& result, api::Value* holder) {
+  LentCall lent(*this);
   RawArguments raw;
   Loans loans;
   if (!give(arguments, raw, loans)) return fail();
@@ -287,6 +324,7 @@ bool SlopeFunction::call_values(const Datum* arguments, Datum& result, api::Valu
                                                      parameters_.size(), returned)
                           : runtime.call(engine_.ctx, callee(), raw.data(), parameters_.size(), returned);
   if (!ok) return fail();
+  if (!lent.ends(result_ == Kind::any || result_ == Kind::composite ? returned : RawValue())) return false;
   api::Value unheld;
   if (engine_.from_raw(returned, result_, result, holder ? *holder : unheld, error_)) return true;
   error_.message = "the result of `" + name_ + "`: " + error_.message;

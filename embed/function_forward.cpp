@@ -207,6 +207,7 @@ bool SlopeFunction::jvp(const Datum* arguments, const TangentGiven* tangents, Da
     return true;
   }
 
+  LentCall lent(*this);
   RawArguments raw, moves;
   Loans loans, tangent_loans;
   if (!give(arguments, raw, loans) || !give_tangents(tangents, moves, tangent_loans)) return fail();
@@ -217,7 +218,7 @@ bool SlopeFunction::jvp(const Datum* arguments, const TangentGiven* tangents, Da
   append(directions, moves.data(), count);
   RawValue returned, value, shadow, tangent;
   if (!run_forward(*code, given, directions, returned) || !part(returned, 1, value) || !part(returned, 2, shadow) ||
-      !part(returned, 3, tangent) || !result_tangent(shadow, tangent, value, tangent))
+      !part(returned, 3, tangent) || !result_tangent(shadow, tangent, value, tangent) || !lent.ends())
     return false;
   return take_result(value, results[0], holders) && take_result(tangent, results[1], holders + 1);
 }
@@ -248,12 +249,14 @@ bool SlopeFunction::operator_arguments(const Datum* arguments, const TangentGive
 
 bool SlopeFunction::jvp_by_value(const Datum* arguments, const TangentGiven* tangents, Datum* results,
                                  api::Value* holders) {
+  LentCall lent(*this);
   Loans loans, tangent_loans;
   RawValue all[3], pair, value, tangent;
   if (!operator_arguments(arguments, tangents, loans, tangent_loans, all)) return false;
   if (!engine_.call_library("jvp", all, 3, pair)) return fail();
   if (!part(pair, 1, value) || !part(pair, 2, tangent)) return false;
   if (tangent.type == engine_.types.nothing && !result_tangent(tangent, tangent, value, tangent)) return false;
+  if (!lent.ends()) return false;
   return take_result(value, results[0], holders) && take_result(tangent, results[1], holders + 1);
 }
 
@@ -299,6 +302,7 @@ bool SlopeFunction::hvp(const Datum* arguments, const TangentGiven* direction, c
   code->looked = true;
   if (code->direct.entry && (!lent_ || !lent_->in_use)) return hvp_direct(*code, arguments, direction, targets);
 
+  LentCall lent(*this);
   RawArguments raw, moves;
   Loans loans, tangent_loans, result_loans;
   if (!give(arguments, raw, loans) || !give_tangents(direction, moves, tangent_loans)) return fail();
@@ -317,10 +321,13 @@ bool SlopeFunction::hvp(const Datum* arguments, const TangentGiven* direction, c
     }
     directions.values.push_back(moved);
   }
-  given.values.push_back(engine_.runtime.from_float(1.0));
+  RawValue seed;
+  if (!seed_of(*gradient.target, seed)) return fail();
+  given.values.push_back(seed);
   directions.values.emplace_back();
   RawValue returned, tangent, cotangents;
   if (!run_forward(*code, given, directions, returned) || !part(returned, 3, tangent)) return false;
+  if (!lent.ends()) return false;
   if (as_data(tangent.type)->fields.size() < 2) return true;  // arrays alone
   if (!part(tangent, 2, cotangents)) return false;
   for (std::size_t i = 0; i < count; ++i) {
@@ -370,11 +377,12 @@ bool SlopeFunction::hvp_direct(const ForwardCode& code, const Datum* arguments, 
 }
 
 bool SlopeFunction::hvp_by_value(const Datum* arguments, const TangentGiven* direction, const GradientTarget* targets) {
+  LentCall lent(*this);
   Loans loans, tangent_loans;
   RawValue all[3], products;
   if (!operator_arguments(arguments, direction, loans, tangent_loans, all)) return false;
   if (!engine_.call_library("hvp", all, 3, products)) return fail();
-  return copy_gradients(arguments, products, targets);
+  return lent.ends() && copy_gradients(arguments, products, targets);
 }
 
 // --- Jacobians --------------------------------------------------------------------------------------------------
@@ -484,6 +492,7 @@ bool SlopeFunction::columns_at_once(const Datum* arguments, std::size_t of, std:
     code = find_forward(found_.forward, *found_.target, moving, width);
   }
   if (!code) return false;
+  LentCall lent(*this);
   RawArguments raw;
   Loans loans;
   if (!give(arguments, raw, loans)) return fail();
@@ -503,7 +512,7 @@ bool SlopeFunction::columns_at_once(const Datum* arguments, std::size_t of, std:
         !result_tangent(shadow, tangent, value, tangent) || !put.put(first + k, tangent))
       return false;
   }
-  return true;
+  return lent.ends();
 }
 
 bool SlopeFunction::column_by_value(const Datum* arguments, std::size_t of, std::size_t j, std::size_t columns,
@@ -512,13 +521,14 @@ bool SlopeFunction::column_by_value(const Datum* arguments, std::size_t of, std:
   unit[j] = 1.0;
   std::vector<TangentGiven> direction(parameters_.size(), TangentGiven(nullptr));
   direction[of] = parameters_[of] == Kind::number ? TangentGiven(1.0) : TangentGiven(unit);
+  LentCall lent(*this);
   Loans loans, tangent_loans;
   RawValue all[3], pair, tangent;
   if (!operator_arguments(arguments, direction.data(), loans, tangent_loans, all)) return false;
   if (!engine_.call_library("jvp", all, 3, pair)) return fail();
   if (!part(pair, 1, value) || !part(pair, 2, tangent)) return false;
   if (tangent.type == engine_.types.nothing && !result_tangent(tangent, tangent, value, tangent)) return false;
-  return put.put(j, tangent);
+  return lent.ends() && put.put(j, tangent);
 }
 
 // The tangent of an argument that moves in its element j alone.

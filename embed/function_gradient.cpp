@@ -9,6 +9,7 @@
 
 #include "embed/slope_function.hpp"
 #include "lang/diff/diff.hpp"
+#include "lang/diff/tangent.hpp"
 
 namespace slope::api::detail {
 
@@ -283,11 +284,13 @@ bool SlopeFunction::gradient_lowered(const Datum* arguments, const GradientTarge
                found_.gradient_direct->run(engine_.ctx, parameters_, lent_.get(), arguments, targets, value)) ||
            fail();
   }
+  LentCall lent(*this);
   RawArguments raw;
   Loans loans;
   if (!give(arguments, raw, loans)) return fail();
-  return one_to_one ? gradient_compiled(arguments, raw, targets, value)
-                    : gradient_by_value(arguments, raw, targets, value);
+  return (one_to_one ? gradient_compiled(arguments, raw, targets, value)
+                     : gradient_by_value(arguments, raw, targets, value)) &&
+         lent.ends();
 }
 
 void SlopeFunction::find_gradient_direct() {
@@ -358,6 +361,16 @@ bool DirectGradient::run(Context& ctx, std::span<const Kind> parameters, LentArr
   return true;
 }
 
+// 1.0 as the gradient takes it: boxed where the type of the function's result is not known.
+bool SlopeFunction::seed_of(const Specialization& gradient, RawValue& seed) {
+  const Type* wanted = gradient.types->params.back();
+  const RawValue one = engine_.runtime.from_float(1.0);
+  diff::TangentTypes& tangents = diff::tangent_types(engine_.runtime);
+  if (wanted == tangents.dynamic()) return engine_.runtime.new_object(engine_.ctx, tangents.dynamic(), &one, 1, seed);
+  seed = one;
+  return true;
+}
+
 bool SlopeFunction::gradient_compiled(const Datum* arguments, const RawArguments& raw, const GradientTarget* targets,
                                       double& value) {
   // (callee, arguments…, a shadow for each active array, the seed)
@@ -381,7 +394,7 @@ bool SlopeFunction::gradient_compiled(const Datum* arguments, const RawArguments
     if (!shadows[i]->lend(shadow, given[count])) return fail();
     ++count;
   }
-  given[count++] = engine_.runtime.from_float(1.0);
+  if (!seed_of(*found_.gradient->target, given[count++])) return fail();
 
   Context& ctx = engine_.ctx;
   std::uint64_t mark = ctx.tapes ? ctx.tapes->mark() : 0;

@@ -13,6 +13,7 @@
 #include <cctype>
 
 #include "embed/engine_state.hpp"
+#include "lang/runtime/loans.hpp"
 
 namespace slope::api::detail {
 
@@ -178,6 +179,7 @@ bool call_host(Context& ctx, const RawValue* args, std::size_t count, RawValue& 
   for (std::size_t i = 0; i < kinds.size(); ++i) {
     Error error;
     if (!engine.from_raw(args[i + 1], kinds[i], data[i], holders[i], error)) return ctx.argument_error(error.message);
+    if (kinds[i] == Kind::any && ctx.loans) ctx.loans->note(args[i + 1], {});  // the host may keep it
   }
   if (stack_is_low(ctx)) return ctx.stack_overflow();
   HostResult returned;

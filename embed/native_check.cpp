@@ -1,5 +1,7 @@
 #include "embed/native_check.hpp"
 
+#include <algorithm>
+
 #include "embed/engine_state.hpp"
 
 #include "lang/diff/memory.hpp"
@@ -61,6 +63,7 @@ bool NativeCheck::check(const ir::Function& function, Span caller) {
     for (std::uint32_t i : block.insts) {
       const ir::Inst& inst = function.insts[i];
       if (never_returns(inst)) break;
+      if (inst.op == Op::native && takes_values(*inst.aux_as<NativeInfo>())) gives_values = true;
       if (inst.op == Op::call || inst.op == Op::call_splat)
         return refuse(function, inst, caller, dispatched(function, inst));
       if (std::string what; for_workspace && reaches_outside(inst, what)) return refuse(function, inst, caller, what);
@@ -129,6 +132,15 @@ bool NativeCheck::only_computes(const ir::Function& function) {
     }
   }
   return true;
+}
+
+bool NativeCheck::takes_values(const NativeInfo& native) const {
+  for (const auto& host : engine_of(ctx_).host_functions) {
+    if (&host->info != &native) continue;
+    const std::span<const Kind> kinds = host->function->parameters();
+    return std::find(kinds.begin(), kinds.end(), Kind::any) != kinds.end();
+  }
+  return false;
 }
 
 bool NativeCheck::reaches_outside(const ir::Inst& inst, std::string& what) const {

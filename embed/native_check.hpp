@@ -26,13 +26,17 @@ class NativeCheck {
   Span find_store(Specialization& target, const Type* array);
   // Is this code nothing but arithmetic, without a loop? Then it comes to its end whatever state the engine is in.
   bool only_computes(const ir::Function& function);
-  bool catches = false;  // some function reached has a `catch`; valid after passes() said true
+  // Valid after passes() said true: some function reached has a `catch`, or gives values to the host, which may keep
+  // them.
+  bool catches = false;
+  bool gives_values = false;
 
  private:
   bool find_store(Specialization& target, const Type* array, Span caller, Span& found);
   bool check(Specialization& target, Span caller);
   bool check(const ir::Function& function, Span caller);
   bool refuse(const ir::Function& function, const ir::Inst& inst, Span caller, std::string reason);
+  bool takes_values(const NativeInfo& native) const;
   bool reaches_outside(const ir::Inst& inst, std::string& what) const;
   std::string dispatched(const ir::Function& function, const ir::Inst& inst);
   Span of_the_host(const ir::Function& function, const ir::Inst& inst, Span caller) const;

@@ -15,6 +15,7 @@
 #include "embed/engine_state.hpp"
 #include "embed/lent_shape.hpp"
 #include "lang/diff/diff.hpp"
+#include "lang/runtime/loans.hpp"
 
 namespace slope::api::detail {
 
@@ -203,8 +204,23 @@ class SlopeFunction final : public FunctionState, public std::enable_shared_from
   RawValue callee() const { return handles_->at(found_.callee.slot); }
 
   // --- calls ---
-  bool check_native(bool& catches);
+  bool check_native(bool& lets_go);
   bool check_kept();
+  bool stores_nothing();
+  // One call with lent arrays that the function may keep. What it stores is looked at; ends() says whether it kept
+  // nothing, of which its result is part.
+  class LentCall {
+   public:
+    explicit LentCall(SlopeFunction& function) : function_(function) {
+      if (!function.found_.lets_go) watch_.emplace(function.engine_.ctx);
+    }
+    bool ends(RawValue result = {}) { return !watch_ || function_.kept_nothing(watch_->kept(result)); }
+
+   private:
+    SlopeFunction& function_;
+    std::optional<LoanWatch> watch_;
+  };
+  bool kept_nothing(const LoanWatch::Kept& kept);
   bool find_direct();
   bool call_direct(const Datum* arguments, Datum& result);
   static bool call_words(FunctionState& function, const std::uint64_t* arguments, std::uint64_t* result);
@@ -228,6 +244,7 @@ class SlopeFunction final : public FunctionState, public std::enable_shared_from
   void find_flat_gradient();
   bool find_gradient(const GradientTarget* targets);
   void find_gradient_direct();
+  bool seed_of(const Specialization& gradient, RawValue& seed);  // false: raised
   bool gradient_compiled(const Datum* arguments, const RawArguments& raw, const GradientTarget* targets, double& value);
   bool gradient_by_value(const Datum* arguments, const RawArguments& raw, const GradientTarget* targets, double& value);
   bool copy_gradient(const Datum& argument, RawValue from, const GradientTarget& to);
@@ -289,6 +306,7 @@ class SlopeFunction final : public FunctionState, public std::enable_shared_from
     World world = 0;
     Specialization* target = nullptr;  // null: some argument is of any type, calls dispatch
     bool one_to_one = false;
+    bool lets_go = false;  // no array that it is lent is kept, for certain
     DirectCode direct;
     std::optional<Pipeline::GradientCode> gradient;
     std::shared_ptr<const DirectGradient> gradient_direct;

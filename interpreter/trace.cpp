@@ -7,16 +7,23 @@ namespace {
 constexpr std::size_t max_trace_entries = 4096;
 }  // namespace
 
-void push_trace(Context& ctx, const ir::Function& function, std::uint32_t inst) {
-  if (ctx.trace.size() >= max_trace_entries) return;
+std::vector<TraceEntry> trace_of(const ir::Function& function, std::uint32_t inst) {
+  std::vector<TraceEntry> entries;
   Span span = function.insts[inst].span;
   std::uint32_t scope = function.insts[inst].scope;
   while (scope < function.scopes.size()) {
-    ctx.trace.push_back({function.scopes[scope].method, span});
+    entries.push_back({function.scopes[scope].method, span});
     span = function.scopes[scope].call_site;
     scope = function.scopes[scope].parent;
   }
-  if (function.scopes.empty()) ctx.trace.push_back({function.method, span});
+  if (function.scopes.empty()) entries.push_back({function.method, span});
+  return entries;
+}
+
+void push_trace(Context& ctx, const ir::Function& function, std::uint32_t inst) {
+  if (ctx.trace.size() >= max_trace_entries) return;
+  const std::vector<TraceEntry> entries = trace_of(function, inst);
+  ctx.trace.insert(ctx.trace.end(), entries.begin(), entries.end());
 }
 
 }  // namespace slope::interpreter

@@ -1,4 +1,5 @@
-// Adds the frames that one inst stands for — its own and those it was inlined into — to the pending error's trace.
+// The frames that one inst stands for — its own and those it was inlined into; push_trace adds them to the pending
+// error's trace.
 #pragma once
 
 #include "lang/ir/ir.hpp"
@@ -6,6 +7,7 @@
 
 namespace slope::interpreter {
 
+std::vector<TraceEntry> trace_of(const ir::Function& function, std::uint32_t inst);
 void push_trace(Context& ctx, const ir::Function& function, std::uint32_t inst);
 
 }  // namespace slope::interpreter

@@ -49,8 +49,9 @@ class Vm final : public Interpreter {
     FrameRecord record = {};          // when records are kept: of lang/runtime/frames.hpp
     std::uint64_t observed_last = 0;  // the observer's word
   };
-  // Runs it, with a record where the engine keeps them.
+  // Runs it, with a record where the engine keeps them, or a LoanWatch wants to know where things are stored.
   bool activate(Context& ctx, Frame& frame, Value& result);
+  std::vector<TraceEntry> running_trace(const Frame& frame) const;
 
   const Bytecode& bytecode(const ir::Function& function) {
     if (!function.interpreter_code.code) function.interpreter_code.code = emit(function);
@@ -150,10 +151,28 @@ bool Vm::run_toplevel(Context& ctx, const ir::Function& body, Value& result) {
   return ok;
 }
 
+// Where a frame with a record stands, and its callers.
+std::vector<TraceEntry> Vm::running_trace(const Frame& frame) const {
+  constexpr std::size_t most = 64;
+  std::vector<TraceEntry> trace;
+  for (const FrameRecord* record = &frame.record; record && record->site && trace.size() < most;
+       record = record->caller) {
+    std::vector<TraceEntry> entries;
+    if (record->is_machine_code()) {
+      entries = static_cast<const TraceSite*>(record->site)->entries;
+    } else {
+      entries = trace_of(*reinterpret_cast<const ir::Function*>(record->function),
+                         static_cast<const Instruction*>(record->site)->inst);
+    }
+    trace.insert(trace.end(), entries.begin(), entries.end());
+  }
+  return trace;
+}
+
 bool Vm::activate(Context& ctx, Frame& frame, Value& result) {
   running_.push_back(frame.code.function);
   bool ok;
-  if (!runtime_.records_frames) {
+  if (!runtime_.records_frames && !ctx.loans) {
     ok = execute<false>(ctx, frame, result);
   } else {
     frame.record = {ctx.frames, reinterpret_cast<std::uintptr_t>(frame.code.function), nullptr};
@@ -507,6 +526,11 @@ bool Vm::execute(Context& ctx, Frame& frame, Value& result) {
 
   generic : {
     for (std::uint32_t i = 0; i < pc->operand_count; ++i) scratch[i] = OPERAND(i);
+    if constexpr (watched) {
+      if (ctx.loans && ir::stores_value(pc->op) &&
+          !ir::may_store(ctx, pc->op, scratch, pc->operand_count, pc->aux, running_trace(frame)))
+        goto raise;
+    }
     Value v;
     if (!ir::execute(ctx, pc->op, scratch, pc->operand_count, pc->aux, v)) goto raise;
     if (pc->destination != ~0u) registers[pc->destination] = v;

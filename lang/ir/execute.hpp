@@ -18,6 +18,13 @@ namespace slope::ir {
 // result give `nothing`. False: the error is pending in ctx.
 bool execute(Context& ctx, Op op, const Value* operands, std::size_t count, std::uintptr_t aux, Value& result);
 
+// Does the op store values where others may reach them: in a global, a cell, an array, a mutable object?
+bool stores_value(Op op);
+// Asked before such an op is executed while Context::loans is set; `where`: the op, and what it is inlined into. False:
+// it would keep what the host lent for a call, and the error is pending.
+bool may_store(Context& ctx, Op op, const Value* operands, std::size_t count, std::uintptr_t aux,
+               const std::vector<TraceEntry>& where);
+
 // Ops as values of type Core.BuiltinFunction: the op number shifted left, the lowest bit set. A value with that bit
 // clear is the address of a NativeInfo.
 Value builtin_op(const BuiltinTypes& types, Op op);

@@ -18,6 +18,7 @@
 
 namespace slope {
 
+class LoanWatch;
 class Runtime;
 
 struct TapePool;  // lang/runtime/tape.hpp
@@ -47,6 +48,7 @@ struct Context {
   // so.
   std::int64_t fuel = std::numeric_limits<std::int64_t>::max();
   FrameRecord* frames = nullptr;  // 56: innermost first; kept when Runtime::records_frames says so
+  LoanWatch* loans = nullptr;     // 64: looks at what is stored, while one is there (lang/runtime/loans.hpp)
   // --- errors: pending when `error.defined()`; whoever returns false/status 1 must have set it ---
   Value error;
   std::vector<TraceEntry> trace;  // innermost first, filled while the error travels outwards

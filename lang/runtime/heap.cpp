@@ -365,6 +365,13 @@ void Heap::remove_root_tracer(int key) {
     if (roots[i].first == key) return static_cast<void>(roots.erase(roots.begin() + static_cast<std::ptrdiff_t>(i)));
 }
 
+void Heap::trace_roots(Tracer& tracer, int before) {
+  for (auto& [key, trace] : impl_->roots)
+    if (key < before) trace(tracer);
+}
+
+int Heap::next_root() const { return impl_->next_root; }
+
 int Heap::add_weak_tracer(WeakTracer tracer) {
   impl_->weak.emplace_back(impl_->next_root, std::move(tracer));
   return impl_->next_root++;

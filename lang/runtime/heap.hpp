@@ -100,6 +100,9 @@ class Heap {
   using RootTracer = std::function<void(Tracer&)>;
   int add_root_tracer(RootTracer tracer);  // returns a key
   void remove_root_tracer(int key);
+  // All that is registered under keys below `before`, without the stack; next_root() is the key of the next.
+  void trace_roots(Tracer& tracer, int before);
+  int next_root() const;
 
   // Who knows objects without keeping them alive forgets the dead ones here, after marking. May not allocate.
   using WeakTracer = std::function<void(const Survivors&)>;
