@@ -20,7 +20,7 @@ void give(slope_error** to, Error error) {
 }
 
 slope_value* handle(Result<Value> result, slope_error** error) {
-  if (result.ok()) return new slope_value{std::move(result).value(), {}, {}, {}};
+  if (result.ok()) return new slope_value{std::move(result).value(), {}, {}, {}, {}};
   give(error, result.error());
   return nullptr;
 }
@@ -34,142 +34,6 @@ int answer(Result<void> result, slope_error** error) {
   if (result.ok()) return 1;
   give(error, result.error());
   return 0;
-}
-
-const char* word(Kind kind) {
-  static constexpr const char* words[] = {"nothing", "boolean", "integer", "number", "text", "numbers", "value"};
-  return words[static_cast<int>(kind)];
-}
-
-namespace {
-
-bool kind_named(std::string_view name, Kind& kind) {
-  for (Kind k : {Kind::nothing, Kind::boolean, Kind::integer, Kind::number, Kind::text, Kind::numbers, Kind::any}) {
-    kind = k;
-    if (name == word(k)) return true;
-  }
-  return false;
-}
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
-}
-
-}  // namespace
-
-// "number(numbers, integer)"
-bool parse_signature(std::string_view text, Kind& result, std::vector<Kind>& parameters, std::string& why) {
-  auto fail = [&](std::string_view found) {
-    why =
-        "expected a signature such as `number(numbers, integer)`, of the words nothing, boolean, integer, number, "
-        "text, "
-        "numbers and value; found `" +
-        std::string(found) + "`";
-    return false;
-  };
-  const std::size_t open = text.find('(');
-  if (open == std::string_view::npos || trimmed(text).back() != ')') return fail(text);
-  if (!kind_named(trimmed(text.substr(0, open)), result)) return fail(trimmed(text.substr(0, open)));
-  std::string_view rest = trimmed(text);
-  rest = rest.substr(rest.find('(') + 1);
-  rest.remove_suffix(1);
-  if (trimmed(rest).empty()) return true;
-  while (true) {
-    const std::size_t comma = rest.find(',');
-    const std::string_view name = trimmed(rest.substr(0, comma));
-    Kind kind;
-    if (!kind_named(name, kind) || kind == Kind::nothing) return fail(name);
-    parameters.push_back(kind);
-    if (comma == std::string_view::npos) return true;
-    rest.remove_prefix(comma + 1);
-  }
-}
-
-bool to_datum(const slope_argument& argument, Datum& datum, std::string& why) {
-  datum = Datum();
-  if (argument.kind < SLOPE_NOTHING || argument.kind > SLOPE_VALUE) {
-    why = "an argument of unknown kind " + std::to_string(static_cast<int>(argument.kind));
-    return false;
-  }
-  datum.kind = static_cast<Kind>(argument.kind);
-  switch (argument.kind) {
-    case SLOPE_NOTHING:
-      break;
-    case SLOPE_BOOLEAN:
-      datum.integer = argument.as.integer != 0;
-      break;
-    case SLOPE_INTEGER:
-      datum.integer = argument.as.integer;
-      break;
-    case SLOPE_NUMBER:
-      datum.number = argument.as.number;
-      break;
-    case SLOPE_TEXT:
-      datum.data = argument.as.text;
-      datum.size = argument.size;
-      break;
-    case SLOPE_NUMBERS:
-      datum.data = argument.as.numbers;
-      datum.size = argument.size;
-      break;
-    case SLOPE_VALUE:
-      if (!argument.as.value) {
-        why = "a value argument is NULL";
-        return false;
-      }
-      datum.data = &argument.as.value->value;
-      break;
-  }
-  return true;
-}
-
-bool check_arguments(const std::vector<Kind>& parameters, const slope_argument* arguments, std::size_t count,
-                     Datum* data, std::string& why) {
-  if (count != parameters.size()) {
-    why = "expected " + std::to_string(parameters.size()) + " arguments, found " + std::to_string(count);
-    return false;
-  }
-  for (std::size_t i = 0; i < count; ++i) {
-    if (!to_datum(arguments[i], data[i], why)) return false;
-    const Kind wanted = parameters[i];
-    if (data[i].kind == Kind::integer && wanted == Kind::number) {
-      const auto number = static_cast<double>(data[i].integer);
-      data[i].kind = Kind::number;
-      data[i].number = number;
-    }
-    if (data[i].kind != wanted) {
-      why = "argument " + std::to_string(i + 1) + ": expected " + word(wanted) + ", found " + word(data[i].kind);
-      return false;
-    }
-  }
-  return true;
-}
-
-void from_datum(const Datum& datum, slope_argument& result) {
-  result.kind = static_cast<slope_kind>(datum.kind);
-  result.size = 0;
-  switch (datum.kind) {
-    case Kind::number:
-      result.as.number = datum.number;
-      break;
-    case Kind::text:
-      result.as.text = static_cast<const char*>(datum.data);
-      result.size = datum.size;
-      break;
-    case Kind::numbers:
-      result.as.numbers = static_cast<const double*>(datum.data);
-      result.size = datum.size;
-      break;
-    case Kind::any:
-    case Kind::composite:
-      result.kind = SLOPE_VALUE;
-      result.as.value = new slope_value{*static_cast<const Value*>(datum.data), {}, {}, {}};
-      break;
-    default:
-      result.as.integer = datum.integer;
-  }
 }
 
 namespace {
@@ -189,23 +53,14 @@ template <class F>
 int value_and_gradient(F* function, const slope_argument* arguments, size_t count, double* value,
                        const slope_array* gradients, slope_error** error) {
   return guarded(error, [&]() -> int {
-    Datum data[detail::most_arguments + 1];
+    Given given;
     std::string why;
-    if (!check_arguments(function->parameters, arguments, count, data, why)) return refuse(error, why);
+    if (!check_arguments(function->parameters, arguments, count, given, why)) return refuse(error, why);
     if (function->result != Kind::number)
       return refuse(error, "only a function whose result is a number has a gradient");
-    std::vector<detail::GradientTarget> targets;
-    targets.reserve(count + 1);
-    for (std::size_t i = 0; i < count; ++i) {
-      if (!gradients || !gradients[i].data) {
-        targets.emplace_back(nullptr);
-      } else {
-        targets.emplace_back(std::span<double>(gradients[i].data, gradients[i].size));
-      }
-    }
-    targets.emplace_back(nullptr);
+    const std::vector<detail::GradientTarget> targets = gradient_targets(function->parameters, given, gradients);
     double found = 0;
-    if (!function->state->gradient(data, targets.data(), found)) {
+    if (!function->state->gradient(given.data, targets.data(), found)) {
       give(error, function->state->take_error());
       return 0;
     }
@@ -262,7 +117,7 @@ slope_engine* slope_engine_new(const slope_options* options, slope_error** error
     };
     made.output = sink(given.output);
     made.error_output = sink(given.error_output);
-    auto engine = std::make_unique<slope_engine>(slope_engine{Engine(std::move(made)), {}});
+    auto engine = std::make_unique<slope_engine>(slope_engine{{}, Engine(std::move(made)), {}});
     // A library that does not load is told now.
     if (Result<Value> ready = engine->engine.run("nothing"); !ready.ok()) {
       give(error, ready.error());
@@ -305,16 +160,22 @@ const char* slope_value_repr(slope_value* value) {
 }
 int slope_value_to(slope_value* value, slope_argument* result, slope_error** error) {
   return guarded(error, [&]() -> int {
-    if (result->kind < SLOPE_NOTHING || result->kind > SLOPE_VALUE)
+    auto kind = static_cast<Kind>(result->kind);
+    if (result->kind == SLOPE_ARRAY) {
+      if (result->size < 1 || result->size > SLOPE_MOST_DIMENSIONS)
+        return refuse(error, "an array is asked for with its dimensions, 1 to 7, in `size`");
+      kind = result->size == 1 ? detail::array_kind(1, 0, true) : detail::array_kind(result->size, 0, false);
+    } else if (result->kind < SLOPE_NOTHING || result->kind > SLOPE_VALUE) {
       return refuse(error, "an unknown kind is asked for");
+    }
     Datum datum;
     Error why;
     value->holder = Value();
-    if (!detail::convert_value(value->value, static_cast<Kind>(result->kind), datum, value->holder, why)) {
+    if (!detail::convert_value(value->value, kind, datum, value->holder, why)) {
       give(error, std::move(why));
       return 0;
     }
-    from_datum(datum, *result);
+    from_datum(datum, *result, value->view);
     return 1;
   });
 }
@@ -351,10 +212,13 @@ slope_function* slope_function_find(slope_engine* engine, const char* name, cons
   return guarded(error, [&]() -> slope_function* {
     auto made = std::make_unique<slope_function>();
     std::string why;
-    if (!parse_signature(signature, made->result, made->parameters, why)) {
+    Signature wanted;
+    if (!parse_signature(signature, nullptr, wanted, why)) {
       refuse(error, why);
       return nullptr;
     }
+    made->result = wanted.result;
+    made->parameters = std::move(wanted.parameters);
     Result<std::shared_ptr<detail::FunctionState>> found =
         detail::Access::find(engine->engine, name, made->parameters, made->result);
     if (!found.ok()) {
@@ -380,15 +244,15 @@ int slope_function_refresh(slope_function* function, slope_error** error) {
 int slope_call(slope_function* function, const slope_argument* arguments, size_t count, slope_argument* result,
                slope_error** error) {
   return guarded(error, [&]() -> int {
-    Datum data[detail::most_arguments + 1];
+    Given given;
     std::string why;
-    if (!check_arguments(function->parameters, arguments, count, data, why)) return refuse(error, why);
+    if (!check_arguments(function->parameters, arguments, count, given, why)) return refuse(error, why);
     Datum datum;
-    if (!function->state->call(data, datum, &function->holder)) {
+    if (!function->state->call(given.data, datum, &function->holder)) {
       give(error, function->state->take_error());
       return 0;
     }
-    if (result) from_datum(datum, *result);
+    if (result) from_datum(datum, *result, function->view);
     return 1;
   });
 }
@@ -413,15 +277,16 @@ void slope_workspace_free(slope_workspace* workspace) { delete workspace; }
 int slope_workspace_call(slope_workspace* workspace, const slope_argument* arguments, size_t count,
                          slope_argument* result, slope_error** error) {
   return guarded(error, [&]() -> int {
-    Datum data[detail::most_arguments + 1];
+    Given given;
     std::string why;
-    if (!check_arguments(workspace->parameters, arguments, count, data, why)) return refuse(error, why);
+    if (!check_arguments(workspace->parameters, arguments, count, given, why)) return refuse(error, why);
     Datum datum;
-    if (!workspace->state->call(data, datum)) {
+    if (!workspace->state->call(given.data, datum)) {
       give(error, workspace->state->take_error());
       return 0;
     }
-    if (result) from_datum(datum, *result);
+    slope_view none;  // results of workspaces are words
+    if (result) from_datum(datum, *result, none);
     return 1;
   });
 }

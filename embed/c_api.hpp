@@ -8,7 +8,13 @@
 #include "embed/engine_state.hpp"
 #include "slope/slope.h"
 
+struct slope_type {
+  slope::api::detail::TypeKey key;  // its address is the type
+  slope_engine* engine;
+  std::string name;
+};
 struct slope_engine {
+  std::map<std::string, std::unique_ptr<slope_type>> types;  // outlive the engine, whose objects know them
   slope::api::Engine engine;
   std::map<std::string, slope::api::Definition> defined;  // the last of each name, for its rules
 };
@@ -16,6 +22,7 @@ struct slope_value {
   slope::api::Value value;
   slope::api::Value holder;  // of what slope_value_to gave
   std::string type, shown;
+  slope_view view;
 };
 struct slope_function {
   std::shared_ptr<slope::api::detail::FunctionState> state;
@@ -23,6 +30,14 @@ struct slope_function {
   slope::api::detail::Kind result = slope::api::detail::Kind::nothing;
   slope::api::Value holder;          // of the last result
   slope::api::Value tangent_holder;  // and of its tangent
+  slope_view view, tangent_view;     // of results that are arrays
+};
+struct slope_pullback {
+  std::unique_ptr<slope::api::detail::PullbackState> state;
+  std::vector<slope::api::detail::Kind> parameters;
+  slope::api::detail::Kind result = slope::api::detail::Kind::nothing;
+  slope::api::Value holder;  // of the value
+  slope_view view;
 };
 struct slope_workspace {
   std::unique_ptr<slope::api::detail::WorkspaceState> state;
@@ -55,13 +70,34 @@ auto guarded(slope_error** error, F&& f) noexcept -> decltype(f()) {
 slope_value* handle(Result<Value> result, slope_error** error);
 int refuse(slope_error** error, std::string message);  // 0
 int answer(Result<void> result, slope_error** error);  // 1, or 0 with the error
-const char* word(detail::Kind kind);                   // of signatures
-bool parse_signature(std::string_view text, detail::Kind& result, std::vector<detail::Kind>& parameters,
-                     std::string& why);
+std::string word(detail::Kind kind);                   // of signatures
+struct Signature {
+  detail::Kind result = detail::Kind::nothing;
+  std::vector<detail::Kind> parameters;
+  std::vector<const slope_type*> objects;  // of the parameters, then of the result: those that are the host's
+};
+// `types`: whose types may be named, or null.
+bool parse_signature(std::string_view text, const slope_engine* types, Signature& made, std::string& why);
 bool to_datum(const slope_argument& argument, detail::Datum& datum, std::string& why);
-void from_datum(const detail::Datum& datum, slope_argument& result);
+void from_datum(const detail::Datum& datum, slope_argument& result, slope_view& view);  // `view`: of an array
+// The arguments of a call.
+struct Given {
+  detail::Datum data[detail::most_arguments + 1];
+  std::array<std::size_t, 2 * SLOPE_MOST_DIMENSIONS> extents[detail::most_arguments];
+};
 // What the signature says, of what the caller gave: integers do for numbers.
 bool check_arguments(const std::vector<detail::Kind>& parameters, const slope_argument* arguments, std::size_t count,
-                     detail::Datum* data, std::string& why);
+                     Given& given, std::string& why);
+// Places in the shape of the arguments.
+std::vector<detail::GradientTarget> gradient_targets(const std::vector<detail::Kind>& parameters, const Given& given,
+                                                     const slope_array* places);
+// Which values move, of what the caller gave. False: one that does not.
+bool to_tangents(const slope_argument* tangents, std::size_t count, std::vector<detail::TangentGiven>& given,
+                 std::string& why);
+bool is_differentiable(detail::Kind kind);  // a number or numbers
+// A C function of the host; `objects` as in Signature.
+std::unique_ptr<detail::HostFunction> host_function(slope_host_function function, void* data, void (*free_data)(void*),
+                                                    Signature signature);
+int answer(const Definition& made, slope_error** error);
 
 }  // namespace slope::api::c

@@ -12,21 +12,30 @@ namespace {
 // A host function that is a C function pointer.
 class CFunction : public detail::HostFunction {
  public:
-  CFunction(slope_host_function function, void* data, void (*free_data)(void*), Kind result,
-            std::vector<Kind> parameters)
-      : function_(function), data_(data), free_data_(free_data), result_(result), parameters_(std::move(parameters)) {}
+  CFunction(slope_host_function function, void* data, void (*free_data)(void*), Signature signature)
+      : function_(function), data_(data), free_data_(free_data), signature_(std::move(signature)) {}
   ~CFunction() override {
     if (free_data_) free_data_(data_);
   }
   CFunction(const CFunction&) = delete;
-  std::span<const Kind> parameters() const override { return parameters_; }
-  Kind result() const override { return result_; }
+  std::span<const Kind> parameters() const override { return signature_.parameters; }
+  Kind result() const override { return signature_.result; }
+  const detail::TypeKey* object_key(std::size_t i) const override {
+    const slope_type* object = i < signature_.objects.size() ? signature_.objects[i] : nullptr;
+    return object ? &object->key : nullptr;
+  }
 
   void call(const Datum* arguments, HostResult& result) override {
     slope_argument answer{};
-    answer.kind = static_cast<slope_kind>(result_);
+    const slope_type* object = signature_.objects.empty() ? nullptr : signature_.objects.back();
+    answer.kind = object                                ? SLOPE_OBJECT
+                  : detail::is_array(signature_.result) ? SLOPE_ARRAY
+                                                        : static_cast<slope_kind>(signature_.result);
+    if (signature_.result == Kind::numbers) answer.kind = SLOPE_NUMBERS;
+    if (!ask(arguments, &answer, result)) return;
+    if (object) return give_object(answer, *object, result);
     Datum datum;
-    if (!ask(arguments, &answer, result) || !check(answer, result_, datum, result)) return;
+    if (!check(answer, signature_.result, datum, result)) return;
     if (datum.kind == Kind::text) {
       keep_result(result, datum.text());
     } else if (datum.kind == Kind::numbers) {
@@ -35,25 +44,34 @@ class CFunction : public detail::HostFunction {
       keep_result(result, answer.as.value->value);
       delete answer.as.value;
     } else {
-      result.datum = datum;
+      result.datum = datum;  // arrays are copied before the host goes on
     }
   }
 
  protected:
   bool ask(const Datum* arguments, slope_argument* answers, HostResult& result) {
-    std::vector<slope_argument> given(parameters_.size() + 1);
-    std::vector<slope_value> values(parameters_.size());
-    for (std::size_t i = 0; i < parameters_.size(); ++i) {
-      if (parameters_[i] == Kind::any) {
+    const std::size_t count = signature_.parameters.size();
+    std::vector<slope_argument> given(count + 1);
+    std::vector<slope_value> values(count);
+    std::vector<slope_view> views(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (const detail::TypeKey* key = object_key(i)) {
+        given[i].kind = SLOPE_OBJECT;
+        given[i].as.object = objects->find(arguments[i].integer, key);
+        if (given[i].as.object) continue;
+        result.error = "argument " + std::to_string(i + 1) + ": the object is not one that the host made, or is gone";
+        return false;
+      }
+      if (signature_.parameters[i] == Kind::any) {
         values[i].value = *static_cast<const Value*>(arguments[i].data);
         given[i].kind = SLOPE_VALUE;
         given[i].as.value = &values[i];
       } else {
-        from_datum(arguments[i], given[i]);
+        from_datum(arguments[i], given[i], views[i]);
       }
     }
     const char* message = nullptr;
-    if (function_(data_, given.data(), parameters_.size(), answers, &message)) return true;
+    if (function_(data_, given.data(), count, answers, &message)) return true;
     result.error = message && *message ? message : "a host function failed";
     return false;
   }
@@ -69,18 +87,27 @@ class CFunction : public detail::HostFunction {
   }
 
  private:
+  void give_object(const slope_argument& answer, const slope_type& type, HostResult& result) {
+    if (answer.kind == SLOPE_OBJECT && answer.as.object) {
+      result.datum.kind = Kind::integer;
+      result.datum.integer = objects->add(answer.as.object, &type.key);
+    } else {
+      result.error = "the result of a host function: expected an object of the type `" + type.name + "`";
+    }
+  }
+
   slope_host_function function_;
   void* data_;
   void (*free_data_)(void*);
-  Kind result_;
-  std::vector<Kind> parameters_;
+  Signature signature_;
 };
 
 class CCotangents final : public CFunction {
  public:
   CCotangents(slope_host_function function, void* data, void (*free_data)(void*), std::vector<Kind> results,
               std::vector<Kind> parameters)
-      : CFunction(function, data, free_data, Kind::composite, std::move(parameters)), results_(std::move(results)) {}
+      : CFunction(function, data, free_data, {Kind::composite, std::move(parameters), {}}),
+        results_(std::move(results)) {}
 
   void call(const Datum* arguments, HostResult& result) override {
     std::vector<slope_argument> answers(results_.size());
@@ -116,6 +143,8 @@ class CCotangents final : public CFunction {
   std::vector<Kind> results_;
 };
 
+}  // namespace
+
 int answer(const Definition& made, slope_error** error) {
   if (made.ok()) return 1;
   give(error, made.error());
@@ -124,7 +153,6 @@ int answer(const Definition& made, slope_error** error) {
 
 bool is_differentiable(Kind kind) { return kind == Kind::number || kind == Kind::numbers; }
 
-// Which values move, of what the caller gave. Without `tangents`: nothing.
 bool to_tangents(const slope_argument* tangents, std::size_t count, std::vector<detail::TangentGiven>& given,
                  std::string& why) {
   for (std::size_t i = 0; i < count; ++i) {
@@ -139,7 +167,10 @@ bool to_tangents(const slope_argument* tangents, std::size_t count, std::vector<
   return true;
 }
 
-}  // namespace
+std::unique_ptr<detail::HostFunction> host_function(slope_host_function function, void* data, void (*free_data)(void*),
+                                                    Signature signature) {
+  return std::make_unique<CFunction>(function, data, free_data, std::move(signature));
+}
 
 }  // namespace slope::api::c
 
@@ -153,12 +184,11 @@ extern "C" {
 int slope_define(slope_engine* engine, const char* name, const char* signature, slope_host_function function,
                  void* data, void (*free_data)(void*), slope_error** error) {
   return guarded(error, [&]() -> int {
-    Kind result = Kind::nothing;
-    std::vector<Kind> parameters;
+    Signature wanted;
     std::string why;
-    if (!parse_signature(signature, result, parameters, why)) return refuse(error, why);
-    slope::api::Definition made = detail::Access::definition(
-        engine->engine, name, std::make_unique<CFunction>(function, data, free_data, result, std::move(parameters)));
+    if (!parse_signature(signature, engine, wanted, why)) return refuse(error, why);
+    slope::api::Definition made =
+        detail::Access::definition(engine->engine, name, host_function(function, data, free_data, std::move(wanted)));
     if (made.ok()) engine->defined.insert_or_assign(name, made);
     return answer(made, error);
   });
@@ -179,12 +209,12 @@ int slope_define_rule(slope_engine* engine, const char* name, slope_rule rule, s
     switch (rule) {
       case SLOPE_RULE_JVP:
         parameters.insert(parameters.end(), moving.begin(), moving.end());
-        detail::Access::add_jvp(made, std::make_unique<CFunction>(function, data, free_data, of.result(), parameters));
+        detail::Access::add_jvp(made, host_function(function, data, free_data, {of.result(), parameters, {}}));
         break;
       case SLOPE_RULE_VJP:
         parameters.push_back(of.result());
         if (moving.size() == 1) {
-          detail::Access::add_vjp(made, std::make_unique<CFunction>(function, data, free_data, moving[0], parameters));
+          detail::Access::add_vjp(made, host_function(function, data, free_data, {moving[0], parameters, {}}));
         } else {
           detail::Access::add_vjp(made, std::make_unique<CCotangents>(function, data, free_data, moving, parameters));
         }
@@ -199,51 +229,6 @@ int slope_define_rule(slope_engine* engine, const char* name, slope_rule rule, s
         return refuse(error, "a rule of unknown kind " + std::to_string(static_cast<int>(rule)));
     }
     return answer(made, error);
-  });
-}
-
-int slope_jvp(slope_function* function, const slope_argument* arguments, const slope_argument* tangents, size_t count,
-              slope_argument* value, slope_argument* tangent, slope_error** error) {
-  return guarded(error, [&]() -> int {
-    Datum data[detail::most_arguments + 1];
-    std::vector<detail::TangentGiven> given;
-    std::string why;
-    if (!check_arguments(function->parameters, arguments, count, data, why) ||
-        !to_tangents(tangents, count, given, why))
-      return refuse(error, why);
-    if (!is_differentiable(function->result))
-      return refuse(error, "only a function whose result is a number or numbers has a tangent");
-    Datum results[2];
-    slope::api::Value holders[2];
-    if (!function->state->jvp(data, given.data(), results, holders)) {
-      give(error, function->state->take_error());
-      return 0;
-    }
-    function->holder = holders[0];
-    function->tangent_holder = holders[1];
-    if (value) from_datum(results[0], *value);
-    if (tangent) from_datum(results[1], *tangent);
-    return 1;
-  });
-}
-
-int slope_hvp(slope_function* function, const slope_argument* arguments, const slope_argument* directions, size_t count,
-              const slope_array* products, slope_error** error) {
-  return guarded(error, [&]() -> int {
-    Datum data[detail::most_arguments + 1];
-    std::vector<detail::TangentGiven> given;
-    std::string why;
-    if (!check_arguments(function->parameters, arguments, count, data, why) ||
-        !to_tangents(directions, count, given, why))
-      return refuse(error, why);
-    if (function->result != Kind::number)
-      return refuse(error, "only a function whose result is a number has a second derivative");
-    std::vector<detail::GradientTarget> targets(count + 1);
-    for (std::size_t i = 0; i < count; ++i)
-      if (products[i].data) targets[i] = detail::GradientTarget(std::span<double>(products[i].data, products[i].size));
-    if (function->state->hvp(data, given.data(), targets.data())) return 1;
-    give(error, function->state->take_error());
-    return 0;
   });
 }
 

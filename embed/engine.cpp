@@ -38,6 +38,15 @@ Result<Value> Engine::run_file(const std::string& path) {
   return state_->run(state_->runtime.sources.add(path, std::move(text).str()));
 }
 
+Result<Value> detail::Access::value(Engine& owner, const Datum& datum) {
+  detail::EngineState& engine = state(owner);
+  if (engine.broken) return *engine.broken;
+  Entry entry(engine);
+  RawValue v;
+  if (!engine.to_raw(datum, v)) return engine.failure();
+  return make(engine, v);
+}
+
 Result<void> Engine::set_datum(std::string_view name, const Datum& datum) {
   EngineState& engine = *state_;
   if (engine.broken) return *engine.broken;

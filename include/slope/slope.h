@@ -34,6 +34,8 @@ typedef struct slope_engine slope_engine;
 typedef struct slope_value slope_value;
 typedef struct slope_function slope_function;
 typedef struct slope_workspace slope_workspace;
+typedef struct slope_pullback slope_pullback;
+typedef struct slope_type slope_type; /* of its engine, and gone with it */
 typedef struct slope_error slope_error;
 
 /* Zeroed but for `size`, it means the defaults; fields that are added later stand at the end. */
@@ -73,8 +75,19 @@ typedef enum slope_kind {
   SLOPE_NUMBER,  /* Float64 */
   SLOPE_TEXT,    /* String */
   SLOPE_NUMBERS, /* Vector{Float64}; as an argument lent for the call, never copied */
-  SLOPE_VALUE    /* anything */
+  SLOPE_VALUE,   /* anything */
+  SLOPE_ARRAY,   /* Array{Float64,N} over the memory that `view` describes; as SLOPE_NUMBERS */
+  SLOPE_OBJECT   /* of a type of the host, in its functions */
 } slope_kind;
+
+/* An array of several dimensions. Strides are in elements; all 0: those of the layout that the signature names. */
+#define SLOPE_MOST_DIMENSIONS 7
+typedef struct slope_view {
+  double *data;
+  size_t dimensions;
+  size_t shape[SLOPE_MOST_DIMENSIONS];
+  size_t strides[SLOPE_MOST_DIMENSIONS];
+} slope_view;
 
 typedef struct slope_argument {
   slope_kind kind;
@@ -84,8 +97,10 @@ typedef struct slope_argument {
     const char *text;
     const double *numbers;
     slope_value *value; /* as an argument borrowed; as a result the caller's, to be freed */
+    const slope_view *view;
+    void *object; /* as an argument the script's; as a result given to it */
   } as;
-  size_t size; /* bytes of the text, count of the numbers */
+  size_t size; /* bytes of the text, count of the numbers, dimensions of the array */
 } slope_argument;
 
 typedef struct slope_array {
@@ -114,6 +129,13 @@ static inline slope_argument slope_numbers(const double *numbers, size_t size) {
   a.size = size;
   return a;
 }
+static inline slope_argument slope_array_of(const slope_view *view) {
+  slope_argument a;
+  a.kind = SLOPE_ARRAY;
+  a.as.view = view;
+  a.size = view->dimensions;
+  return a;
+}
 static inline slope_argument slope_text(const char *text, size_t size) {
   slope_argument a;
   a.kind = SLOPE_TEXT;
@@ -130,7 +152,8 @@ SLOPE_API slope_value *slope_get(slope_engine *engine, const char *name, slope_e
 SLOPE_API void slope_value_free(slope_value *value);
 SLOPE_API const char *slope_value_type(slope_value *value); /* "Vector{Float64}" */
 SLOPE_API const char *slope_value_repr(slope_value *value); /* as Slope shows it */
-/* Converts to the kind that `result->kind` asks for. Text and numbers live as long as the value and the engine's next use. */
+/* Converts to the kind that `result->kind` asks for; an array with `result->size` dimensions. Text, numbers and arrays live as
+ * long as the value and the engine's next use. */
 SLOPE_API int slope_value_to(slope_value *value, slope_argument *result, slope_error **error);
 SLOPE_API slope_value *slope_value_field(slope_value *value, const char *name, slope_error **error);
 SLOPE_API int slope_value_size(slope_value *value, size_t *size, slope_error **error);
@@ -139,8 +162,13 @@ SLOPE_API slope_value *slope_value_call(slope_value *callee, const slope_argumen
                                         slope_error **error);
 
 /* --- typed functions ---
- * `signature` is RESULT(PARAMETER, …) of the words nothing, boolean, integer, number, text, numbers, value. The function is
- * looked up, inferred and compiled once, and stays with its definitions until slope_function_refresh. */
+ * `signature` is RESULT(PARAMETER, …) of the words nothing, boolean, integer, number, text, numbers, value, and for arrays of
+ * N = 1 … 7 dimensions
+ *   arrayN    column-major, without gaps: Array{Float64,N}
+ *   rowsN     row-major, without gaps: C's and NumPy's order, a lazy transpose (PermutedDimsArray) of the memory
+ *   stridedN  the first stride is 1, each other a multiple of the one before: a view of the larger array that it lies in
+ * Before `numbers` and arrays `mutable ` says that the script may write to the memory. The function is looked up, inferred
+ * and compiled once, and stays with its definitions until slope_function_refresh. Results are arrayN, column-major. */
 SLOPE_API slope_function *slope_function_find(slope_engine *engine, const char *name, const char *signature,
                                               slope_error **error);
 SLOPE_API void slope_function_free(slope_function *function);
@@ -149,7 +177,8 @@ SLOPE_API int slope_function_refresh(slope_function *function, slope_error **err
 /* `result->kind` becomes that of the signature. Text and numbers live until the function is called again or freed. */
 SLOPE_API int slope_call(slope_function *function, const slope_argument *arguments, size_t count, slope_argument *result,
                          slope_error **error);
-/* `gradients`: one an argument; as long as the argument (1 for a number), overwritten. */
+/* `gradients`: one an argument; as long as the argument (1 for a number), overwritten. Of an array in the argument's layout
+ * and strides, `size` its elements; gaps are left alone. */
 SLOPE_API int slope_value_and_gradient(slope_function *function, const slope_argument *arguments, size_t count,
                                        double *value, const slope_array *gradients, slope_error **error);
 
@@ -160,6 +189,19 @@ SLOPE_API int slope_jvp(slope_function *function, const slope_argument *argument
 /* The Hessian times a direction: `products` as the gradients of slope_value_and_gradient. */
 SLOPE_API int slope_hvp(slope_function *function, const slope_argument *arguments, const slope_argument *directions,
                         size_t count, const slope_array *products, slope_error **error);
+
+/* The value, and for each argument that is a number or numbers its partial derivatives: column-major, a row for each number of
+ * the result and a column for each of the argument. `size` is rows times columns. */
+SLOPE_API int slope_jacobian(slope_function *function, const slope_argument *arguments, size_t count, slope_argument *value,
+                             const slope_array *matrices, slope_error **error);
+
+/* The value, and what gives the cotangents of the arguments for one of the result, by reverse mode, as often as wanted. The
+ * arguments are copied. `value` lives as long as the pullback. */
+SLOPE_API slope_pullback *slope_pullback_new(slope_function *function, const slope_argument *arguments, size_t count,
+                                             slope_argument *value, slope_error **error);
+SLOPE_API void slope_pullback_free(slope_pullback *pullback);
+SLOPE_API int slope_pullback_run(slope_pullback *pullback, const slope_argument *cotangent, const slope_array *cotangents,
+                                 slope_error **error);
 
 /* What one more thread needs to call a native function of numbers and arrays with a number as result: one a thread, as many at
  * a time as there are workspaces. Refused where the function writes to globals or reaches outside. */
@@ -188,6 +230,37 @@ typedef enum slope_rule {
 } slope_rule;
 SLOPE_API int slope_define_rule(slope_engine *engine, const char *name, slope_rule rule, slope_host_function function,
                                 void *data, void (*free_data)(void *data), slope_error **error);
+
+/* --- types of the host ---
+ * Objects live in the host, scripts hold them. In signatures of functions of the host the type's name stands for its objects
+ * (`number(Particle, number)`): arguments of kind SLOPE_OBJECT, to be used during the call. */
+typedef struct slope_field {
+  const char *name;
+  size_t offset; /* of a double, or an array of doubles, in the object */
+  size_t count;  /* 0: one number; else an array of so many */
+} slope_field;
+
+/* `fields` are properties whose memory is the object's; derivatives flow through them. `destroy` ends an object some time after
+ * the last script value that holds it, at the latest with the engine. */
+SLOPE_API slope_type *slope_type_new(slope_engine *engine, const char *name, const slope_field *fields, size_t count,
+                                     void (*destroy)(void *object), slope_error **error);
+/* A function whose first argument is an object of the type, or, under the type's own name, a constructor: one whose result is a
+ * new object. Where the library has a function of that name, or it is an operator, it becomes a method of that. */
+SLOPE_API int slope_type_method(slope_type *type, const char *name, const char *signature, slope_host_function function,
+                                void *data, void (*free_data)(void *data), slope_error **error);
+/* `kind`: a word of signatures. The getter takes the object, the setter (NULL: there is none) the object and the value. */
+SLOPE_API int slope_type_property(slope_type *type, const char *name, const char *kind, slope_host_function getter,
+                                  slope_host_function setter, void *data, void (*free_data)(void *data),
+                                  slope_error **error);
+SLOPE_API slope_value *slope_object_new(slope_type *type, void *object, slope_error **error); /* takes the object over */
+/* NULL: the value holds no such object. Valid as long as a script or a slope_value holds it. */
+SLOPE_API void *slope_value_object(slope_value *value, const slope_type *type, slope_error **error);
+
+/* --- memory given away ---
+ * The script's array is the host's memory (column-major, without gaps), kept as long as a script or a slope_value holds it; then
+ * `release` is called with it, on the engine's thread, outside of collections, at the latest with the engine. */
+SLOPE_API slope_value *slope_adopt(slope_engine *engine, const slope_view *array, void (*release)(void *data, double *memory),
+                                   void *data, slope_error **error);
 
 /* --- errors --- */
 typedef enum slope_error_kind {
