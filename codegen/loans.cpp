@@ -52,13 +52,19 @@ void Emitter::watch_store(const ir::Inst& inst) {
   if (!ir::stores_value(inst.op)) return;
   const auto [first, end] = stored_operands(inst);
   bool may_hold = false;
-  for (std::size_t i = first; i < end && !may_hold; ++i)
-    may_hold = may_hold_lent_array(layout_.builtin(), type_of(inst.operands[i]));
+  for (std::size_t i = first; i < end && !may_hold; ++i) {
+    const ir::Operand o = inst.operands[i];
+    const bool is_new = o.is_constant() || (o.is_inst() && function_.inst(o).op == Op::array_new);
+    may_hold = !is_new && may_hold_lent_array(layout_.builtin(), type_of(o));
+  }
   if (!may_hold) return;
 
   llvm::BasicBlock* watched = new_block("watched");
   llvm::BasicBlock* done = new_block("may_store");
   V watch = load(layout_.ptr, at(context_, offset::context_loans), Memory::context);
+  // Whoever sets it while this function is active (a call of the host into the engine) puts it back.
+  llvm::cast<llvm::LoadInst>(watch)->setMetadata(llvm::LLVMContext::MD_invariant_load,
+                                                 llvm::MDNode::get(layout_.context, {}));
   branch_unlikely(b_.CreateIsNotNull(watch), watched, done);
   b_.SetInsertPoint(watched);
   llvm::SmallVector<Val, 8> all;
