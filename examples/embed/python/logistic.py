@@ -9,35 +9,21 @@ import numpy
 
 from slope import Engine, SlopeError
 
-MODEL = """
-function loss(w, x, y)
-    total = 0.0
-    columns = length(w)
-    for i in eachindex(y)
-        z = 0.0
-        for k in 1:columns
-            z += w[k] * x[columns * (i - 1) + k]
-        end
-        total += log1p(exp(-y[i] * z))
-    end
-    total / length(y)
-end
-"""
+MODEL = "loss(w, x, y) = sum(log1p.(exp.(-y .* (x * w)))) / length(y)"
 
 engine = Engine(sys.argv[1])
 engine.run(MODEL, "logistic.slope")
-loss = engine.function("loss", "number(numbers, numbers, numbers)")
+loss = engine.function("loss", "number(numbers, rows2, numbers)")  # x as NumPy has it
 
 generator = numpy.random.default_rng(1)
 x = generator.normal(size=(500, 3))
 truth = numpy.array([1.5, -2.0, 0.5])
 y = numpy.sign(x @ truth)
-flat = x.ravel()  # a view: no copy
 
 w = numpy.zeros(3)
 gradient = [numpy.empty(3), None, None]
 for step in range(300):
-    value, _ = loss.value_and_gradient(w, flat, y, out=gradient)
+    value, _ = loss.value_and_gradient(w, x, y, out=gradient)
     w -= 2.0 * gradient[0]
 accuracy = numpy.mean(numpy.sign(x @ w) == y)
 print(f"loss {value:.4f}, accuracy {accuracy:.3f}, direction {w / numpy.linalg.norm(w)}")
@@ -45,7 +31,7 @@ print(f"loss {value:.4f}, accuracy {accuracy:.3f}, direction {w / numpy.linalg.n
 # NumPy's own formula agrees.
 margin = y * (x @ w)
 by_hand = -(x * (y / (1 + numpy.exp(margin)))[:, None]).mean(axis=0)
-value, _ = loss.value_and_gradient(w, flat, y, out=gradient)
+value, _ = loss.value_and_gradient(w, x, y, out=gradient)
 assert numpy.allclose(gradient[0], by_hand, rtol=1e-10), (gradient[0], by_hand)
 assert accuracy > 0.98
 

@@ -4,6 +4,8 @@
     engine.run("loss(w) = sum(x -> (x - 1)^2, w)")
     loss = engine.function("loss", "number(numbers)")
     value, (g,) = loss.value_and_gradient(numpy.zeros(3))
+
+Arrays of N dimensions are `rowsN` in signatures: NumPy's order. "number(rows2, numbers)" takes a matrix and a vector.
 """
 
 import ctypes
@@ -24,7 +26,15 @@ class _Array(ctypes.Structure):
     _fields_ = [("data", c_void_p), ("size", c_size_t)]
 
 
-_INTEGER, _NUMBER, _NUMBERS = 2, 3, 5
+_MOST_DIMENSIONS = 7
+
+
+class _View(ctypes.Structure):
+    _fields_ = [("data", c_void_p), ("dimensions", c_size_t), ("shape", c_size_t * _MOST_DIMENSIONS),
+                ("strides", c_size_t * _MOST_DIMENSIONS)]
+
+
+_INTEGER, _NUMBER, _NUMBERS, _ARRAY = 2, 3, 5, 7
 
 
 class SlopeError(Exception):
@@ -96,11 +106,16 @@ class Function:
     @staticmethod
     def _arguments(arguments):
         given = (_Argument * len(arguments))()
+        given.views = views = []  # live as long as the arguments
         for to, x in zip(given, arguments):
             if isinstance(x, numpy.ndarray):
-                if x.dtype != numpy.float64 or not x.flags.c_contiguous or x.ndim != 1:
-                    raise TypeError("expected a contiguous one-dimensional float64 array")
+                if x.dtype != numpy.float64 or not x.flags.c_contiguous or not 1 <= x.ndim <= _MOST_DIMENSIONS:
+                    raise TypeError("expected a contiguous float64 array of one to seven dimensions")
                 to.kind, to.value.pointer, to.size = _NUMBERS, x.ctypes.data, x.size
+                if x.ndim > 1:
+                    view = _View(x.ctypes.data, x.ndim, x.shape)
+                    to.kind, to.value.pointer, to.size = _ARRAY, ctypes.addressof(view), x.ndim
+                    views.append(view)
             elif isinstance(x, int):
                 to.kind, to.value.integer = _INTEGER, x
             else:
@@ -115,7 +130,7 @@ class Function:
 
     def value_and_gradient(self, *arguments, out=None):
         """The value, and a gradient for each argument that is a float or an array; `out` may give the arrays."""
-        gradients = out or [numpy.empty(x.size) if isinstance(x, numpy.ndarray) else
+        gradients = out or [numpy.empty(x.shape) if isinstance(x, numpy.ndarray) else
                             numpy.empty(1) if isinstance(x, float) else None for x in arguments]
         places = (_Array * len(arguments))()
         for to, g in zip(places, gradients):
