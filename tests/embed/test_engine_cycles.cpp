@@ -6,6 +6,8 @@
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <fstream>
+#include <memory>
+#include <vector>
 
 #include "slope/array.hpp"
 #include "slope/engine.hpp"
@@ -74,4 +76,35 @@ TEST_CASE("Engines that are made and destroyed leave nothing behind") {
   const std::size_t grown = after > before ? after - before : 0;
   INFO("grown by " << grown << " bytes in " << cycles << " cycles");
   CHECK(grown < (std::size_t{24} << 20));
+}
+
+TEST_CASE("A thousand engines live at the same time, each with its own world") {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  constexpr int count = 100;  // their memory is several times as large
+#else
+  constexpr int count = 1000;
+#endif
+  [[maybe_unused]] const std::size_t before = resident_bytes();
+  std::vector<std::unique_ptr<slope::Engine>> engines;
+  std::vector<slope::Function<double(double)>> functions;
+  for (int i = 0; i < count; ++i) {
+    slope::Options options;
+    options.tier = slope::Tier::interpret;
+    engines.push_back(std::make_unique<slope::Engine>(options));
+    engines.back()->run("const own = " + std::to_string(i) + "\nf(x) = own + x").value();
+    functions.push_back(engines.back()->function<double(double)>("f").value());
+  }
+  int wrong = 0;
+  for (int i = count; i-- > 0;) wrong += functions[static_cast<std::size_t>(i)](0.5).value() != i + 0.5;
+  CHECK(wrong == 0);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  // 0.5 MB each, and what the text took of the library.
+  CHECK((resident_bytes() - before) / count < (std::size_t{3} << 20));
+#endif
+  for (int i = 0; i < count; i += 2) engines[static_cast<std::size_t>(i)].reset();
+  for (int i = 0; i < count; ++i) {
+    auto y = functions[static_cast<std::size_t>(i)](1.0);
+    wrong += i % 2 == 0 ? y.ok() : y.value() != i + 1.0;
+  }
+  CHECK(wrong == 0);
 }
