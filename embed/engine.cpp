@@ -24,7 +24,7 @@ Engine::Engine(Engine&&) noexcept = default;
 Engine& Engine::operator=(Engine&&) noexcept = default;
 
 Result<Value> Engine::run(std::string_view text, std::string_view name) {
-  return state_->run(state_->runtime.sources.add(std::string(name), std::string(text)));
+  return state_->run(std::string(name), std::string(text));
 }
 
 Result<Value> Engine::run_file(const std::string& path) {
@@ -35,7 +35,7 @@ Result<Value> Engine::run_file(const std::string& path) {
   std::error_code failed;
   const auto file = std::filesystem::weakly_canonical(std::filesystem::absolute(path, failed), failed);
   if (!failed) state_->runtime.capabilities.include.push_back(file.parent_path().string());
-  return state_->run(state_->runtime.sources.add(path, std::move(text).str()));
+  return state_->run(path, std::move(text).str());
 }
 
 Result<Value> detail::Access::value(Engine& owner, const Datum& datum) {

@@ -177,10 +177,14 @@ void EngineState::set_limits() {
   find_at_once();
 }
 
+// Workspaces on other threads end that for good: what they read is not written again.
 void EngineState::find_at_once() {
+  if (!is_unlimited_ || limits_each_use_) {
+    if (at_once_size_ != 0) at_once_size_ = 0;
+    return;
+  }
   at_once_from_ = reinterpret_cast<std::uintptr_t>(stack_low_);
-  at_once_size_ =
-      is_unlimited_ && !limits_each_use_ ? reinterpret_cast<std::uintptr_t>(stack_high_) - at_once_from_ : 0;
+  at_once_size_ = reinterpret_cast<std::uintptr_t>(stack_high_) - at_once_from_;
 }
 
 void EngineState::set_fuel(std::uint64_t fuel) {
@@ -190,10 +194,7 @@ void EngineState::set_fuel(std::uint64_t fuel) {
 }
 
 void EngineState::begin_use(const void* here) {
-  if (workspaces_) {
-    gate.begin_use();
-    idle_pause_.reset();
-  }
+  if (workspaces_) idle_pause_.reset();
   if (ctx.depth_is_limited) {
     const std::size_t left = static_cast<std::size_t>(static_cast<const char*>(here) - thread_limit_);
     ctx.stack_limit = options.stack_limit < left ? static_cast<const char*>(here) - options.stack_limit : thread_limit_;
@@ -407,9 +408,10 @@ Error EngineState::failure(Context& of) {
   return error;
 }
 
-Result<api::Value> EngineState::run(FileId file) {
+Result<api::Value> EngineState::run(std::string name, std::string text) {
   if (broken) return *broken;
   Entry entry(*this);
+  const FileId file = runtime.sources.add(std::move(name), std::move(text));
   RawValue result = runtime.nothing();
   std::vector<Diagnostic> diagnostics;
   if (!pipeline->run(ctx, runtime.main, file, result, diagnostics)) {

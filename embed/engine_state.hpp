@@ -105,7 +105,7 @@ class EngineState {
   explicit EngineState(Options given);
   ~EngineState();
 
-  Result<api::Value> run(FileId file);
+  Result<api::Value> run(std::string name, std::string text);
   Result<api::Value> call(RawValue callee, const RawValue* arguments, std::size_t count);
   // The pending error, taken away, for people; of a workspace's context under Runtime::shared.
   Error failure() { return failure(ctx); }
@@ -155,13 +155,14 @@ class EngineState {
   // Gives how many uses from outside are under way, for leave().
   std::size_t enter() {
     const void* here = __builtin_frame_address(0);
-    if (uses_ == 0) {
+    const std::size_t before = uses_;
+    if (before == 0) {
+      if (limits_each_use_) wait_for_workspaces();
       thread_check_.begin();
     } else {
       thread_check_.inside();
     }
     if (here <= stack_low_ || stack_high_ <= here) enter_stack();
-    const std::size_t before = uses_;
     uses_ = before + 1;
     if (before == 0) {
       ctx.fuel = fuel_;
@@ -219,6 +220,9 @@ class EngineState {
   void set_limits();
   Error limit_error(const Context& of) const;
   void enter_stack();
+  void wait_for_workspaces() {  // before anything that they look at too
+    if (workspaces_) gate.begin_use();
+  }
   void begin_use(const void* here);
   void end_use();
   void find_at_once();
@@ -247,7 +251,7 @@ class EngineState {
 class Entry {
  public:
   explicit Entry(EngineState& engine) : Entry(engine, engine.runtime.world()) {}
-  Entry(EngineState& engine, World world) : engine_(engine), world_(engine.ctx.world), before_(engine.enter()) {
+  Entry(EngineState& engine, World world) : engine_(engine), before_(engine.enter()), world_(engine.ctx.world) {
     engine.ctx.world = world;
   }
   ~Entry() {
@@ -258,8 +262,8 @@ class Entry {
 
  private:
   EngineState& engine_;
-  World world_;
   std::size_t before_;
+  World world_;
 };
 
 // The host's memory is its own again: the array, and all that share its memory (Heap::share_array), show what `dead`

@@ -44,7 +44,7 @@ bool SlopeFunction::find() {
     return refuse("a function handle takes at most " + std::to_string(most_arguments) +
                   " arguments; a strided array counts once for each of its dimensions");
   if (!lowering_.adapter.empty()) {
-    Result<api::Value> adapter = engine_.run(runtime.sources.add("<host function>", lowering_.adapter));
+    Result<api::Value> adapter = engine_.run("<host function>", lowering_.adapter);
     if (!adapter.ok()) {
       error_ = adapter.error();
       return false;

@@ -118,7 +118,7 @@ bool Value::is_a(std::string_view type) const {
   RawValue wanted = engine.global(type);
   Value named;
   if (!wanted.defined()) {  // `Vector{Float64}`: the text of a type is a Slope expression
-    Result<Value> evaluated = engine.run(engine.runtime.sources.add("<type>", std::string(type)));
+    Result<Value> evaluated = engine.run("<type>", std::string(type));
     if (!evaluated.ok()) return false;
     named = std::move(evaluated).value();
     wanted = Access::raw(named);

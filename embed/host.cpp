@@ -282,7 +282,7 @@ Definition& Definition::fail(Error error) {
 
 Definition& Definition::run(std::string text) {
   EngineState& engine = *engine_;
-  Result<Value> defined = engine.run(engine.runtime.sources.add("<host function>", std::move(text)));
+  Result<Value> defined = engine.run("<host function>", std::move(text));
   return defined.ok() ? *this : fail(defined.error());
 }
 

@@ -156,7 +156,7 @@ bool is_operator(const std::string& name) {
 }
 
 Result<void> run_text(EngineState& engine, std::string text) {
-  Result<api::Value> ran = engine.run(engine.runtime.sources.add("<host type>", std::move(text)));
+  Result<api::Value> ran = engine.run("<host type>", std::move(text));
   if (ran.ok()) return {};
   return ran.error();
 }

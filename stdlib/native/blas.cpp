@@ -11,7 +11,8 @@
 #include "stdlib/native/natives.hpp"
 #include "stdlib/native/openblas.hpp"
 
-#if defined(__x86_64__) && defined(__ELF__) && !defined(__SANITIZE_ADDRESS__)
+// The loader asks before the sanitizers are ready.
+#if defined(__x86_64__) && defined(__ELF__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define SLOPE_KERNEL __attribute__((target_clones("arch=haswell", "default"), optimize("O3", "fast-math")))
 #else
 #define SLOPE_KERNEL

@@ -64,10 +64,24 @@ TEST_CASE("Views of every layout are the same array to a script") {
         sum += x * (100 * (i + 1) + 10 * (j + 1) + k + 1);
       }
   CHECK(engine.function<double(ArrayView<const double, 3>)>("g").value()(a).value() == Approx(sum));
-  // Indexing a PermutedDimsArray is not inferred.
-  auto g_rows =
-      engine.function<double(ArrayView<const double, 3, Layout::row_major>)>("g", slope::Dispatch::allowed).value();
+  auto g_rows = engine.function<double(ArrayView<const double, 3, Layout::row_major>)>("g").value();
   CHECK(g_rows(b).value() == Approx(sum));
+  std::vector<double> slopes(12);
+  CHECK(g_rows.value_and_gradient(b, ArrayView<double, 3, Layout::row_major>(slopes.data(), {2, 2, 3})).value() ==
+        Approx(sum));
+  CHECK(slopes[0] == 111);
+  CHECK(slopes[1] == 112);  // the last index runs fastest
+  CHECK(slopes[11] == 223);
+  // 2×1×2×2, row-major: h(a) = Σ a² · (first index)
+  engine.run("h(a) = sum(a[i, j, k, l]^2 * i for i in 1:2, j in 1:1, k in 1:2, l in 1:2)").value();
+  using Rows4 = ArrayView<const double, 4, Layout::row_major>;
+  auto h = engine.function<double(Rows4)>("h").value();
+  const std::vector<double> four = {1, 2, 3, 4, 5, 6, 7, 8};
+  std::vector<double> into(8);
+  CHECK(h.value_and_gradient({four.data(), {2, 1, 2, 2}},
+                             ArrayView<double, 4, Layout::row_major>(into.data(), {2, 1, 2, 2}))
+            .value() == 30 + 2 * 174);
+  CHECK(into == std::vector<double>{2, 4, 6, 8, 20, 24, 28, 32});
   CHECK(engine.function<double(ArrayView<const double, 3, Layout::strided>)>("g").value()(d).value() == Approx(sum));
 }
 

@@ -171,7 +171,8 @@ TEST_CASE("A workspace is of its function, can be interrupted, and outlives its 
     CHECK(spin(workspace, 1.0).error().kind == ErrorKind::interrupted);
     other.join();
     // The engine waits for it, and it for the engine is refused.
-    std::thread long_one([&] { CHECK(spin(workspace, 1.0).error().kind == ErrorKind::interrupted); });
+    bool was_interrupted = false;
+    std::thread long_one([&] { was_interrupted = spin(workspace, 1.0).error().kind == ErrorKind::interrupted; });
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     std::thread stopper([&] {
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -180,6 +181,7 @@ TEST_CASE("A workspace is of its function, can be interrupted, and outlives its 
     CHECK(engine.eval<int>("2 + 2").value() == 4);
     long_one.join();
     stopper.join();
+    CHECK(was_interrupted);
     auto one = polynomial.workspace().value();
     CHECK(polynomial(one, 2.0).value() == 4.0);
     engine.run("polynomial(x) = x").value();
