@@ -155,6 +155,7 @@ class Reverse : private Transform {
   bool may_be_unassigned(const Place& place) const;
   void backward_load(std::uint32_t id);
   void backward_store(std::uint32_t id);
+  bool has_boxed_cotangents(const DataType* array);
   void backward_resize(std::uint32_t id);
 
   // --- reverse_dynamic.cpp ---

@@ -179,6 +179,13 @@ void Reverse::forward_resize(std::uint32_t id) {
     old_shadow_of_[id] = remember(call_base(*f_, "saved_tail", {shadow_memory, length}, type), type);
   }
   f_->emit(Op::array_resize, {shadow_memory, length}, builtin_.nothing, inst.aux);
+  if (has_boxed_cotangents(array)) call_base(*f_, "zero_tail!", {shadow_memory, values_[extra_of_[id]].forward}, nullptr);
+}
+
+// Are the places of its shadow boxes, which memory that has grown lacks?
+bool Reverse::has_boxed_cotangents(const DataType* array) {
+  const Type* element = array->params[0];
+  return !tangents_.has_shadow(element) && tangents_.is_dynamic(element);
 }
 
 void Reverse::backward_resize(std::uint32_t id) {
@@ -193,7 +200,11 @@ void Reverse::backward_resize(std::uint32_t id) {
   undo(primal_in_reverse(inst.operands[0]), shadow_of_[id] == no_value ? Operand() : in_reverse(shadow_of_[id]));
   if (!varied(inst.operands[0])) return;
   auto tail = old_shadow_of_.find(id);
-  undo(shadow_in_reverse(inst.operands[0]), tail == old_shadow_of_.end() ? Operand() : in_reverse(tail->second));
+  Operand shadow_memory = shadow_in_reverse(inst.operands[0]);
+  const bool boxes = has_boxed_cotangents(as_data(type_of(inst.operands[0])));
+  Operand shorter = boxes ? r_->emit(Op::array_length, {shadow_memory}, builtin_.int64) : Operand();
+  undo(shadow_memory, tail == old_shadow_of_.end() ? Operand() : in_reverse(tail->second));
+  if (boxes) call_base(*r_, "zero_tail!", {shadow_memory, shorter}, nullptr);
 }
 
 }  // namespace slope::diff

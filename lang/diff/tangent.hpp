@@ -95,6 +95,7 @@ class ShadowMaker {
   bool element(Value v, const Type* declared, const Type* stored, Value& result);
   bool array(Value v, Value& result);
   bool fields(Value v, const DataType* type, Value& result);
+  bool of_undefined(const Type* shadow, Value& result);
   void keep(const Object* object, Value shadow);
 
   Context& ctx_;

@@ -46,6 +46,8 @@ bool ShadowMaker::shadow(Value v, Value& result) {
   result = runtime_.nothing();
   if (type == runtime_.types.builtin().nothing) return true;
   const DataType* d = as_data(v.type);
+  if (!v.pointer && (d->storage == Storage::reference || d->storage == Storage::aggregate))
+    return of_undefined(type, result);
   if (d->object_kind == DataType::ObjectKind::array || d->is_mutable) {
     if (auto known = index_.find(v.object); known != index_.end()) {
       result = made_.values[known->second];
@@ -54,6 +56,23 @@ bool ShadowMaker::shadow(Value v, Value& result) {
   }
   if (d->object_kind == DataType::ObjectKind::array) return array(v, result);
   return fields(v, as_data(type), result);
+}
+
+// Of a value that no path has made, or of a field that is not assigned: nothing looks at it.
+bool ShadowMaker::of_undefined(const Type* shadow, Value& result) {
+  result = runtime_.nothing();
+  const DataType* d = as_data(shadow);
+  if (!d || !d->is_concrete || d->storage == Storage::singleton) return true;
+  if (shadow == tangents_.dynamic()) return zero(shadow, result);
+  if (Value made = stand_in(runtime_, shadow); made.defined()) {
+    result = made;
+    return true;
+  }
+  Object* made = runtime_.heap.allocate(d, d->size);
+  if (!made) return ctx_.out_of_memory();
+  std::memset(made->payload(), 0, d->size);
+  result = Value(d, made);
+  return true;
 }
 
 // The places of a struct or tuple, which are made before the object that holds them; a struct that holds itself is made
@@ -65,10 +84,7 @@ bool ShadowMaker::fields(Value v, const DataType* type, Value& result) {
     for (std::size_t i = 0; i < d->fields.size(); ++i) {
       Value part;
       Value value = load_field(runtime_.heap, v.object, d->fields[i]);
-      if (!value.defined())
-        return ctx_.argument_error("a field of a " + to_string(v.type) +
-                                   " is not assigned: it cannot carry a derivative");
-      if (!shadow(value, part)) return false;
+      if (!(value.defined() ? shadow(value, part) : of_undefined(type->params[i], part))) return false;
       if (type->params[i] == tangents_.dynamic() && part.type != tangents_.dynamic() &&
           !runtime_.new_object(ctx_, tangents_.dynamic(), &part, 1, part))
         return false;
