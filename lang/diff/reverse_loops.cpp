@@ -51,8 +51,9 @@ void Reverse::find_loop_facts() {
 
 namespace {
 
+// `is_last`: the counter reaches the bound, as in a range's loop.
 bool find_bound(const ir::Function& primal, const ir::Cfg& cfg, const ir::Loop& loop, std::uint32_t counter,
-                Operand& bound) {
+                Operand& bound, bool& is_last) {
   // The header's own test of the counter against something made before the loop.
   const ir::Block& header = primal.blocks[loop.header];
   if (primal.insts[header.terminator].op != Op::branch) return false;
@@ -72,6 +73,11 @@ bool find_bound(const ir::Function& primal, const ir::Cfg& cfg, const ir::Loop& 
   }
   if (test.op == Op::sle_int && test.operands[1] == c && outside(test.operands[0])) {  // n <= k: done
     bound = test.operands[0];
+    return true;
+  }
+  if (test.op == Op::slt_int && test.operands[1] == c && outside(test.operands[0])) {  // last < k: done
+    bound = test.operands[0];
+    is_last = true;
     return true;
   }
   return false;
@@ -95,10 +101,17 @@ void Reverse::open_tapes(std::uint32_t l) {
     state.start_row = remember(rows, builtin_.int64);
   }
   Operand bound;
-  if (state.counter != ~0u && find_bound(*primal_, cfg_, forest_.loops[l], state.counter, bound)) {
+  bool is_last = false;
+  if (state.counter != ~0u && find_bound(*primal_, cfg_, forest_.loops[l], state.counter, bound, is_last)) {
     // The header runs once more than the body, and at least once.
     Operand empty = f_->emit(Op::slt_int, {forward(bound), int_constant(*f_, 0)}, builtin_.boolean);
     Operand trips = f_->emit(Op::select, {empty, int_constant(*f_, 0), forward(bound)}, builtin_.int64);
+    if (is_last) {  // one more, if any; no overflow: so many rows there are not
+      constexpr std::int64_t most = std::int64_t{1} << 62;
+      Operand many = f_->emit(Op::slt_int, {int_constant(*f_, most), trips}, builtin_.boolean);
+      trips = f_->emit(Op::select, {many, int_constant(*f_, most), trips}, builtin_.int64);
+      trips = f_->emit(Op::add_int, {trips, int_constant(*f_, 1)}, builtin_.int64);
+    }
     Operand rows = f_->emit(Op::add_int, {trips, int_constant(*f_, 1)}, builtin_.int64);
     if (state.start_row != no_value)
       rows = f_->emit(Op::add_int, {rows, values_[state.start_row].forward}, builtin_.int64);
