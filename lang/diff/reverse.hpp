@@ -84,6 +84,7 @@ class Reverse : private Transform {
   // --- reverse_loops.cpp ---
   void find_loop_facts();
   void open_tapes(std::uint32_t loop);
+  bool ends_at_header(const ir::Loop& loop) const;
   void begin_header(std::uint32_t loop);
 
   // --- reverse_finish.cpp ---

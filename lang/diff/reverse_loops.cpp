@@ -85,6 +85,17 @@ bool find_bound(const ir::Function& primal, const ir::Cfg& cfg, const ir::Loop& 
 
 }  // namespace
 
+// Does it end at its header's test alone? One that is left in the middle may have a bound that it never comes near.
+bool Reverse::ends_at_header(const ir::Loop& loop) const {
+  for (BlockId b : loop.blocks) {
+    if (b == loop.header) continue;
+    for (BlockId next : cfg_.successors[b])
+      if (reaches_exit_[next] && std::find(loop.blocks.begin(), loop.blocks.end(), next) == loop.blocks.end())
+        return false;
+  }
+  return true;
+}
+
 // In the block before the loop: its tape (before the outermost loop, for all inside), and room for the rows to come.
 void Reverse::open_tapes(std::uint32_t l) {
   LoopState& state = loops_[l];
@@ -102,7 +113,8 @@ void Reverse::open_tapes(std::uint32_t l) {
   }
   Operand bound;
   bool is_last = false;
-  if (state.counter != ~0u && find_bound(*primal_, cfg_, forest_.loops[l], state.counter, bound, is_last)) {
+  if (state.counter != ~0u && ends_at_header(forest_.loops[l]) &&
+      find_bound(*primal_, cfg_, forest_.loops[l], state.counter, bound, is_last)) {
     // The header runs once more than the body, and at least once.
     Operand empty = f_->emit(Op::slt_int, {forward(bound), int_constant(*f_, 0)}, builtin_.boolean);
     Operand trips = f_->emit(Op::select, {empty, int_constant(*f_, 0), forward(bound)}, builtin_.int64);
