@@ -183,7 +183,7 @@ bool Pipeline::Impl::has_decidable_calls(const ir::Function& function) const {
 
 void Pipeline::Impl::optimise(Context& ctx, infer::InferResult& result, const opt::OptOptions& options) {
   opt::optimise(runtime, *result.typed, options);
-  bool expanded = calls_prepared_gradient(*result.typed) && expand_operators(ctx, *result.typed, result.edges, true);
+  bool expanded = calls_known_gradient(*result.typed) && expand_operators(ctx, *result.typed, result.edges, true);
   // What the second inference infers anew may want one, too; the bound is on the way down.
   if (!expanded && (refining >= 3 || !has_decidable_calls(*result.typed))) return;
   ++refining;

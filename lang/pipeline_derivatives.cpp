@@ -78,11 +78,12 @@ bool Pipeline::Impl::valid(Context& ctx, const Specialization* target) const {
 diff::MemoryEffects& Pipeline::Impl::memory(Context& ctx) {
   if (!memory_effects || memory_world != ctx.world) {
     memory_world = ctx.world;
-    auto code_of = [this, &ctx](Specialization& target) {
+    auto code_of = [this, &ctx](Specialization& target) -> diff::MemoryEffects::Code {
       CodeInstance* code = pipeline.typed_code(ctx, target);
-      if (!code || !code->typed) return static_cast<const ir::Function*>(nullptr);
-      const ir::Function* whole = (code->effects & effect_writes) ? primal(ctx, target) : nullptr;
-      return whole ? whole : static_cast<const ir::Function*>(code->typed.get());
+      if (!code || !code->typed) return nullptr;
+      diff::MemoryEffects::Code typed = code->typed;
+      if ((code->effects & effect_writes) && primal(ctx, target)) return primals.at(&target).code;
+      return typed;
     };
     auto overwritten = [this, &ctx](const DataType* call_types) { return overwritten_by(ctx, call_types); };
     memory_effects = std::make_unique<diff::MemoryEffects>(runtime, ctx.world, code_of, overwritten);

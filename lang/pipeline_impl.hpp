@@ -161,8 +161,9 @@ struct Pipeline::Impl {
                                  std::size_t width, std::unique_ptr<ir::Function>& made);
   // Calls of gradient and jvp, where the types are known, as calls of the derivative itself (pipeline_operators.cpp),
   // so that they can be differentiated like any other. True: something changed; what it rests on is in `edges`.
-  static bool calls_prepared_gradient(const ir::Function& function);
-  bool expand_operators(Context& ctx, ir::Function& function, std::vector<Edge>& edges, bool prepared_only = false);
+  bool calls_known_gradient(const ir::Function& function);
+  bool is_of_numbers(const ir::Function& function, const ir::Inst& inst);
+  bool expand_operators(Context& ctx, ir::Function& function, std::vector<Edge>& edges, bool known_only = false);
   diff::MemoryEffects& memory(Context& ctx);
   diff::MemoryMask overwritten_by(Context& ctx, const DataType* call_types);  // as a rule with state declares it
   std::unique_ptr<diff::MemoryEffects> memory_effects;

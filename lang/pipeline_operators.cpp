@@ -453,24 +453,38 @@ class OperatorExpansion {
   int depth_ = 0;
 };
 
-bool Pipeline::Impl::calls_prepared_gradient(const ir::Function& function) {
+bool Pipeline::Impl::calls_known_gradient(const ir::Function& function) {
   for (const ir::Block& block : function.blocks)
     for (std::uint32_t id : block.insts)
-      if (OperatorExpansion::is_gradient_into(function.insts[id])) return true;
+      if (OperatorExpansion::is_gradient_into(function.insts[id]) || is_of_numbers(function, function.insts[id]))
+        return true;
   return false;
 }
 
-bool Pipeline::Impl::expand_operators(Context& ctx, ir::Function& function, std::vector<Edge>& edges,
-                                      bool prepared_only) {
+// An operator of numbers, whose function is known and holds no memory: what it costs by way of the native is many times the derivative.
+bool Pipeline::Impl::is_of_numbers(const ir::Function& function, const ir::Inst& inst) {
+  if (!diff::is_operator(inst)) return false;
+  const DataType* callee = as_data(function.type_of(inst.operands[0], runtime.types));
+  if (!callee || !callee->is_concrete || !callee->is_isbits) return false;
+  for (std::size_t i = 1; i < inst.operands.size(); ++i) {
+    const DataType* given = as_data(function.type_of(inst.operands[i], runtime.types));
+    if (!given || !given->is_tuple || !given->is_concrete) return false;
+    for (const Field& field : given->fields)
+      if (field.type != runtime.types.builtin().float64 && field.type != runtime.types.builtin().float32) return false;
+  }
+  return true;
+}
+
+bool Pipeline::Impl::expand_operators(Context& ctx, ir::Function& function, std::vector<Edge>& edges, bool known_only) {
   std::vector<Operand> replacement(function.insts.size());
   bool any = false;
   for (ir::BlockId b = 0; b < function.blocks.size(); ++b) {
     std::vector<std::uint32_t> insts;
     for (std::uint32_t id : std::vector<std::uint32_t>(function.blocks[b].insts)) {
       const ir::Inst& inst = function.insts[id];
-      bool wanted = OperatorExpansion::is_gradient_into(inst) ||
-                    (!prepared_only && (diff::is_operator(inst) || OperatorExpansion::makes_named_tuple(inst) ||
-                                        OperatorExpansion::is_pullback(inst)));
+      bool wanted = OperatorExpansion::is_gradient_into(inst) || is_of_numbers(function, inst) ||
+                    (!known_only && (diff::is_operator(inst) || OperatorExpansion::makes_named_tuple(inst) ||
+                                     OperatorExpansion::is_pullback(inst)));
       if (wanted) {
         const ir::Inst native = function.insts[id];
         std::vector<std::uint32_t> made;

@@ -11,7 +11,7 @@ namespace slope::diff {
 using ir::Op;
 using ir::Operand;
 
-MemoryEffects::MemoryEffects(Runtime& runtime, World world, std::function<const ir::Function*(Specialization&)> code,
+MemoryEffects::MemoryEffects(Runtime& runtime, World world, std::function<Code(Specialization&)> code,
                              std::function<MemoryMask(const DataType*)> overwritten)
     : runtime_(runtime),
       tangents_(tangent_types(runtime)),
@@ -35,8 +35,7 @@ void MemoryEffects::settle() {
   while (grew_) {
     grew_ = false;
     for (std::size_t i = 0; i < order_.size(); ++i) {  // analysing one may add others
-      Known entry = summaries_.at(order_[i]);
-      if (entry.fixed) continue;
+      const Known entry = summaries_.at(order_[i]);
       MemorySummary now = analyse(*entry.code);
       MemorySummary& kept = summaries_.at(order_[i]).summary;
       bool same = (now.writes | kept.writes) == kept.writes && (now.unknown | kept.unknown) == kept.unknown &&
@@ -258,16 +257,16 @@ MemorySummary MemoryEffects::analyse(const ir::Function& function) {
   return summary;
 }
 
-const MemoryEffects::Globals& MemoryEffects::globals(const ir::Function& function) {
-  auto known = globals_.find(&function);
-  if (known != globals_.end()) return known->second;
+MemoryEffects::Globals MemoryEffects::globals(const ir::Function& function) {
   Globals found;
   std::vector<const ir::Function*> seen;
-  collect(function, found, seen);
-  return globals_[&function] = std::move(found);
+  std::vector<Code> kept;
+  collect(function, found, seen, kept);
+  return found;
 }
 
-void MemoryEffects::collect(const ir::Function& function, Globals& found, std::vector<const ir::Function*>& seen) {
+void MemoryEffects::collect(const ir::Function& function, Globals& found, std::vector<const ir::Function*>& seen,
+                            std::vector<Code>& kept) {
   if (std::find(seen.begin(), seen.end(), &function) != seen.end()) return;
   seen.push_back(&function);
   for (Value v : function.constants)
@@ -277,7 +276,10 @@ void MemoryEffects::collect(const ir::Function& function, Globals& found, std::v
       const ir::Inst& inst = function.insts[id];
       if (inst.op == Op::load_global) found.bindings.push_back(inst.aux_as<Binding>());
       if (inst.op != Op::invoke) continue;
-      if (const ir::Function* code = code_(*inst.aux_as<Specialization>())) collect(*code, found, seen);
+      if (Code code = code_(*inst.aux_as<Specialization>())) {
+        kept.push_back(code);
+        collect(*code, found, seen, kept);
+      }
     }
 }
 

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <unordered_map>
 
 #include "lang/diff/diff.hpp"
@@ -31,7 +32,8 @@ class MemoryEffects {
  public:
   // `code`: typed code of a specialisation, null when there is none. `overwritten`: which operands a function with a
   // stateful rule overwrites, as the rule declares.
-  MemoryEffects(Runtime& runtime, World world, std::function<const ir::Function*(Specialization&)> code,
+  using Code = std::shared_ptr<const ir::Function>;
+  MemoryEffects(Runtime& runtime, World world, std::function<Code(Specialization&)> code,
                 std::function<MemoryMask(const DataType* call_types)> overwritten);
   MemorySummary of(Specialization& target);
   MemorySummary of(const ir::Function& function);
@@ -41,28 +43,28 @@ class MemoryEffects {
     std::vector<Value> constants;
     std::vector<Binding*> bindings;
   };
-  const Globals& globals(const ir::Function& function);
+  Globals globals(const ir::Function& function);
 
  private:
   struct Known {
     MemorySummary summary;
-    const ir::Function* code = nullptr;
+    Code code;            // kept: the specialisation may get another
     bool fixed = false;  // nothing to find: a rule says so, or there is no code
   };
   Known& known(Specialization& target);
   MemorySummary analyse(const ir::Function& function);
   MemorySummary read_call(const ir::Inst& invoke);
   void settle();
-  void collect(const ir::Function& function, Globals& found, std::vector<const ir::Function*>& seen);
+  void collect(const ir::Function& function, Globals& found, std::vector<const ir::Function*>& seen,
+               std::vector<Code>& kept);
 
   Runtime& runtime_;
   TangentTypes& tangents_;
   World world_;
-  std::function<const ir::Function*(Specialization&)> code_;
+  std::function<Code(Specialization&)> code_;
   std::function<MemoryMask(const DataType*)> overwritten_;
   std::unordered_map<Specialization*, Known> summaries_;
   std::vector<Specialization*> order_;
-  std::unordered_map<const ir::Function*, Globals> globals_;
   bool grew_ = false;
 };
 

@@ -192,7 +192,8 @@ Method* Runtime::add_method(std::unique_ptr<Method> added) {
   if (!waited) {  // else nobody has asked yet
     impl_->cause = {method, nullptr, nullptr, nullptr, false, false};
     impl_->end_answers(*method, impl_->callee_is_leaf(callee));
-    ++world_;
+    // A closure's type is as new as its method: nobody can have asked before.
+    if (!impl_->callee_name(callee)->is_closure) ++world_;
   } else if (impl_->making_type) {
     impl_->end_answers(*method, impl_->callee_is_leaf(callee));
   }
