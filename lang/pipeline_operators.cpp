@@ -461,7 +461,8 @@ bool Pipeline::Impl::calls_known_gradient(const ir::Function& function) {
   return false;
 }
 
-// An operator of numbers, whose function is known and holds no memory: what it costs by way of the native is many times the derivative.
+// An operator of numbers, whose function is known and holds no memory: what it costs by way of the native is many times
+// the derivative.
 bool Pipeline::Impl::is_of_numbers(const ir::Function& function, const ir::Inst& inst) {
   if (!diff::is_operator(inst)) return false;
   const DataType* callee = as_data(function.type_of(inst.operands[0], runtime.types));

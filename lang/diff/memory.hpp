@@ -48,7 +48,7 @@ class MemoryEffects {
  private:
   struct Known {
     MemorySummary summary;
-    Code code;            // kept: the specialisation may get another
+    Code code;           // kept: the specialisation may get another
     bool fixed = false;  // nothing to find: a rule says so, or there is no code
   };
   Known& known(Specialization& target);
