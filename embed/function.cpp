@@ -91,6 +91,7 @@ bool SlopeFunction::is_current() const {
   Runtime& runtime = engine_.runtime;
   if (found_.world == runtime.world()) return true;
   if (!found_.target || (lowering_.adapter.empty() && !engine_.global(name_).identical(callee()))) return false;
+  if (found_.target->method->max_world < runtime.world()) return false;
   Entry entry(engine_, found_.world);
   const CodeInstance* code = engine_.pipeline->typed_code(engine_.ctx, *found_.target);
   return code && code->valid_in(runtime.world());
