@@ -52,8 +52,10 @@ struct Session : Terminal {
   // Types keys one after another, each until the last row is as given.
   void keys(const std::string& what, const std::string& last_row) {
     type_until(what, last_row);
-    INFO(screen().text());
-    CHECK(screen().text().ends_with(last_row + "\n"));
+    // What it waited for may have been the row before the input was drawn.
+    const std::string shown = screen_when([&](const std::string& text) { return text.ends_with(last_row + "\n"); });
+    INFO(shown);
+    CHECK(shown.ends_with(last_row + "\n"));
   }
 };
 
