@@ -256,7 +256,19 @@ void SlopeFunction::find_flat_gradient() {
                          : by_count[parameters_.size() < std::size(by_count) ? parameters_.size() : 0];
 }
 
+// The C interface comes here at once, C++ with what flat_gradient did not take.
 bool SlopeFunction::gradient(const Datum* arguments, const GradientTarget* targets, double& value) {
+  if (found_.gradient_direct && found_.gradient_direct->has_steps) {
+    std::array<FlatArgument, most_arguments> flat;
+    std::array<FlatTarget, most_arguments> places;
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+      flat[i] = {static_cast<std::uint64_t>(arguments[i].integer),
+                 parameters_[i] == Kind::numbers ? arguments[i].size : 1};
+      if (targets[i].wanted) places[i] = FlatTarget(std::span<double>(targets[i].data, targets[i].size));
+    }
+    const AtOnce went = gradient_at_once(*this, flat.data(), places.data(), value);
+    if (went != AtOnce::otherwise) return went == AtOnce::done;
+  }
   if (!alive()) return false;
   if (!check_targets(arguments, targets)) return false;
   if (!has_shapes_) return gradient_lowered(arguments, targets, value);

@@ -4,34 +4,12 @@
 #include <string>
 #include <thread>
 
-#include "slope/slope.h"
+#include "tests/embed/c_fixture.hpp"
+
+using Fixture = slope::test::CEngine;
+using slope::test::taken;
 
 namespace {
-
-// An engine that fails the test on errors that it is not asked for.
-struct Fixture {
-  slope_engine* engine = slope_engine_new(nullptr, nullptr);
-  ~Fixture() { slope_engine_free(engine); }
-  void run(const char* text) {
-    slope_error* error = nullptr;
-    slope_value* value = slope_run(engine, text, "c.slope", &error);
-    if (error) FAIL(slope_error_message(error));
-    slope_value_free(value);
-  }
-  std::string shown(const char* text) {
-    slope_value* value = slope_run(engine, text, nullptr, nullptr);
-    std::string repr = value ? slope_value_repr(value) : "error";
-    slope_value_free(value);
-    return repr;
-  }
-};
-
-std::string taken(slope_error* error) {
-  REQUIRE(error);
-  std::string message = slope_error_message(error);
-  slope_error_free(error);
-  return message;
-}
 
 int hypotenuse(void* data, const slope_argument* arguments, std::size_t count, slope_argument* result,
                const char** message) {

@@ -5,42 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "slope/slope.h"
+#include "tests/embed/c_fixture.hpp"
+
+using Fixture = slope::test::CEngine;
+using slope::test::taken;
 
 namespace {
-
-struct Fixture {
-  slope_engine* engine = slope_engine_new(nullptr, nullptr);
-  ~Fixture() { slope_engine_free(engine); }
-  void run(const char* text) {
-    slope_error* error = nullptr;
-    slope_value* value = slope_run(engine, text, "c.slope", &error);
-    if (error) FAIL(slope_error_message(error));
-    slope_value_free(value);
-  }
-  std::string shown(const char* text) {
-    slope_error* error = nullptr;
-    slope_value* value = slope_run(engine, text, nullptr, &error);
-    std::string repr = value ? slope_value_repr(value) : slope_error_summary(error);
-    slope_value_free(value);
-    slope_error_free(error);
-    return repr;
-  }
-  slope_function* find(const char* name, const char* signature) {
-    slope_error* error = nullptr;
-    slope_function* function = slope_function_find(engine, name, signature, &error);
-    if (error) FAIL(slope_error_message(error));
-    return function;
-  }
-};
-
-std::string taken(slope_error*& error) {
-  REQUIRE(error);
-  std::string message = slope_error_message(error);
-  slope_error_free(error);
-  error = nullptr;
-  return message;
-}
 
 struct Particle {
   double mass;
