@@ -1,5 +1,7 @@
 #include "codegen/batch.hpp"
 
+#include <llvm/Transforms/Utils/Cloning.h>
+
 #include <algorithm>
 
 #include "lang/ir/cfg.hpp"
@@ -277,13 +279,65 @@ llvm::Function* Batch::build_direct(CodeInstance& code) {
   add(code);
   Member& member = *members_[0];
   member.signature = p->signature;
-  llvm::FunctionType* type = llvm::FunctionType::get(layout_->i1, {layout_->ptr, layout_->ptr, layout_->ptr}, false);
+  llvm::Function* made = declare_entry("direct", layout_->i1, 3);
+  Emitter::emit_direct(*layout_, *module_, result_->data, *this, *member.function, member.signature, link_to(*p), made);
+  return made;
+}
+
+llvm::Function* Batch::build_flat_gradient(const BatchPolicy& policy, llvm::ArrayRef<std::uint8_t> steps) {
+  // What is longer gains nothing. Records of frames and debuggers want the derivative as a function of its own.
+  constexpr std::size_t most_inlined = 600;
+  const Member& member = *members_[0];
+  policy_ = policy;
+  by_code_.clear();  // what calls itself calls what has been published
+  llvm::Function* body = nullptr;
+  llvm::FunctionCallee native = link_to(*published(member.code));
+  if (member.function->insts.size() <= most_inlined && !debug_ && !runtime_.records_frames) {
+    body = declare_native(member.signature, member.function->name + ".inlined");
+    Emitter(*layout_, *module_, result_->data, *this, *member.function, member.signature, body).run();
+    native = body;
+  }
+  llvm::Function* made = declare_entry("gradient", layout_->i8, 5);
+  Emitter::emit_flat_gradient(*layout_, *module_, result_->data, *this, *member.function, member.signature, native,
+                              steps, made);
+  if (!body) return made;
+  llvm::InlineFunctionInfo info;
+  llvm::InlineFunction(*llvm::cast<llvm::CallBase>(*body->user_begin()), info);
+  body->eraseFromParent();
+  return made;
+}
+
+// Of a context and other pointers.
+llvm::Function* Batch::declare_entry(const std::string& kind, llvm::Type* result, unsigned parameters) {
+  llvm::SmallVector<llvm::Type*, 5> pointers(parameters, layout_->ptr);
   llvm::Function* made =
-      llvm::Function::Create(type, llvm::Function::ExternalLinkage,
-                             member.function->name + ".direct#" + std::to_string(next_name_++), *module_);
+      llvm::Function::Create(llvm::FunctionType::get(result, pointers, false), llvm::Function::ExternalLinkage,
+                             members_[0]->function->name + "." + kind + "#" + std::to_string(next_name_++), *module_);
   made->addFnAttr(llvm::Attribute::NoUnwind);
   made->addRetAttr(llvm::Attribute::ZExt);
-  Emitter::emit_direct(*layout_, *module_, result_->data, *this, *member.function, member.signature, link_to(*p), made);
+  return made;
+}
+
+llvm::Function* Batch::declare_native(const Signature& signature, const std::string& name) {
+  llvm::Function* made =
+      llvm::Function::Create(layout_->function_type(signature), llvm::Function::ExternalLinkage, name, *module_);
+  made->addFnAttr(llvm::Attribute::NoUnwind);
+  made->setDSOLocal(true);
+  // Nothing else writes a context's leading fields but those who return through calls.
+  made->getArg(0)->addAttr(llvm::Attribute::NonNull);
+  made->getArg(0)->addAttr(llvm::Attribute::NoUndef);
+  unsigned argument = 1;
+  for (const Type* type : signature.parameters) {
+    for (std::uint64_t bytes : layout_->known_bytes(type)) {
+      if (bytes) {
+        // Lets loads of array headers move out of loops that may run no time.
+        made->addParamAttr(argument, llvm::Attribute::NonNull);
+        made->addParamAttr(argument, llvm::Attribute::getWithAlignment(context_, llvm::Align(8)));
+        made->addParamAttr(argument, llvm::Attribute::getWithDereferenceableBytes(context_, bytes));
+      }
+      ++argument;
+    }
+  }
   return made;
 }
 
@@ -299,26 +353,8 @@ void Batch::emit(bool boxed_root) {
     std::string name = member->function->name;
     if (name.empty() && member->code->owner) name = member->code->owner->method->name->name;
     name += "#" + std::to_string(next_name_++);
-    member->native = llvm::Function::Create(layout_->function_type(member->signature), llvm::Function::ExternalLinkage,
-                                            name, *module_);
-    member->native->addFnAttr(llvm::Attribute::NoUnwind);
-    member->native->setDSOLocal(true);
+    member->native = declare_native(member->signature, name);
     if (with_boxed) declare_boxed(*member, name + ".boxed");
-    // Nothing else writes a context's leading fields but those who return through calls.
-    member->native->getArg(0)->addAttr(llvm::Attribute::NonNull);
-    member->native->getArg(0)->addAttr(llvm::Attribute::NoUndef);
-    unsigned argument = 1;
-    for (const Type* type : member->signature.parameters) {
-      for (std::uint64_t bytes : layout_->known_bytes(type)) {
-        if (bytes) {
-          // Lets loads of array headers move out of loops that may run no time.
-          member->native->addParamAttr(argument, llvm::Attribute::NonNull);
-          member->native->addParamAttr(argument, llvm::Attribute::getWithAlignment(context_, llvm::Align(8)));
-          member->native->addParamAttr(argument, llvm::Attribute::getWithDereferenceableBytes(context_, bytes));
-        }
-        ++argument;
-      }
-    }
   }
   for (auto& member : members_) {
     Emitter(*layout_, *module_, result_->data, *this, *member->function, member->signature, member->native).run();

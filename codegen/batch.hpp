@@ -51,6 +51,8 @@ class Batch : public EmitHost {
   bool build_wrapper(CodeInstance& code);
   // The wrapper for hosts, of a function that has been published; null when it was not.
   llvm::Function* build_direct(CodeInstance& code);
+  // After that, of a derivative: the gradient for hosts, with the derivative inlined where it is short.
+  llvm::Function* build_flat_gradient(const BatchPolicy& policy, llvm::ArrayRef<std::uint8_t> steps);
 
   struct Member {
     CodeInstance* code = nullptr;
@@ -71,6 +73,8 @@ class Batch : public EmitHost {
  private:
   void add(CodeInstance& code);
   void declare_boxed(Member& member, const std::string& name);
+  llvm::Function* declare_native(const Signature& signature, const std::string& name);
+  llvm::Function* declare_entry(const std::string& kind, llvm::Type* result, unsigned parameters);
   llvm::FunctionCallee link_to(const Published& p);
   CodeInstance* typed_code(const Specialization& target) const;
   const Published* published(const CodeInstance* code) const;

@@ -4,7 +4,8 @@
 //   arithmetic.cpp  integers, floats, conversions, mathematical functions
 //   predicates.cpp  isa, ===, typeof, typeassert, select
 //   memory.cpp      arrays, strings, fields, cells, globals, slots, tapes
-//   calls.cpp       calls, natives, the general road for what has no inline form, the wrapper for dynamic callers
+//   calls.cpp       calls, natives, the general road for what has no inline form
+//   entries.cpp     wrappers for dynamic callers and for hosts
 //
 // Danger rules of emitted code:
 //  1. The collector is conservative and runs only inside calls. It finds an array by a pointer to its ArrayObject, not
@@ -66,6 +67,10 @@ class Emitter {
   static void emit_direct(Layout& layout, llvm::Module& module, BatchData& data, EmitHost& host,
                           const ir::Function& function, const Signature& signature, llvm::FunctionCallee native,
                           llvm::Function* output);
+  // The gradient of a function of numbers and vectors for hosts (flat::Gradient); `native` is its derivative.
+  static void emit_flat_gradient(Layout& layout, llvm::Module& module, BatchData& data, EmitHost& host,
+                                 const ir::Function& function, const Signature& signature, llvm::FunctionCallee native,
+                                 llvm::ArrayRef<std::uint8_t> steps, llvm::Function* output);
 
  private:
   using V = llvm::Value*;

@@ -18,7 +18,7 @@ class Generator : public CodeGenerator {
   Generator(Runtime& runtime, const CodegenHost& host) : runtime_(runtime), host_(host) {}
 
   bool compile(Context& ctx, CodeInstance& code, std::string& why) override;
-  DirectCode direct(Context& ctx, CodeInstance& code, std::string& why) override;
+  DirectCode direct(Context& ctx, CodeInstance& code, std::span<const std::uint8_t> steps, std::string& why) override;
   std::string dump(Context& ctx, CodeInstance& code, Dump what) override;
   void find_in_use(Context& ctx, std::vector<const CodeInstance*>& found) override;
   void forget(const CodeInstance& code) override { published_.erase(&code); }
@@ -134,24 +134,28 @@ bool Generator::locate(const void* address, std::uintptr_t& function, std::vecto
   return false;
 }
 
-DirectCode Generator::direct(Context& ctx, CodeInstance& code, std::string& why) {
+DirectCode Generator::direct(Context& ctx, CodeInstance& code, std::span<const std::uint8_t> steps, std::string& why) {
   DirectCode made;
   if (!compile(ctx, code, why)) return made;
   Batch batch(runtime_, published_, names_);
   jit_->prepare(batch.module());
   llvm::Function* wrapper = batch.build_direct(code);
-  names_ = batch.next_name();
   if (!wrapper) {
     why = "internal error: compiled code is not published";
     return made;
   }
+  std::vector<std::string> names{wrapper->getName().str()};
+  if (!steps.empty())
+    names.push_back(batch.build_flat_gradient(policy(ctx, code), {steps.data(), steps.size()})->getName().str());
+  names_ = batch.next_name();
   if (!verify(batch.module(), why)) return made;
   jit_->optimise(batch.module(), runtime_.optimises);
   std::vector<void*> addresses;
   std::shared_ptr<NativeBatch> result = batch.result();
-  result->code = jit_->link(batch.module(), {wrapper->getName().str()}, addresses, why);
+  result->code = jit_->link(batch.module(), names, addresses, why);
   if (!result->code) return made;
   made.entry = reinterpret_cast<DirectEntry>(addresses[0]);
+  if (!steps.empty()) made.gradient = reinterpret_cast<flat::Gradient>(addresses[1]);
   batches_.push_back(result);
   host_code_->held.push_back(result);
   made.owner = std::shared_ptr<void>(

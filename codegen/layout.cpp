@@ -23,6 +23,7 @@ static_assert(sizeof(Object) == object_payload);
 static_assert(offsetof(ArrayObject, data) == array_data);
 static_assert(offsetof(ArrayObject, length) == array_length);
 static_assert(offsetof(ArrayObject, capacity) == array_capacity);
+static_assert(offsetof(ArrayObject, owner) == array_owner);
 static_assert(offsetof(ArrayObject, flags) == array_flags);
 static_assert(sizeof(ArrayObject) == array_dims);
 static_assert(offsetof(StringObject, length) == string_length);

@@ -121,6 +121,7 @@ inline constexpr unsigned object_payload = 8;
 inline constexpr unsigned array_data = 8;
 inline constexpr unsigned array_length = 16;
 inline constexpr unsigned array_capacity = 24;
+inline constexpr unsigned array_owner = 32;
 inline constexpr unsigned array_flags = 40;
 inline constexpr unsigned array_dims = 48;
 inline constexpr unsigned string_length = 8;

@@ -128,145 +128,38 @@ bool SlopeFunction::find_gradient(const GradientTarget* targets) {
   return true;
 }
 
-// The road of all calls but the first, of functions of numbers and vectors. `count`: of the arguments; 0: any number.
-template <std::size_t count>
-FunctionState::AtOnce SlopeFunction::flat_gradient(FunctionState& function, const FlatArgument* arguments,
-                                                   const FlatTarget* targets, double& value) {
+// The road of all calls but the first, of functions of numbers and vectors.
+AtOnce SlopeFunction::flat_gradient(FunctionState& function, const FlatArgument* arguments, const FlatTarget* targets,
+                                    double& value) {
   auto& self = static_cast<SlopeFunction&>(function);
   const DirectGradient* code = self.found_.gradient_direct.get();  // none when the engine is gone
-  if (!code || !code->has_steps) [[unlikely]]
+  if (!code || !code->code.gradient) [[unlikely]]
     return AtOnce::otherwise;
-  using Step = DirectGradient::Step;
-  const std::size_t n = count ? count : self.parameters_.size();
-  const auto has = [&](std::size_t i, Step what) { return (code->steps[i] & what) != 0; };
-  // The longer of both lengths on either side: apart by that much is apart.
-  const auto apart = [](const double* a, std::uint64_t b, std::size_t size) {
-    const auto from = reinterpret_cast<std::uint64_t>(a);
-    return from + 8 * size <= b || b + 8 * size <= from;
-  };
-  // Are these what it was made for, and does all memory lie apart?
-  for (std::size_t i = 0; i < n; ++i) {
-    const FlatTarget& target = targets[i];
-    if (target.size != (has(i, Step::is_wanted) ? arguments[i].size : FlatTarget::unwanted)) return AtOnce::otherwise;
-    if (!has(i, Step::is_wanted)) continue;
-    for (std::size_t k = 0; k < n; ++k) {
-      if (has(k, Step::is_vector) && !apart(target.data, arguments[k].word, std::max(target.size, arguments[k].size)))
-        return AtOnce::otherwise;
-      if (k < i && has(k, Step::is_wanted) &&
-          !apart(target.data, reinterpret_cast<std::uint64_t>(targets[k].data), std::max(target.size, targets[k].size)))
-        return AtOnce::otherwise;
-    }
-  }
   EngineState& engine = self.engine_;
-  LentArrays* lent = self.lent_.get();
   if (!engine.enter_at_once(__builtin_frame_address(0))) [[unlikely]]
     return AtOnce::otherwise;  // also where a call inside a call finds the arrays lent
-
   Context& ctx = engine.ctx;
   ctx.world = self.found_.world;
-  std::array<std::uint64_t, 2 * (count ? count : most_arguments) + 2> words;
-  std::size_t next = n;
-  for (std::size_t i = 0; i < n; ++i) {
-    const FlatTarget& target = targets[i];
-    if (!has(i, Step::is_vector)) {
-      words[i] = arguments[i].word;
-      if (has(i, Step::is_wanted)) *target.data = 0.0;  // stays when nothing depends on it
-      continue;
-    }
-    words[i] = lent->lend(i, reinterpret_cast<const double*>(arguments[i].word), arguments[i].size);
-    if (!has(i, Step::is_wanted)) continue;
-    std::fill_n(target.data, target.size, 0.0);
-    if (has(i, Step::is_active)) words[next++] = lent->lend(n + i, target.data, target.size);
-  }
-  words[next] = std::bit_cast<std::uint64_t>(1.0);
-  std::array<std::uint64_t, (count ? count : most_arguments) + 1> returned;
-  const std::uint64_t mark = ctx.tapes ? ctx.tapes->mark() : 0;
-  if (lent) lent->in_use = true;
-  const bool ok = code->code.entry(&ctx, words.data(), returned.data());
-  bool take_back = false;
-  if (lent) {
-    lent->in_use = false;
-    for (std::size_t i = 0; i < n; ++i)
-      if (has(i, Step::is_vector))
-        take_back = take_back || lent->was_shared(i) || (has(i, Step::is_wanted) && lent->was_shared(n + i));
-  }
-  if (ok) [[likely]] {
-    value = std::bit_cast<double>(returned[0]);
-    std::size_t from = 1;
-    for (std::size_t i = 0; i < n; ++i) {
-      if (!has(i, Step::is_number)) continue;
-      if (has(i, Step::is_wanted)) *targets[i].data = std::bit_cast<double>(returned[from]);
-      ++from;
-    }
-  } else {
-    if (ctx.tapes) ctx.tapes->release_since(mark);
-    self.fail();
-  }
-  if (lent && (!ok || take_back)) [[unlikely]]
-    lent->take_back();
+  const flat::Outcome outcome = code->run_flat(ctx, self.lent_.get(), arguments, targets, value);
   engine.leave_at_once();
-  if (ctx.stopped != Stop::none) [[unlikely]]
-    ctx.go_on();
-  return ok ? AtOnce::done : AtOnce::failed;
+  if (outcome == flat::Outcome::done && ctx.stopped == Stop::none) [[likely]]
+    return AtOnce::done;
+  return self.flat_gradient_ended(outcome);
 }
 
-// The same of one vector, where a few nanoseconds are much of the whole: nothing is asked that is known beforehand.
-FunctionState::AtOnce SlopeFunction::vector_gradient(FunctionState& function, const FlatArgument* argument,
-                                                     const FlatTarget* target, double& value) {
-  auto& self = static_cast<SlopeFunction&>(function);
-  const auto entry = self.found_.vector_gradient;
-  const std::size_t size = argument->size;
-  const std::uint64_t bytes = 8 * size;
-  // From one beginning to the other: at least so many bytes in either direction.
-  const std::uint64_t distance = reinterpret_cast<std::uint64_t>(target->data) - argument->word;
-  EngineState& engine = self.engine_;
-  if (!entry || target->size != size || distance - bytes > std::uint64_t{0} - 2 * bytes ||
-      !engine.enter_at_once(__builtin_frame_address(0))) [[unlikely]]
-    return flat_gradient<1>(function, argument, target, value);
-  Context& ctx = engine.ctx;
-  LentArrays& lent = *self.lent_;
-  ctx.world = self.found_.world;
-  const std::uint64_t words[] = {lent.lend(0, reinterpret_cast<const double*>(argument->word), size),
-                                 lent.lend(1, target->data, size), std::bit_cast<std::uint64_t>(1.0)};
-  std::fill_n(target->data, size, 0.0);
-  const std::uint64_t mark = ctx.tapes ? ctx.tapes->mark() : 0;
-  std::uint64_t returned[2];
-  lent.in_use = true;
-  const bool ok = entry(&ctx, words, returned);
-  lent.in_use = false;
-  value = std::bit_cast<double>(returned[0]);
-  if (!ok) [[unlikely]] {
-    if (ctx.tapes) ctx.tapes->release_since(mark);
-    self.fail();
-  }
-  if (!ok || lent.was_shared(0) || lent.was_shared(1)) [[unlikely]]
-    lent.take_back();
-  engine.leave_at_once();
-  if (ctx.stopped != Stop::none) [[unlikely]]
-    ctx.go_on();
-  return ok ? AtOnce::done : AtOnce::failed;
-}
-
-void SlopeFunction::find_flat_gradient() {
-  if (has_shapes_) return;
-  constexpr decltype(FunctionState::gradient_at_once) by_count[] = {flat_gradient<0>, flat_gradient<1>,
-                                                                    flat_gradient<2>, flat_gradient<3>};
-  gradient_at_once = parameters_.size() == 1 && parameters_[0] == Kind::numbers
-                         ? vector_gradient
-                         : by_count[parameters_.size() < std::size(by_count) ? parameters_.size() : 0];
+AtOnce SlopeFunction::flat_gradient_ended(flat::Outcome outcome) {
+  if (outcome == flat::Outcome::otherwise) return AtOnce::otherwise;
+  if (outcome == flat::Outcome::failed) fail();
+  if (lent_ && outcome != flat::Outcome::done) lent_->take_back();
+  if (engine_.ctx.stopped != Stop::none) engine_.ctx.go_on();
+  return outcome == flat::Outcome::failed ? AtOnce::failed : AtOnce::done;
 }
 
 // The C interface comes here at once, C++ with what flat_gradient did not take.
 bool SlopeFunction::gradient(const Datum* arguments, const GradientTarget* targets, double& value) {
-  if (found_.gradient_direct && found_.gradient_direct->has_steps) {
-    std::array<FlatArgument, most_arguments> flat;
-    std::array<FlatTarget, most_arguments> places;
-    for (std::size_t i = 0; i < parameters_.size(); ++i) {
-      flat[i] = {static_cast<std::uint64_t>(arguments[i].integer),
-                 parameters_[i] == Kind::numbers ? arguments[i].size : 1};
-      if (targets[i].wanted) places[i] = FlatTarget(std::span<double>(targets[i].data, targets[i].size));
-    }
-    const AtOnce went = gradient_at_once(*this, flat.data(), places.data(), value);
+  if (found_.gradient_direct && found_.gradient_direct->code.gradient) {
+    const AtOnce went =
+        detail::gradient_at_once<FunctionState>(*this, flat_gradient, parameters_, arguments, targets, value);
     if (went != AtOnce::otherwise) return went == AtOnce::done;
   }
   if (!alive()) return false;
@@ -307,7 +200,6 @@ bool SlopeFunction::gradient_lowered(const Datum* arguments, const GradientTarge
 
 void SlopeFunction::find_gradient_direct() {
   found_.gradient_direct = nullptr;
-  found_.vector_gradient = nullptr;
   if (!found_.direct.entry) return;
   for (std::size_t i = 0; i < parameters_.size(); ++i)
     if (is_array(parameters_[i]) && found_.gradient->active[i + 1] && !active_[i + 1]) return;
@@ -329,19 +221,17 @@ void SlopeFunction::find_gradient_direct() {
       return;
     }
   }
-  made->has_steps = !has_shapes_;
+  std::vector<std::uint8_t> steps;
   for (std::size_t i = 0; i < parameters_.size() && !has_shapes_; ++i) {
-    const bool vector = parameters_[i] == Kind::numbers;
     const bool number = std::find(made->numbers.begin(), made->numbers.end(), i) != made->numbers.end();
-    made->steps[i] = static_cast<std::uint8_t>(
-        (made->wanted[i + 1] ? DirectGradient::is_wanted : 0) | (vector ? DirectGradient::is_vector : 0) |
-        (number ? DirectGradient::is_number : 0) | (made->active[i + 1] ? DirectGradient::is_active : 0));
+    steps.push_back(static_cast<std::uint8_t>(
+        (made->wanted[i + 1] ? flat::is_wanted : 0) | (parameters_[i] == Kind::numbers ? flat::is_vector : 0) |
+        (made->active[i + 1] ? flat::is_active : 0) | (number ? flat::is_number : 0)));
   }
-  made->code = engine_.pipeline->direct(engine_.ctx, *code, why);
+  // Each pair is looked at, and nobody counts nanoseconds with so many.
+  if (steps.size() > 8) steps.clear();
+  made->code = engine_.pipeline->direct(engine_.ctx, *code, why, steps);
   if (!made->code.entry) return;
-  if (parameters_.size() == 1 &&
-      made->steps[0] == (DirectGradient::is_wanted | DirectGradient::is_vector | DirectGradient::is_active))
-    found_.vector_gradient = made->code.entry;
   found_.gradient_direct = std::move(made);
 }
 

@@ -44,7 +44,7 @@ class LentArrays {
         arrays_[i]->dims[k] = static_cast<std::int64_t>(like.extents[k]);
     return word;
   }
-  bool was_shared(std::size_t i) const { return arrays_[i]->owner != nullptr; }
+  ArrayObject* const* headers() const { return arrays_.data(); }
   // Has somebody made other arrays over the same memory?
   bool were_shared() const {
     for (const ArrayObject* array : arrays_)
@@ -121,15 +121,6 @@ struct DirectGradient {
   std::vector<char> active;          // what carries a derivative on the way
   std::vector<std::size_t> numbers;  // the arguments whose derivatives it returns, in order
   DirectCode code;
-  // Of functions of numbers and vectors: what is to be done for each argument, so that a call need not find out again.
-  enum Step : std::uint8_t {
-    is_wanted = 1,
-    is_vector = 2,
-    is_active = 4,
-    is_number = 8
-  };  // is_number: it returns its derivative
-  std::array<std::uint8_t, most_arguments> steps{};
-  bool has_steps = false;  // false for others
   bool is_for(std::size_t count, const GradientTarget* targets) const {
     for (std::size_t i = 0; i < count; ++i)
       if ((wanted[i + 1] != 0) != targets[i].wanted) return false;
@@ -138,7 +129,35 @@ struct DirectGradient {
   // The arrays are lent by the caller (Lending). False: an error is pending in the context.
   bool run(Context& ctx, std::span<const Kind> parameters, LentArrays* lent, const Datum* arguments,
            const GradientTarget* targets, double& value) const;
+  // The same of functions of numbers and vectors, by code.gradient. What was shared or failed is to be taken back.
+  flat::Outcome run_flat(Context& ctx, LentArrays* lent, const FlatArgument* arguments, const FlatTarget* targets,
+                         double& value) const {
+    static_assert(sizeof(FlatArgument) == sizeof(flat::Argument) && sizeof(FlatTarget) == sizeof(flat::Target));
+    static_assert(FlatTarget::unwanted == flat::unwanted);
+    if (lent) lent->in_use = true;
+    const flat::Outcome outcome =
+        code.gradient(&ctx, reinterpret_cast<const flat::Argument*>(arguments),
+                      reinterpret_cast<const flat::Target*>(targets), lent ? lent->headers() : nullptr, &value);
+    if (lent) lent->in_use = false;
+    return outcome;
+  }
 };
+
+// A gradient that the C interface, or C++ in another form, asks for: the short road, when its function takes numbers
+// and vectors alone.
+template <class Owner>
+AtOnce gradient_at_once(Owner& owner, AtOnce (*run)(Owner&, const FlatArgument*, const FlatTarget*, double&),
+                        std::span<const Kind> parameters, const Datum* arguments, const GradientTarget* targets,
+                        double& value) {
+  std::array<FlatArgument, most_arguments> flat;
+  std::array<FlatTarget, most_arguments> places;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    flat[i] = {static_cast<std::uint64_t>(arguments[i].integer),
+               parameters[i] == Kind::numbers ? arguments[i].size : 1};
+    if (targets[i].wanted) places[i] = FlatTarget(std::span<double>(targets[i].data, targets[i].size));
+  }
+  return run(owner, flat.data(), places.data(), value);
+}
 
 // Memory that may be written overlaps other memory of the call. Empty: all is well.
 std::string argument_misfit(std::span<const Kind> parameters, const Datum* arguments);
@@ -158,7 +177,7 @@ class SlopeFunction final : public FunctionState, public std::enable_shared_from
         dispatch_(dispatch) {
     engine_.functions.push_back(this);
     for (Kind kind : given_) has_shapes_ = has_shapes_ || (is_array(kind) && kind != Kind::numbers);
-    find_flat_gradient();
+    if (!has_shapes_) gradient_at_once = flat_gradient;
   }
   ~SlopeFunction() override {
     if (handles_->engine()) std::erase(engine_.functions, this);
@@ -236,12 +255,9 @@ class SlopeFunction final : public FunctionState, public std::enable_shared_from
   bool is_one_to_one() const { return found_.one_to_one; }
 
   // --- gradients (function_gradient.cpp) ---
-  template <std::size_t count>
   static AtOnce flat_gradient(FunctionState& function, const FlatArgument* arguments, const FlatTarget* targets,
                               double& value);
-  static AtOnce vector_gradient(FunctionState& function, const FlatArgument* argument, const FlatTarget* target,
-                                double& value);
-  void find_flat_gradient();
+  [[gnu::noinline, gnu::cold]] AtOnce flat_gradient_ended(flat::Outcome outcome);
   bool find_gradient(const GradientTarget* targets);
   void find_gradient_direct();
   bool seed_of(const Specialization& gradient, RawValue& seed);  // false: raised
@@ -310,7 +326,6 @@ class SlopeFunction final : public FunctionState, public std::enable_shared_from
     DirectCode direct;
     std::optional<Pipeline::GradientCode> gradient;
     std::shared_ptr<const DirectGradient> gradient_direct;
-    decltype(DirectCode::entry) vector_gradient = nullptr;  // its entry, for the gradient of one vector
     std::optional<ForwardCode> forward;
     std::optional<ForwardCode> second;  // of the gradient
   };

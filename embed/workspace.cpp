@@ -9,7 +9,13 @@
 //  - a use of the engine waits for workspaces that run on other threads, and a workspace for another thread's use of
 //  the
 //    engine: WorkspaceGate.
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
+#if defined(__linux__) && __has_include(<linux/membarrier.h>)
+#include <linux/membarrier.h>
+#endif
 
 #include "embed/native_check.hpp"
 #include "embed/slope_function.hpp"
@@ -39,6 +45,9 @@ class SlopeWorkspace final : public WorkspaceState, public WorkspaceRun {
     if (std::ranges::any_of(function_->parameters_, is_array))
       lent_ = std::make_unique<LentArrays>(engine_, function_->parameters_, 2, &heap_);
     if (engine_.options.time_limit > 0) watchdog_ = std::make_unique<Watchdog>(ctx_, engine_.options.time_limit);
+    of_function = function_.get();
+    is_unlimited_ = !ctx_.depth_is_limited && !watchdog_;
+    if (!function_->has_shapes_) gradient_at_once = flat_gradient;
     engine_.gate.add(*this);
   }
   ~SlopeWorkspace() override {
@@ -68,8 +77,34 @@ class SlopeWorkspace final : public WorkspaceState, public WorkspaceRun {
     return true;
   }
 
+  // The road of all gradients but the first of functions of numbers and vectors.
+  static AtOnce flat_gradient(WorkspaceState& workspace, const FlatArgument* arguments, const FlatTarget* targets,
+                              double& value) {
+    auto& self = static_cast<SlopeWorkspace&>(workspace);
+    const DirectGradient* code = self.last_gradient_;  // none when the engine is gone
+    if (!code || self.thread_ != __builtin_thread_pointer() || !self.is_unlimited_ ||
+        !self.engine_.gate.enter_at_once(self)) [[unlikely]]
+      return AtOnce::otherwise;
+    self.ctx_.fuel = self.engine_.fuel_of_use();
+    const flat::Outcome outcome = code->run_flat(self.ctx_, self.lent_.get(), arguments, targets, value);
+    if (outcome != flat::Outcome::done || self.ctx_.stopped != Stop::none) [[unlikely]] {
+      if (outcome == flat::Outcome::failed) self.fail();
+      if (self.lent_ && outcome != flat::Outcome::otherwise) self.lent_->take_back();
+      self.finish();
+    }
+    self.engine_.gate.leave(self);
+    if (outcome == flat::Outcome::otherwise) return AtOnce::otherwise;
+    return outcome == flat::Outcome::failed ? AtOnce::failed : AtOnce::done;
+  }
+
+  // The C interface comes here at once, C++ with what flat_gradient did not take.
   bool gradient(const Datum* arguments, const GradientTarget* targets, double& value) override {
     const std::vector<Kind>& parameters = function_->parameters_;
+    if (gradient_at_once && last_gradient_) {
+      const AtOnce went =
+          detail::gradient_at_once<WorkspaceState>(*this, flat_gradient, parameters, arguments, targets, value);
+      if (went != AtOnce::otherwise) return went == AtOnce::done;
+    }
     LoweredArguments lowered;
     std::string why = gradient_misfit(function_->given_, arguments, targets);
     if (function_->has_shapes_ && why.empty()) {
@@ -83,16 +118,17 @@ class SlopeWorkspace final : public WorkspaceState, public WorkspaceRun {
     if (!run.ok()) return false;
     const DirectGradient* code = gradient_for(targets);
     if (!code) return false;
+    last_gradient_ = code->code.gradient ? code : nullptr;
     Lending lending(lent_.get());
     return lending.ends(code->run(ctx_, parameters, lent_.get(), arguments, targets, value)) || fail();
   }
 
   Error take_error() override { return std::move(error_); }
   void interrupt() override { ctx_.interrupt.store(interrupt_final, std::memory_order_relaxed); }
-  const FunctionState* function() const override { return function_.get(); }
 
   void let_go() override {  // the engine ends
     direct_ = DirectCode();
+    last_gradient_ = nullptr;
     gradients_.clear();
   }
 
@@ -190,14 +226,35 @@ class SlopeWorkspace final : public WorkspaceState, public WorkspaceRun {
   std::unique_ptr<Watchdog> watchdog_;
   DirectCode direct_;
   std::vector<std::shared_ptr<const DirectGradient>> gradients_;
+  const DirectGradient* last_gradient_ = nullptr;  // of them, with an entry that takes all at once
+  bool is_unlimited_ = false;                      // but by fuel and memory
   World world_;
   Error error_;
   const void* thread_ = nullptr;
   const char* thread_limit_ = nullptr;
 };
 
+namespace {
+
+#if defined(__linux__) && defined(__NR_membarrier) && !defined(__SANITIZE_THREAD__)
+bool can_order_other_threads() {
+  return syscall(__NR_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+}
+void order_other_threads() { syscall(__NR_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0); }
+#else  // ThreadSanitizer sees no order in what the kernel does
+bool can_order_other_threads() { return false; }
+void order_other_threads() {}
+#endif
+
+}  // namespace
+
 void WorkspaceGate::add(WorkspaceRun& run) {
   std::lock_guard<std::mutex> lock(mutex_);
+  if (runs_.empty()) {
+    is_asymmetric_ = can_order_other_threads();
+    home_ = __builtin_thread_pointer();
+    other_threads_ = false;
+  }
   runs_.push_back(&run);
 }
 
@@ -216,25 +273,26 @@ void WorkspaceGate::let_go() {
   for (WorkspaceRun* run : runs_) run->let_go();
 }
 
-// Each side says that it comes, then looks for the other (both sequentially consistent: one of them sees the other).
+// Each side says that it comes, then looks for the other: one of them sees the other. Both in sequentially consistent
+// order, or the engine's side orders both.
 bool WorkspaceGate::enter(WorkspaceRun& run) {
   const void* self = __builtin_thread_pointer();
+  if (self != home_ && !other_threads_) other_threads_ = true;
   while (true) {
-    const void* nobody = nullptr;
-    if (!run.runner.compare_exchange_strong(nobody, self)) return false;
+    if (!claim(run, self)) return false;
     const void* user = user_.load();
     if (!user || user == self) return true;
-    run.runner.store(nullptr);
+    leave(run);
     while (user_.load() == user) std::this_thread::yield();
   }
 }
-
-void WorkspaceGate::leave(WorkspaceRun& run) { run.runner.store(nullptr); }
 
 void WorkspaceGate::begin_use() {
   const void* self = __builtin_thread_pointer();
   user_.store(self);
   std::lock_guard<std::mutex> lock(mutex_);
+  // A workspace's first call on a thread goes through enter(), which says so before it looks for the engine.
+  if (is_asymmetric_ && !runs_.empty() && (other_threads_ || self != home_)) order_other_threads();
   for (WorkspaceRun* run : runs_) {
     for (const void* runner = run->runner.load(); runner && runner != self; runner = run->runner.load())
       std::this_thread::yield();

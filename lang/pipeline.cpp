@@ -276,9 +276,9 @@ Pipeline::Impl::CompileClock::~CompileClock() {
   if (--pipeline_.impl_->compiling == 0) pipeline_.statistics_.compile_nanoseconds += clock_nanoseconds() - start_;
 }
 
-DirectCode Pipeline::direct(Context& ctx, CodeInstance& code, std::string& why) {
+DirectCode Pipeline::direct(Context& ctx, CodeInstance& code, std::string& why, std::span<const std::uint8_t> steps) {
   const CollectionPause pause(runtime_.heap);
-  if (CodeGenerator* generator = impl_->generator()) return generator->direct(ctx, code, why);
+  if (CodeGenerator* generator = impl_->generator()) return generator->direct(ctx, code, steps, why);
   why = "there is no code generator";
   return {};
 }

@@ -60,7 +60,7 @@ class Pipeline final : public Tiers {
   // Compiles `target` now, whatever the mode; null with `why`.
   CodeInstance* compile(Context& ctx, Specialization& target, std::string& why);
   // The entry of compiled code for hosts (backend.hpp). Without one, `why` says so.
-  DirectCode direct(Context& ctx, CodeInstance& code, std::string& why);
+  DirectCode direct(Context& ctx, CodeInstance& code, std::string& why, std::span<const std::uint8_t> steps = {});
 
   // The gradient function of a specialisation (diff.hpp), as a specialisation of its own: (#self#, callee, args…,
   // shadows…, seed) → Tuple{value, cotangents}. Null: an error is raised in ctx (DifferentiationError with the user's

@@ -125,15 +125,21 @@ class PullbackState {
   virtual Error take_error() = 0;
 };
 
+// How a gradient asked for at once went. `otherwise`: nothing was done, it takes the longer road.
+enum class AtOnce : unsigned char { otherwise, done, failed };
+
 // The memory of a Workspace. Answers false when there is an error, to be taken with take_error().
 class WorkspaceState {
  public:
   virtual ~WorkspaceState() = default;
+  // As in FunctionState.
+  AtOnce (*gradient_at_once)(WorkspaceState& workspace, const FlatArgument* arguments, const FlatTarget* targets,
+                             double& value) = nullptr;
   virtual bool call(const Datum* arguments, Datum& result) = 0;
   virtual bool gradient(const Datum* arguments, const GradientTarget* targets, double& value) = 0;
   virtual Error take_error() = 0;
   virtual void interrupt() = 0;
-  virtual const FunctionState* function() const = 0;
+  const FunctionState* of_function = nullptr;
 };
 
 // The function behind the template. Answers false when there is an error, to be taken with take_error().
@@ -146,8 +152,7 @@ class FunctionState {
   // Of such a function that only computes: its machine code itself. False: it is to be called the other way. Or null.
   bool (*machine_code)(void* context, const std::uint64_t* arguments, std::uint64_t* result) = nullptr;
   void* context = nullptr;
-  // Of a function of numbers and vectors: its gradient, where nothing is to be prepared. `otherwise`: by `gradient`.
-  enum class AtOnce : unsigned char { otherwise, done, failed };
+  // Of a function of numbers and vectors: its gradient, where nothing is to be prepared. Null: by `gradient`.
   AtOnce (*gradient_at_once)(FunctionState& function, const FlatArgument* arguments, const FlatTarget* targets,
                              double& value) = nullptr;
   // `holder` keeps what the result views; null for results that view nothing.
@@ -243,20 +248,7 @@ class Function<R(A...)> {
   //   double loss = f.value_and_gradient(x, g).value();
   template <class... G>
   Result<double> value_and_gradient(A... arguments, G&&... gradients) const {
-    if constexpr ((detail::is_flat_argument<A> && ...) && (detail::is_flat_target<G> && ...) && sizeof...(A) > 0 &&
-                  sizeof...(A) == sizeof...(G)) {
-      if (state_->gradient_at_once) [[likely]] {
-        using AtOnce = detail::FunctionState::AtOnce;
-        const detail::FlatArgument flat[] = {detail::flat_argument(arguments)...};
-        const detail::FlatTarget targets[] = {detail::FlatTarget(gradients)...};
-        double value = 0;
-        const AtOnce went = state_->gradient_at_once(*state_, flat, targets, value);
-        if (went == AtOnce::done) [[likely]]
-          return value;
-        if (went == AtOnce::failed) return state_->take_error();
-      }
-    }
-    return gradient<G...>(*state_, arguments..., gradients...);
+    return gradient_of(*state_, arguments..., gradients...);
   }
 
   // The value and its derivative in a direction, by forward mode: after the arguments comes how each moves, a double, a
@@ -339,7 +331,7 @@ class Function<R(A...)> {
   template <class... G>
   Result<double> value_and_gradient(Workspace& workspace, A... arguments, G&&... gradients) const {
     if (!fits(workspace)) return not_of_this();
-    return gradient<G...>(*workspace.state_, arguments..., gradients...);
+    return gradient_of(*workspace.state_, arguments..., gradients...);
   }
 
   // Has nothing been redefined that it depends on?
@@ -392,7 +384,23 @@ class Function<R(A...)> {
     if (!state_->hvp(data, direction, targets)) return state_->take_error();
     return {};
   }
-  // `State`: of the function or of a workspace.
+  // `State`: of the function or of a workspace. What is inlined into the host is the fast road alone.
+  template <class State, class... G>
+  static Result<double> gradient_of(State& state, const A&... arguments, G&... gradients) {
+    if constexpr ((detail::is_flat_argument<A> && ...) && (detail::is_flat_target<G> && ...) && sizeof...(A) > 0 &&
+                  sizeof...(A) == sizeof...(G)) {
+      if (state.gradient_at_once) [[likely]] {
+        const detail::FlatArgument flat[] = {detail::flat_argument(arguments)...};
+        const detail::FlatTarget targets[] = {detail::FlatTarget(gradients)...};
+        double value = 0;
+        const detail::AtOnce went = state.gradient_at_once(state, flat, targets, value);
+        if (went == detail::AtOnce::done) [[likely]]
+          return value;
+        if (went == detail::AtOnce::failed) return state.take_error();
+      }
+    }
+    return gradient<G...>(state, arguments..., gradients...);
+  }
   template <class... G, class State>
   [[gnu::noinline]] static Result<double> gradient(State& state, const A&... arguments, G&... gradients) {
     static_assert(std::is_same_v<R, double>, "only a function that returns a double has a gradient");
@@ -405,7 +413,7 @@ class Function<R(A...)> {
     return value;
   }
   bool fits(const Workspace& workspace) const {
-    return workspace.state_ && workspace.state_->function() == state_.get();
+    return workspace.state_ && workspace.state_->of_function == state_.get();
   }
   static Error not_of_this() {
     Error error;

@@ -45,9 +45,38 @@ struct CodePlace {
 // (codegen/layout.hpp), in order; a bit pattern in the low bits, a pointer for what lies on the heap. The leaves of the
 // result are written in the same way. No Value is made. False: an error is pending in the context.
 using DirectEntry = bool (*)(Context*, const std::uint64_t* arguments, std::uint64_t* result);
+
+// The gradient of a function of numbers and vectors whole, as hosts ask for it: what is given is looked at, lent and
+// cleared, and the derivative runs, in one piece of machine code.
+namespace flat {
+// An argument, and where its derivative goes.
+struct Argument {
+  std::uint64_t word;  // a number's bits, or where the vector is
+  std::uint64_t size;  // of a vector
+};
+struct Target {
+  double* data;
+  std::uint64_t size;  // of a number: 1; `unwanted` where the derivative is not asked for
+};
+inline constexpr std::uint64_t unwanted = ~std::uint64_t{0};
+// What is to be done with an argument; `is_active`: the derivative takes its shadow, `is_number`: it returns its
+// derivative.
+enum Step : std::uint8_t { is_wanted = 1, is_vector = 2, is_active = 4, is_number = 8 };
+enum class Outcome : std::uint8_t {
+  otherwise,  // nothing was done: not what the code was made for, or memory that overlaps
+  done,
+  shared,  // done, and other arrays were made over the memory that was lent
+  failed,  // an error is pending in the context
+};
+// `lent`: headers for the vectors among the arguments, then for those among their shadows, others null.
+using Gradient = Outcome (*)(Context*, const Argument* arguments, const Target* targets, ArrayObject* const* lent,
+                             double* value);
+}  // namespace flat
+
 struct DirectCode {
   DirectEntry entry = nullptr;
-  std::shared_ptr<void> owner;  // keeps the machine code alive
+  flat::Gradient gradient = nullptr;  // where it was asked for and can be
+  std::shared_ptr<void> owner;        // keeps the machine code alive
 };
 
 // Makes native code. Implemented by codegen/ in its own shared object.
@@ -57,8 +86,10 @@ class CodeGenerator {
   // Compiles typed code (and whatever it must link to that has typed code but no entry) and publishes entry/boxed.
   // False with `why` when it can't; the specialisation then stays interpreted.
   virtual bool compile(Context& ctx, CodeInstance& code, std::string& why) = 0;
-  // The same, and an entry for hosts. Without one, `why` says so.
-  virtual DirectCode direct(Context& ctx, CodeInstance& code, std::string& why) = 0;
+  // The same, and an entry for hosts. Without one, `why` says so. `steps`: of the derivative of a function of numbers
+  // and vectors, what is to be done with each of its arguments; else none.
+  virtual DirectCode direct(Context& ctx, CodeInstance& code, std::span<const std::uint8_t> steps,
+                            std::string& why) = 0;
   enum class Dump { llvm, native };
   virtual std::string dump(Context& ctx, CodeInstance& code, Dump what) = 0;
   // Whose machine code may not go: what a word of this thread's stack returns into, what a DirectCode holds, and what

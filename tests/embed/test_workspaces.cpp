@@ -189,3 +189,45 @@ TEST_CASE("A workspace is of its function, can be interrupted, and outlives its 
     workspace = std::move(one);
   }
 }
+
+TEST_CASE("Gradients with a workspace: every subset of arguments, other sizes, errors, overlapping memory") {
+  Engine engine(Options{.tier = Tier::compile});
+  engine.run("f(w, x, n, v) = (w[1]^2 * x + w[end] * v[n]) * x").value();
+  using Numbers = std::span<const double>;
+  auto f = engine.function<double(Numbers, double, std::int64_t, Numbers)>("f").value();
+  auto workspace = f.workspace().value();
+  for (const std::size_t size : {1, 3, 3, 2}) {
+    std::vector<double> w(size, 1.0), v{2.0, 5.0}, gw(size, 9.0), gv(2, 9.0);
+    w[0] = 3.0;
+    double gx = 9.0;
+    const double last = w.back(), x = 0.5;
+    const double value = (9.0 * x + last * 5.0) * x;
+    auto ends = [&](std::size_t i) { return (i == 0 ? 6.0 * x * x : 0.0) + (i + 1 == size ? 5.0 * x : 0.0); };
+    // Once for each combination on the road that prepares, once on the one that is prepared.
+    for (int time = 0; time < 2; ++time) {
+      CHECK(f.value_and_gradient(workspace, w, x, 2, v, gw, gx, nullptr, gv).value() == value);
+      for (std::size_t i = 0; i < size; ++i) CHECK(gw[i] == ends(i));
+      CHECK(gx == 2 * 9.0 * x + last * 5.0);
+      CHECK(gv == std::vector<double>{0.0, last * x});
+    }
+    for (int time = 0; time < 2; ++time) {
+      gx = 9.0;
+      gv.assign(2, 9.0);
+      CHECK(f.value_and_gradient(workspace, w, x, 2, v, nullptr, gx, nullptr, nullptr).value() == value);
+      CHECK(gx == 2 * 9.0 * x + last * 5.0);
+      CHECK(f.value_and_gradient(workspace, w, x, 2, v, nullptr, nullptr, nullptr, gv).value() == value);
+      CHECK(gv == std::vector<double>{0.0, last * x});
+    }
+    for (int time = 0; time < 2; ++time) {
+      CHECK(f.value_and_gradient(workspace, w, x, 3, v, nullptr, gx, nullptr, nullptr).error().type == "BoundsError");
+      CHECK(f.value_and_gradient(workspace, w, x, 2, v, nullptr, nullptr, nullptr, v).error().kind ==
+            ErrorKind::conversion);
+      CHECK(v == std::vector<double>{2.0, 5.0});
+      CHECK_FALSE(f.value_and_gradient(workspace, w, x, 2, v, nullptr, nullptr, nullptr, std::span(gv).first(1)).ok());
+      CHECK(f.value_and_gradient(workspace, w, x, 2, v, nullptr, gx, nullptr, nullptr).value() == value);
+    }
+  }
+  std::vector<double> none;
+  CHECK(f.value_and_gradient(workspace, none, 1.0, 1, none, none, nullptr, nullptr, nullptr).error().type ==
+        "BoundsError");
+}
