@@ -101,6 +101,7 @@ class Analysis {
   }
 
   bool varied(Operand o) const { return o.is_inst() && result_.varied[o.index()]; }
+  bool written(Operand o) const { return o.is_inst() && result_.written[o.index()]; }
   bool is_memory(const Type* t) { return !tangents_.known(t) || tangents_.has_shadow(t); }
   bool may_carry(const Type* t) { return !tangents_.known(t) || tangents_.differentiable(t); }
   const Type* type_of(Operand o) { return function_.type_of(o, tangents_.runtime().types); }
@@ -187,8 +188,9 @@ class Analysis {
         Operand object = inst.operands[0];
         Operand value = inst.operands[1];
         if (varied(value) && !write(object, inst, true)) return false;
-        // What is kept in memory that is written may be read back and written through.
-        if (object.is_inst() && result_.written[object.index()] && is_memory(type_of(value)) &&
+        // What is kept in memory that carries derivatives may be read back, perhaps through what else leads there, and
+        // written through.
+        if (varied(object) && is_memory(type_of(value)) && (written(object) || tangents_.known(type_of(value))) &&
             !write(value, inst, definitely_[object.index()]))
           return false;
         break;

@@ -110,6 +110,9 @@ bool Reverse::forward_sweep() {
   for (BlockId b : cfg_.order)
     if (BlockId handler = primal_->blocks[b].handler; handler != ir::no_block)
       out.blocks[forward_blocks_[b]].handler = forward_blocks_[handler];
+  std::vector<std::size_t> edges_into(primal_->blocks.size(), 0);  // two of one branch count twice
+  for (BlockId b : cfg_.order)
+    for (const ir::Edge& edge : primal_->blocks[b].edges) ++edges_into[edge.target];
   // Parameters first: edges may go to blocks that are not emitted yet.
   for (BlockId b : cfg_.order) {
     if (b == 0) continue;
@@ -125,7 +128,7 @@ bool Reverse::forward_sweep() {
     std::uint32_t l = forest_.loop_of[b];
     bool is_header = l != no_loop && forest_.loops[l].header == b;
     bool is_handler = !primal_->blocks[b].insts.empty() && primal_->insts[primal_->blocks[b].insts[0]].op == Op::caught;
-    if (!is_header && !is_handler && cfg_.predecessors[b].size() > 1)
+    if (!is_header && !is_handler && edges_into[b] > 1)
       from_of_[b] = remember(f_->add_parameter(forward_blocks_[b], builtin_.int64), builtin_.int64);
   }
 
