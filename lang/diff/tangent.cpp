@@ -12,18 +12,15 @@ namespace slope::diff {
 //   Core.Box                  a mutable Shadow{Box}        Nothing
 //   not concrete              DynamicTangent               DynamicTangent (Nothing when no instance can have any)
 //
-// A type that contains itself (through memory or an abstract field) has DynamicTangent in the place where it comes
-// again.
+// A field whose type reaches the struct again (a node's children, the next of a list) has a DynamicTangent for its
+// shadow. Every circle of types goes through such a field, so all others are finite; which fields these are depends on
+// the types alone, never on which of them was asked for first.
 
 const Type* TangentTypes::shadow(const Type* t) {
   auto found = shadows_.find(t);
-  if (found != shadows_.end()) return found->second == builtin_.bottom ? dynamic() : found->second;
-  shadows_[t] = builtin_.bottom;
+  if (found != shadows_.end()) return found->second;
   const Type* result = compute_shadow(t);
-  if (result || dynamic_)
-    shadows_[t] = result;
-  else
-    shadows_.erase(t);  // may be known once the standard library is
+  if (result || dynamic_) shadows_[t] = result;  // else it may be known once the standard library is
   return result;
 }
 
@@ -43,9 +40,9 @@ const Type* TangentTypes::cotangent(const Type* t) {
   return result;
 }
 
-const Type* TangentTypes::element(const Type* t) {
-  const Type* s = shadow(t);
-  const Type* c = cotangent(t);
+const Type* TangentTypes::element(const Type* t) { return both_parts(shadow(t), cotangent(t)); }
+
+const Type* TangentTypes::both_parts(const Type* s, const Type* c) {
   if (!s || !c) return nullptr;
   if (s == builtin_.nothing) return c;
   if (c == builtin_.nothing) return s;
@@ -80,67 +77,117 @@ bool TangentTypes::never_carries(const Type* t) {
   return false;
 }
 
-const Type* TangentTypes::compute_shadow(const Type* t) {
-  if (t == builtin_.bottom) return builtin_.nothing;
-  const DataType* d = as_data(t);
-  if (!d || !d->is_concrete) {
-    if (never_carries(t)) return builtin_.nothing;
-    if (const UnionType* u = as_union(t)) {
-      bool any = false;
-      for (const Type* member : u->members) any |= shadow(member) != builtin_.nothing;
-      if (!any) return builtin_.nothing;
+// Goes through the types that a value of type `t` may be made of, each once, until `wanted` says yes of one; it also
+// says which of them to look into.
+template <class Wanted>
+bool TangentTypes::finds(const Type* t, Wanted&& wanted) {
+  // Types that grow as they contain themselves (a P{T} that holds a P{Vector{T}}) have no end.
+  constexpr std::size_t many = 4096;
+  std::unordered_set<const Type*> seen{t};
+  std::vector<const Type*> left{t};
+  auto add = [&](const Type* part) {
+    if (seen.insert(part).second) left.push_back(part);
+  };
+  while (!left.empty()) {
+    const Type* here = left.back();
+    left.pop_back();
+    if (here == builtin_.bottom) continue;
+    const Answer answer = wanted(here);
+    if (answer == Answer::yes || seen.size() > many) return true;
+    if (answer == Answer::no) continue;
+    const DataType* d = as_data(here);
+    if (const UnionType* u = as_union(here)) {
+      for (const Type* member : u->members) add(member);
+    } else if (d && d->object_kind == DataType::ObjectKind::array) {
+      add(d->params[0]);
+    } else if (d) {
+      for (const Field& field : d->fields) add(field.type);
     }
-    return dynamic();
   }
-  if (plain(d)) return builtin_.nothing;
-  if (d->name == builtin_.type_name) return builtin_.nothing;
+  return false;
+}
+
+// Of a type that is no struct, array or union of such: whether it carries a derivative. `inside`: look at its parts.
+TangentTypes::Answer TangentTypes::carries_by_itself(const Type* t) {
+  if (is_float(t)) return Answer::yes;
+  if (as_union(t)) return Answer::inside;
+  const DataType* d = as_data(t);
+  if (!d || !d->is_concrete) return never_carries(t) ? Answer::no : Answer::yes;
+  if (plain(d) || d->name == builtin_.type_name) return Answer::no;
+  const bool known = d->object_kind == DataType::ObjectKind::array || d->object_kind == DataType::ObjectKind::fields;
+  return known ? Answer::inside : Answer::yes;
+}
+
+bool TangentTypes::carries(const Type* t) {
+  return finds(t, [&](const Type* part) { return carries_by_itself(part); });
+}
+
+// Memory that carries a derivative, in a value itself or in one of its parts.
+bool TangentTypes::may_hold_memory(const Type* t) {
+  return finds(t, [&](const Type* part) {
+    if (is_float(part)) return Answer::no;
+    const Answer answer = carries_by_itself(part);
+    const DataType* d = as_data(part);
+    if (answer != Answer::inside || !d) return answer;
+    const bool memory = d->is_mutable || d->object_kind == DataType::ObjectKind::array;
+    return !memory ? Answer::inside : carries(part) ? Answer::yes : Answer::no;
+  });
+}
+
+// Numbers that carry a derivative, in a value itself or in one of its immutable parts.
+bool TangentTypes::may_hold_numbers(const Type* t) {
+  return finds(t, [&](const Type* part) {
+    const DataType* d = as_data(part);
+    const bool memory = d && d->is_concrete &&
+                        (d->is_mutable || (d->object_kind != DataType::ObjectKind::fields && !is_float(part)));
+    return memory ? Answer::no : carries_by_itself(part);
+  });
+}
+
+bool TangentTypes::reaches(const Type* from, const Type* t) {
+  return finds(from, [&](const Type* part) {
+    if (part == t) return Answer::yes;
+    return carries_by_itself(part) == Answer::inside ? Answer::inside : Answer::no;
+  });
+}
+
+// Of a field of `owner` that is declared to hold `declared`.
+const Type* TangentTypes::field_shadow(const DataType* owner, const Type* declared) {
+  return may_hold_memory(declared) && reaches(declared, owner) ? dynamic() : shadow(declared);
+}
+
+const Type* TangentTypes::compute_shadow(const Type* t) {
+  if (!may_hold_memory(t)) return builtin_.nothing;
+  const DataType* d = as_data(t);
+  if (!d || !d->is_concrete) return dynamic();
   if (d->object_kind == DataType::ObjectKind::array) {
     const Type* e = element(d->params[0]);
     if (!e) return nullptr;
-    if (e == builtin_.nothing) return builtin_.nothing;
     const Type* params[] = {e, d->params[1]};
     return runtime_.types.apply(d->name, params);
   }
   if (d->object_kind == DataType::ObjectKind::cell) return mutable_shadow(d);
   if (d->object_kind != DataType::ObjectKind::fields) return nullptr;
   if (d->is_mutable) return mutable_shadow(d);
-  shadows_[t] = nullptr;  // a type that contains itself has no finite tuple of shadows
   std::vector<const Type*> fields;
-  bool any = false;
   for (const Field& field : d->fields) {
-    const Type* s = shadow(field.type);
-    if (!s) return nullptr;
-    any |= s != builtin_.nothing;
-    fields.push_back(s);
+    fields.push_back(field_shadow(d, field.type));
+    if (!fields.back()) return nullptr;
   }
-  return any ? static_cast<const Type*>(runtime_.types.tuple(fields)) : builtin_.nothing;
+  return runtime_.types.tuple(fields);
 }
 
 const Type* TangentTypes::compute_cotangent(const Type* t) {
   if (is_float(t)) return t;
-  const Type* s = shadow(t);
-  if (!s) return nullptr;
-  if (t == builtin_.bottom) return builtin_.nothing;
+  if (!may_hold_numbers(t)) return builtin_.nothing;
   const DataType* d = as_data(t);
-  if (!d || !d->is_concrete) {
-    if (never_carries(t)) return builtin_.nothing;
-    if (const UnionType* u = as_union(t)) {
-      bool any = false;
-      for (const Type* member : u->members) any |= cotangent(member) != builtin_.nothing;
-      if (!any) return builtin_.nothing;
-    }
-    return dynamic();
-  }
-  if (plain(d) || d->is_mutable || d->object_kind != DataType::ObjectKind::fields) return builtin_.nothing;
-  std::vector<const Type*> fields;
-  bool any = false;
+  if (!d || !d->is_concrete) return dynamic();
+  std::vector<const Type*> fields;  // no circle: an immutable struct holds itself behind a union only
   for (const Field& field : d->fields) {
-    const Type* c = cotangent(field.type);
-    if (!c) return nullptr;
-    any |= c != builtin_.nothing;
-    fields.push_back(c);
+    fields.push_back(cotangent(field.type));
+    if (!fields.back()) return nullptr;
   }
-  return any ? static_cast<const Type*>(runtime_.types.tuple(fields)) : builtin_.nothing;
+  return runtime_.types.tuple(fields);
 }
 
 // Nominal, one a type: a mutable object with one tangent a field, and last whether nothing that carries a derivative
@@ -149,11 +196,9 @@ const DataType* TangentTypes::mutable_shadow(const DataType* t) {
   TypeName* name = runtime_.types.new_name(runtime_.symbol("Shadow{" + to_string(t) + "}"), runtime_.base);
   std::vector<const Symbol*> names;
   std::vector<const Type*> types;
-  bool any = false;
   auto add = [&](const Symbol* field, const Type* declared) {
     names.push_back(field);
-    types.push_back(element(declared));
-    any |= types.back() && types.back() != builtin_.nothing;
+    types.push_back(both_parts(field_shadow(t, declared), cotangent(declared)));
     return types.back() != nullptr;
   };
   if (t->object_kind == DataType::ObjectKind::cell) {
@@ -161,7 +206,6 @@ const DataType* TangentTypes::mutable_shadow(const DataType* t) {
   }
   for (const Field& field : t->fields)
     if (!add(field.name, field.type)) return nullptr;
-  if (!any) return builtin_.nothing;
   names.push_back(runtime_.symbol("#constant"));
   types.push_back(builtin_.boolean);
   runtime_.types.define_struct(name, {}, builtin_.any, names, types, true, 0);

@@ -66,12 +66,23 @@ class TangentTypes {
   const Type* compute_shadow(const Type* t);
   const Type* compute_cotangent(const Type* t);
   bool never_carries(const Type* t);
+  // Of a type on the way through what a value may be made of: found; nothing in it; look at its parts.
+  enum class Answer : std::uint8_t { yes, no, inside };
+  template <class Wanted>
+  bool finds(const Type* t, Wanted&& wanted);
+  Answer carries_by_itself(const Type* t);
+  bool carries(const Type* t);
+  bool may_hold_memory(const Type* t);
+  bool may_hold_numbers(const Type* t);
+  bool reaches(const Type* from, const Type* t);
+  const Type* field_shadow(const DataType* owner, const Type* declared);
+  const Type* both_parts(const Type* shadow, const Type* cotangent);
   const DataType* mutable_shadow(const DataType* t);
   Runtime& runtime_;
   const BuiltinTypes& builtin_;
   const DataType* dynamic_ = nullptr;
   std::map<std::pair<const TapeLayout*, std::size_t>, std::shared_ptr<TapeLayout>> layouts_;
-  std::unordered_map<const Type*, const Type*> shadows_;  // Bottom while being computed
+  std::unordered_map<const Type*, const Type*> shadows_;
   std::unordered_map<const Type*, const Type*> cotangents_;
   std::unordered_map<const Type*, std::vector<Leaf>> leaves_;
   std::unordered_set<const Specialization*> forward_halves_;
