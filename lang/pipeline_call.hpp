@@ -1,6 +1,8 @@
 // A call that is to be differentiated at run time, by `gradient`, `pullback` or `jvp`: what their natives share.
 #pragma once
 
+#include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "lang/diff/tangent.hpp"
@@ -54,9 +56,33 @@ struct TapeGuard {
   bool failed = false;
 };
 
-// A cotangent or a tangent as a user writes it, split: numbers into the seed, arrays into the value's shadow.
-// Cotangents of one memory that is held twice add up. Of a direction it is the memory's, however often it is told:
-// `told` (a Vector{Any}) is what was told before.
-bool seed_of(Context& ctx, const Type* t, Value given, Value shadow, Value& seed, const Value* told = nullptr);
+// A cotangent or a tangent as a user writes it, split: numbers into the seed, what belongs to memory into the value's
+// shadow. The value itself tells what lies where only its type does not (a field without a type, a union); one that is
+// not there any more (a pullback's) is undefined, then the shadow alone does.
+class TangentSeeder {
+ public:
+  // Cotangents of one memory that is held twice add up. Of a direction it is the memory's, however often it is told.
+  enum class Kind : std::uint8_t { cotangent, direction };
+  TangentSeeder(Context& ctx, Kind kind);
+  bool seed(const Type* t, Value v, Value given, Value shadow, Value& seed);
+
+ private:
+  bool dynamic(const Type* t, Value v, Value given, Value shadow, Value& seed);
+  bool array(const DataType* t, Value v, Value given, Value shadow);
+  bool elements(const DataType* t, Value v, Value given, Value shadow);
+  bool fields(const DataType* t, Value v, Value given, Value shadow, Value& seed);
+  bool place(const Type* declared, Value v, Value given, Value held, const Type* stored, Value& made);
+  bool is_told(const void* memory, Value given, bool& known);
+  bool call_base(const char* name, std::initializer_list<Value> arguments, Value& result);
+  std::string what() const { return kind_ == Kind::direction ? "direction" : "cotangent"; }
+
+  Context& ctx_;
+  Runtime& runtime_;
+  diff::TangentTypes& tangents_;
+  Kind kind_;
+  Rooted roots_;
+  std::unordered_map<const void*, Value> told_;  // by memory of shadows
+  Rooted told_roots_;
+};
 
 }  // namespace slope

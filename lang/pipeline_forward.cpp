@@ -20,11 +20,8 @@ struct Directions {
         if (!maker.shadow(of[i], shadow)) return false;
         values.values.push_back(shadow);
         if (stores_forbidden) maker.forbid_stores();
-        Value told;
-        Binding* nothing_told = ctx.runtime->base->find(ctx.runtime->symbol("nothing_told"));
-        if (!ctx.runtime->call(ctx, nothing_told->value, nullptr, 0, told)) return false;
-        values.values.push_back(told);
-        if (!seed_of(ctx, of[i].type, given[i], shadow, tangent, &told)) return false;
+        TangentSeeder seeder(ctx, TangentSeeder::Kind::direction);
+        if (!seeder.seed(of[i].type, of[i], given[i], shadow, tangent)) return false;
         values.values.push_back(tangent);
         if (tangents.has_shadow(of[i].type)) shadows.push_back(shadow);
         if (tangents.has_cotangent(of[i].type)) numbers.push_back(tangent);

@@ -98,7 +98,9 @@ bool pullback_reverse(Context& ctx, const Value* args, std::size_t count, Value&
     return true;
   }
   Value given[2] = {args[3], Value()};
-  if (!seed_of(ctx, halves->result_type, args[6], args[2], given[1])) return false;
+  TangentSeeder seeder(ctx, TangentSeeder::Kind::cotangent);
+  if (!seeder.seed(halves->result_type, Value(), args[6], args[2], given[1])) return false;
+  shadows.values.push_back(given[1]);
   Value cotangents;
   if (!runtime.call_specialized(ctx, *halves->reverse, halves->reverse_callee, given, 2, cotangents)) return false;
   return primal.finish(cotangents, result);

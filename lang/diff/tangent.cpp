@@ -138,8 +138,8 @@ bool TangentTypes::may_hold_memory(const Type* t) {
 bool TangentTypes::may_hold_numbers(const Type* t) {
   return finds(t, [&](const Type* part) {
     const DataType* d = as_data(part);
-    const bool memory = d && d->is_concrete &&
-                        (d->is_mutable || (d->object_kind != DataType::ObjectKind::fields && !is_float(part)));
+    const bool memory =
+        d && d->is_concrete && (d->is_mutable || (d->object_kind != DataType::ObjectKind::fields && !is_float(part)));
     return memory ? Answer::no : carries_by_itself(part);
   });
 }
@@ -209,6 +209,7 @@ const DataType* TangentTypes::mutable_shadow(const DataType* t) {
   names.push_back(runtime_.symbol("#constant"));
   types.push_back(builtin_.boolean);
   runtime_.types.define_struct(name, {}, builtin_.any, names, types, true, 0);
+  shadowed_[name->primary] = t;
   return name->primary;
 }
 

@@ -51,6 +51,12 @@ class TangentTypes {
   };
   const std::vector<Leaf>& leaves(const Type* t);
 
+  // The mutable type that has this shadow; null: it is no shadow of such.
+  const DataType* shadowed(const Type* shadow) const {
+    auto found = shadowed_.find(shadow);
+    return found == shadowed_.end() ? nullptr : found->second;
+  }
+
   Runtime& runtime() { return runtime_; }
 
   // Forward halves of derivatives, and derivatives of such: what they give back may hold tapes. Where they are
@@ -84,9 +90,16 @@ class TangentTypes {
   std::map<std::pair<const TapeLayout*, std::size_t>, std::shared_ptr<TapeLayout>> layouts_;
   std::unordered_map<const Type*, const Type*> shadows_;
   std::unordered_map<const Type*, const Type*> cotangents_;
+  std::unordered_map<const Type*, const DataType*> shadowed_;
   std::unordered_map<const Type*, std::vector<Leaf>> leaves_;
   std::unordered_set<const Specialization*> forward_halves_;
 };
+
+// What goes down a value as deep as it is (a list of a million nodes) asks before each step.
+inline bool stack_is_low(const Context& ctx) {
+  constexpr std::size_t frames = 16384;
+  return static_cast<const char*>(__builtin_frame_address(0)) - frames < ctx.stack_limit;
+}
 
 // One table a runtime (tangent types of mutable structs are nominal and must be made once).
 TangentTypes& tangent_types(Runtime& runtime);

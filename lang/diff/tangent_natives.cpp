@@ -41,6 +41,7 @@ ShadowMaker::ShadowMaker(Context& ctx)
     : ctx_(ctx), runtime_(*ctx.runtime), tangents_(tangent_types(runtime_)), made_(runtime_.heap) {}
 
 bool ShadowMaker::shadow(Value v, Value& result) {
+  if (stack_is_low(ctx_)) return ctx_.stack_overflow();
   const Type* type = tangents_.shadow(v.type);
   if (!type) return ctx_.argument_error("a value of type " + to_string(v.type) + " cannot carry a derivative");
   result = runtime_.nothing();
@@ -234,6 +235,7 @@ class TangentFinisher {
       : ctx_(ctx), runtime_(*ctx.runtime), tangents_(tangent_types(runtime_)), kept_(runtime_.heap) {}
 
   bool finish(Value v, Value shadow, Value cotangent, Value& result) {
+    if (stack_is_low(ctx_)) return ctx_.stack_overflow();
     const Type* t = v.type;
     result = runtime_.nothing();
     if (!tangents_.differentiable(t)) return true;
@@ -272,8 +274,10 @@ class TangentFinisher {
       } else {
         if (as_data(shadow.type)->is_tuple)
           field_shadow = load_field(runtime_.heap, shadow.object, as_data(shadow.type)->fields[i]);
-        if (as_data(cotangent.type)->is_tuple)
-          field_cotangent = load_field(runtime_.heap, cotangent.object, as_data(cotangent.type)->fields[i]);
+        // What a rule gave for a value of unknown type may be a named tuple, or a complex number.
+        if (const DataType* parts = as_data(cotangent.type);
+            parts->object_kind == DataType::ObjectKind::fields && parts->fields.size() == d->fields.size())
+          field_cotangent = load_field(runtime_.heap, cotangent.object, parts->fields[i]);
       }
       Value part = runtime_.nothing();
       if (value.defined() && !finish(value, field_shadow, field_cotangent, part)) return false;
@@ -479,6 +483,14 @@ bool tangent_kinds(Context& ctx, const Value* args, std::size_t count, Value& re
   return true;
 }
 
+// shadowed_type(S::Type) → the mutable type that has this shadow; `nothing`: it is no shadow of such.
+bool shadowed_type(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count != 1 || !ctx.runtime->is_type_value(args[0])) return ctx.argument_error("shadowed_type takes one type");
+  const DataType* type = tangent_types(*ctx.runtime).shadowed(args[0].as_type);
+  result = type ? ctx.runtime->from_type(type) : ctx.runtime->nothing();
+  return true;
+}
+
 // A number that differs when the content of a value does: what a pullback compares before it runs its function again.
 class Fingerprint {
  public:
@@ -555,6 +567,7 @@ const NativeInfo tangent_natives[] = {
     {"give_rule_state", give_rule_state, effect_throws | effect_writes, nullptr},
     {"fingerprint", fingerprint, effect_reads | effect_allocates, gives_int},
     {"tangent_kinds", tangent_kinds, effect_reads, gives_int},
+    {"shadowed_type", shadowed_type, effect_reads, nullptr},
     {"carries_derivative", carries_derivative, effect_reads, gives_bool},
     {"zero_shadows", zero_shadows, effect_throws | effect_allocates | effect_reads, nullptr},
     {"constant_shadow", constant_shadow, effect_allocates | effect_reads, constant_shadow_type},
