@@ -78,8 +78,8 @@ class DynamicForward {
 
   // What the call's derivative is, for what differentiates it again (Base.dynamic_forward_again): a number for a call
   // that is made as it is (1: what it gives is constant), of a builtin a tuple that begins with a number; else
-  //   (derivative, its reverse half, which that is, seed types, where a vararg begins (-1: call_derivative), active
-  //   operands as bits, those of the method's arguments that have shadows as bits, those whose shadows are boxes)
+  //   (derivative, its reverse half, which that is, a Base.CallStep that says how its arguments are made of the
+  //   operands)
   bool describe(Value& result) {
     const BuiltinTypes& builtin = runtime_.types.builtin();
     if (calls_derivative()) unpack_call();
@@ -106,14 +106,13 @@ class DynamicForward {
     if (!pack(packed)) return false;
     std::vector<Value> parts;
     std::vector<char> active;
-    std::vector<Value> seeds;
+    std::vector<const Type*> seeds;
     if (forward_mode_) {
       const diff::Environment::Tangent* code = pipeline_.tangent(ctx_, *target_, packed.active, 1);
       if (!code) return false;
       active = code->active;
       for (std::size_t i = 0; i < packed.arguments.size(); ++i)
-        seeds.push_back(runtime_.from_type(active[i] ? tangents_.cotangent(type_of_argument(packed.arguments, i))
-                                                     : static_cast<const Type*>(builtin.nothing)));
+        seeds.push_back(active[i] ? tangents_.cotangent(type_of_argument(packed.arguments, i)) : builtin.nothing);
       parts = {code->callee, runtime_.nothing(), runtime_.from_int(0)};
     } else {
       const diff::Environment::Halves* halves = pipeline_.halves(ctx_, *target_, packed.active);
@@ -121,7 +120,7 @@ class DynamicForward {
       active = halves->active;
       pipeline_.pin(*halves->forward);
       pipeline_.pin(*halves->reverse);  // a record will hold it
-      seeds.push_back(runtime_.from_type(tangents_.cotangent(halves->result_type)));
+      seeds.push_back(tangents_.cotangent(halves->result_type));
       parts = {halves->forward_callee, halves->reverse_callee,
                runtime_.from_int(reinterpret_cast<std::intptr_t>(halves->reverse))};
     }
@@ -141,13 +140,11 @@ class DynamicForward {
     std::uint64_t mask = 0;
     for (std::size_t i = 0; i < operands_.size(); ++i)
       if (active_[i]) mask |= std::uint64_t{1} << i;
-    Value seed_types;
-    if (!record_of(seeds, seed_types)) return false;
-    parts.insert(
-        parts.end(),
-        {seed_types, runtime_.from_int(packed_call_ ? -1 : static_cast<std::int64_t>(packed.rest_at)),
-         runtime_.from_int(static_cast<std::int64_t>(mask)), runtime_.from_int(static_cast<std::int64_t>(with_shadows)),
-         runtime_.from_int(static_cast<std::int64_t>(boxed))});
+    auto number = [&](std::uint64_t n) { return runtime_.types.value_int(static_cast<std::int64_t>(n)); };
+    const Type* const step[] = {runtime_.types.value_int(packed_call_ ? -1 : static_cast<std::int64_t>(packed.rest_at)),
+                                number(mask), number(with_shadows), number(boxed), runtime_.types.tuple(seeds)};
+    const Type* wrapper = runtime_.base->find(runtime_.symbol("CallStep"))->value.as_type;
+    parts.push_back(as_data(runtime_.types.apply_wrapper(wrapper, step, nullptr))->instance);
     return record_of(parts, result);
   }
 

@@ -205,7 +205,9 @@ class OperatorExpansion {
     for (std::size_t i = 0; i < given->fields.size(); ++i) {
       const Type* wanted = target->types->params[i + 1];
       Operand part = field(at_->operands[1], i, given->fields[i].type);
-      if (!is_subtype(runtime_.types, given->fields[i].type, wanted))
+      if (wanted == builtin_.nothing)  // a derivative's own place, which it does not look at
+        part = nothing();
+      else if (!is_subtype(runtime_.types, given->fields[i].type, wanted))
         part = emit(Op::type_assert, {part, constant(runtime_.from_type(wanted))}, wanted);
       operands.push_back(part);
     }

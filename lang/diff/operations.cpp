@@ -122,13 +122,13 @@ bool is_one_of(Value callee, std::initializer_list<const char*> names, Runtime& 
 }  // namespace
 
 bool makes_record(Value callee, Runtime& runtime) {
-  return is_one_of(callee, {"dynamic_forward_again", "pullback_forward_again"}, runtime);
+  return is_one_of(callee, {"dynamic_forward_again", "forward_step", "pullback_forward_again"}, runtime);
 }
 
 bool is_written_out(Value callee, Runtime& runtime) {
   return is_one_of(callee,
-                   {"dynamic_forward_again", "dynamic_reverse_again", "dynamic_tangent_again", "pullback_forward_again",
-                    "pullback_reverse_again"},
+                   {"dynamic_forward_again", "forward_step", "dynamic_reverse_again", "reverse_step",
+                    "dynamic_tangent_again", "tangent_step", "pullback_forward_again", "pullback_reverse_again"},
                    runtime);
 }
 
