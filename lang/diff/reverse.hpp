@@ -131,6 +131,7 @@ class Reverse : private Transform {
   bool is_recalled(std::uint32_t group, std::uint32_t id);
   bool is_held(std::uint32_t group, std::uint32_t id) const;
   bool must_restore(std::uint32_t store);
+  bool is_stored_after(std::uint32_t id, ir::Operand memory) const;
   std::vector<ir::Operand> arrays_to_restore(std::uint32_t id);
 
   // --- reverse_forward.cpp ---
@@ -183,6 +184,8 @@ class Reverse : private Transform {
   bool forward_stateful(std::uint32_t id);
   bool backward_stateful(std::uint32_t id);
   void refuse_aliases(const ir::Inst& inst);
+  void refuse_shared_result(std::uint32_t id, ir::Operand value);
+  const Method* rule_method(const ir::Inst& inst);
   std::vector<ir::Operand> rule_key(ir::Builder& at, const DataType* call_types);
   ir::Operand packed_call(ir::Builder& at, const ir::Inst& inst, bool with_callee);  // operands as one tuple
   ir::Operand packed_shadows(ir::Builder& at, const ir::Inst& inst);                 // of the arguments

@@ -192,6 +192,24 @@ bool Reverse::must_restore(std::uint32_t id) {
   return is_recalled(group, id);
 }
 
+// Whether something may be stored into this memory after instruction `id`.
+bool Reverse::is_stored_after(std::uint32_t id, Operand memory) const {
+  const std::uint32_t group = sharing_->group(memory);
+  auto hits = [&](std::uint32_t written, std::uint32_t by) {
+    return sharing_->may_meet(written, group) && sharing_->may_follow(group, id, by);
+  };
+  for (const ir::Block& block : primal_->blocks)
+    for (std::uint32_t later : block.insts) {
+      const ir::Inst& inst = primal_->insts[later];
+      const bool stores = inst.op == Op::array_set || inst.op == Op::array_resize || inst.op == Op::set_field_at ||
+                          inst.op == Op::cell_set || inst.op == Op::set_field;
+      if (stores && hits(sharing_->group(inst.operands[0]), later)) return true;
+      for (std::uint32_t written : sharing_->written_by(later))
+        if (hits(written, later)) return true;
+    }
+  return false;
+}
+
 // An array that carries no derivative, written by a call or a builtin: as a whole.
 std::vector<Operand> Reverse::arrays_to_restore(std::uint32_t id) {
   std::vector<Operand> result;

@@ -119,6 +119,7 @@ bool Reverse::forward_rrule(std::uint32_t id) {
   check_forward_step(inst, before, value, true);
   if (pair_data->params[0] != inst.type)
     value = f_->emit(Op::type_assert, {value, f_->constant(runtime_.from_type(inst.type))}, inst.type);
+  refuse_shared_result(id, value);
   Operand pullback = f_->emit(Op::field_at, {result}, pair_data->params[1], 1);
   value_of_[id] = remember(value, inst.type);
   extra_of_[id] = remember(pullback, pair_data->params[1]);
@@ -128,6 +129,23 @@ bool Reverse::forward_rrule(std::uint32_t id) {
     set_shadow(id, call_base(*f_, make, {value}, wanted));
   }
   return true;
+}
+
+// A rule's value has a shadow of its own. When it is memory of an argument and one of them is stored into, the other
+// would not be told.
+void Reverse::refuse_shared_result(std::uint32_t id, Operand value) {
+  const ir::Inst inst = primal_->insts[id];
+  const Method* rule = rule_method(inst);
+  if (!tangents_.has_shadow(inst.type) || (rule && rule->module == runtime_.base)) return;
+  for (std::size_t i = 1; i < inst.operands.size(); ++i) {
+    Operand o = inst.operands[i];
+    if (!varied(o) || !tangents_.has_shadow(type_of(o))) continue;
+    if (!is_stored_after(id, Operand::inst(id)) && !is_stored_after(id, o)) continue;
+    call_base(*f_, "refuse_shared_result",
+              {rule_name(*f_, inst), int_constant(*f_, static_cast<std::int64_t>(i)), value, forward(o),
+               f_->constant(runtime_.from_string(described(inst)))},
+              nullptr);
+  }
 }
 
 bool Reverse::backward_rrule(std::uint32_t id) {
@@ -265,16 +283,22 @@ bool Reverse::backward_stateful(std::uint32_t id) {
 
 // --- checks ------------------------------------------------------------------------------------------------------
 
-// What messages call the rule of this call: its kind, the function and where it is defined.
-Operand Reverse::rule_name(ir::Builder& at, const ir::Inst& inst) {
+// The definition of the rule of this call.
+const Method* Reverse::rule_method(const ir::Inst& inst) {
   const DataType* types = inst.aux_as<Specialization>()->types;
-  RuleKind kind = find_rule(runtime_, types, env_.world(), nullptr);
+  const RuleKind kind = find_rule(runtime_, types, env_.world(), nullptr);
   const char* function = kind == RuleKind::scalar     ? "scalar_partials"
                          : kind == RuleKind::stateful ? "rule_state"
                                                       : "rrule";
   const DataType* call = kind == RuleKind::built ? builder_call(runtime_, "build_rrule", types)
                                                  : rule_call(runtime_, function, types, kind == RuleKind::scalar);
-  const Method* rule = runtime_.lookup(call, env_.world()).method;
+  return runtime_.lookup(call, env_.world()).method;
+}
+
+// What messages call the rule of this call: its kind, the function and where it is defined.
+Operand Reverse::rule_name(ir::Builder& at, const ir::Inst& inst) {
+  const RuleKind kind = find_rule(runtime_, inst.aux_as<Specialization>()->types, env_.world(), nullptr);
+  const Method* rule = rule_method(inst);
   std::string text = std::string(kind == RuleKind::scalar     ? "the scalar rule"
                                  : kind == RuleKind::stateful ? "the rule with state"
                                  : kind == RuleKind::built    ? "the built rrule"
