@@ -19,6 +19,12 @@ void give(slope_error** to, Error error) {
   if (to) *to = new slope_error{std::move(error)};
 }
 
+bool all_given(slope_error** error, std::initializer_list<Needed> needed) {
+  for (const Needed& one : needed)
+    if (!one.pointer) return refuse(error, std::string("the ") + one.name + " is NULL") != 0;
+  return true;
+}
+
 slope_value* handle(Result<Value> result, slope_error** error) {
   if (result.ok()) return new slope_value{std::move(result).value(), {}, {}, {}, {}};
   give(error, result.error());
@@ -40,6 +46,10 @@ namespace {
 
 bool to_data(const slope_argument* arguments, std::size_t count, std::vector<Datum>& data, std::string& why) {
   data.resize(count + 1);
+  if (count != 0 && !arguments) {
+    why = "the arguments are NULL";
+    return false;
+  }
   for (std::size_t i = 0; i < count; ++i) {
     if (to_datum(arguments[i], data[i], why)) continue;
     why = "argument " + std::to_string(i + 1) + ": " + why;
@@ -53,6 +63,7 @@ template <class F>
 int value_and_gradient(F* function, const slope_argument* arguments, size_t count, double* value,
                        const slope_array* gradients, slope_error** error) {
   return guarded(error, [&]() -> int {
+    if (!all_given(error, {{"function", function}})) return 0;
     Given given;
     std::string why;
     if (!check_arguments(function->parameters, arguments, count, given, why)) return refuse(error, why);
@@ -133,14 +144,21 @@ void slope_interrupt(slope_engine* engine) {
 }
 
 slope_value* slope_run(slope_engine* engine, const char* text, const char* name, slope_error** error) {
-  return guarded(error, [&] { return handle(engine->engine.run(text, name ? name : "<text>"), error); });
+  return guarded(error, [&]() -> slope_value* {
+    if (!all_given(error, {{"engine", engine}, {"text", text}})) return nullptr;
+    return handle(engine->engine.run(text, name ? name : "<text>"), error);
+  });
 }
 slope_value* slope_run_file(slope_engine* engine, const char* path, slope_error** error) {
-  return guarded(error, [&] { return handle(engine->engine.run_file(path), error); });
+  return guarded(error, [&]() -> slope_value* {
+    if (!all_given(error, {{"engine", engine}, {"path", path}})) return nullptr;
+    return handle(engine->engine.run_file(path), error);
+  });
 }
 
 int slope_set(slope_engine* engine, const char* name, const slope_argument* value, slope_error** error) {
   return guarded(error, [&]() -> int {
+    if (!all_given(error, {{"engine", engine}, {"name", name}, {"value", value}})) return 0;
     Datum datum;
     std::string why;
     if (!to_datum(*value, datum, why)) return refuse(error, why);
@@ -148,18 +166,22 @@ int slope_set(slope_engine* engine, const char* name, const slope_argument* valu
   });
 }
 slope_value* slope_get(slope_engine* engine, const char* name, slope_error** error) {
-  return guarded(error, [&] { return handle(engine->engine.get<Value>(name), error); });
+  return guarded(error, [&]() -> slope_value* {
+    if (!all_given(error, {{"engine", engine}, {"name", name}})) return nullptr;
+    return handle(engine->engine.get<Value>(name), error);
+  });
 }
 
 void slope_value_free(slope_value* value) { delete value; }
 const char* slope_value_type(slope_value* value) {
-  return guarded(nullptr, [&] { return (value->type = value->value.type_name()).c_str(); });
+  return guarded(nullptr, [&] { return value ? (value->type = value->value.type_name()).c_str() : ""; });
 }
 const char* slope_value_repr(slope_value* value) {
-  return guarded(nullptr, [&] { return (value->shown = value->value.repr()).c_str(); });
+  return guarded(nullptr, [&] { return value ? (value->shown = value->value.repr()).c_str() : ""; });
 }
 int slope_value_to(slope_value* value, slope_argument* result, slope_error** error) {
   return guarded(error, [&]() -> int {
+    if (!all_given(error, {{"value", value}, {"result", result}})) return 0;
     auto kind = static_cast<Kind>(result->kind);
     if (result->kind == SLOPE_ARRAY) {
       if (result->size < 1 || result->size > SLOPE_MOST_DIMENSIONS)
@@ -180,10 +202,14 @@ int slope_value_to(slope_value* value, slope_argument* result, slope_error** err
   });
 }
 slope_value* slope_value_field(slope_value* value, const char* name, slope_error** error) {
-  return guarded(error, [&] { return handle(value->value.field(name), error); });
+  return guarded(error, [&]() -> slope_value* {
+    if (!all_given(error, {{"value", value}, {"name", name}})) return nullptr;
+    return handle(value->value.field(name), error);
+  });
 }
 int slope_value_size(slope_value* value, size_t* size, slope_error** error) {
   return guarded(error, [&]() -> int {
+    if (!all_given(error, {{"value", value}, {"size", size}})) return 0;
     Result<std::size_t> found = value->value.size();
     if (found.ok()) {
       *size = found.value();
@@ -194,10 +220,14 @@ int slope_value_size(slope_value* value, size_t* size, slope_error** error) {
   });
 }
 slope_value* slope_value_at(slope_value* value, size_t index, slope_error** error) {
-  return guarded(error, [&] { return handle(value->value.at(index), error); });
+  return guarded(error, [&]() -> slope_value* {
+    if (!all_given(error, {{"value", value}})) return nullptr;
+    return handle(value->value.at(index), error);
+  });
 }
 slope_value* slope_value_call(slope_value* callee, const slope_argument* arguments, size_t count, slope_error** error) {
   return guarded(error, [&]() -> slope_value* {
+    if (!all_given(error, {{"callee", callee}})) return nullptr;
     std::vector<Datum> data;
     std::string why;
     if (to_data(arguments, count, data, why))
@@ -210,6 +240,7 @@ slope_value* slope_value_call(slope_value* callee, const slope_argument* argumen
 slope_function* slope_function_find(slope_engine* engine, const char* name, const char* signature,
                                     slope_error** error) {
   return guarded(error, [&]() -> slope_function* {
+    if (!all_given(error, {{"engine", engine}, {"name", name}, {"signature", signature}})) return nullptr;
     auto made = std::make_unique<slope_function>();
     std::string why;
     Signature wanted;
@@ -231,10 +262,11 @@ slope_function* slope_function_find(slope_engine* engine, const char* name, cons
 }
 void slope_function_free(slope_function* function) { delete function; }
 int slope_function_is_current(slope_function* function) {
-  return guarded(nullptr, [&]() -> int { return function->state->is_current(); });
+  return guarded(nullptr, [&]() -> int { return function && function->state->is_current(); });
 }
 int slope_function_refresh(slope_function* function, slope_error** error) {
   return guarded(error, [&]() -> int {
+    if (!all_given(error, {{"function", function}})) return 0;
     if (function->state->refresh()) return 1;
     give(error, function->state->take_error());
     return 0;
@@ -244,6 +276,7 @@ int slope_function_refresh(slope_function* function, slope_error** error) {
 int slope_call(slope_function* function, const slope_argument* arguments, size_t count, slope_argument* result,
                slope_error** error) {
   return guarded(error, [&]() -> int {
+    if (!all_given(error, {{"function", function}})) return 0;
     Given given;
     std::string why;
     if (!check_arguments(function->parameters, arguments, count, given, why)) return refuse(error, why);
@@ -264,6 +297,7 @@ int slope_value_and_gradient(slope_function* function, const slope_argument* arg
 
 slope_workspace* slope_workspace_new(slope_function* function, slope_error** error) {
   return guarded(error, [&]() -> slope_workspace* {
+    if (!all_given(error, {{"function", function}})) return nullptr;
     auto made = std::make_unique<slope_workspace>();
     made->parameters = function->parameters;
     made->result = function->result;
@@ -277,6 +311,7 @@ void slope_workspace_free(slope_workspace* workspace) { delete workspace; }
 int slope_workspace_call(slope_workspace* workspace, const slope_argument* arguments, size_t count,
                          slope_argument* result, slope_error** error) {
   return guarded(error, [&]() -> int {
+    if (!all_given(error, {{"workspace", workspace}})) return 0;
     Given given;
     std::string why;
     if (!check_arguments(workspace->parameters, arguments, count, given, why)) return refuse(error, why);
@@ -295,16 +330,17 @@ int slope_workspace_value_and_gradient(slope_workspace* workspace, const slope_a
   return slope::api::c::value_and_gradient(workspace, arguments, count, value, gradients, error);
 }
 
+// Of no error: an empty text, 0.
 slope_error_kind slope_error_kind_of(const slope_error* error) {
-  return static_cast<slope_error_kind>(error->error.kind);
+  return error ? static_cast<slope_error_kind>(error->error.kind) : SLOPE_ERROR_ENGINE;
 }
-const char* slope_error_message(const slope_error* error) { return error->error.message.c_str(); }
-const char* slope_error_summary(const slope_error* error) { return error->error.summary.c_str(); }
-const char* slope_error_type(const slope_error* error) { return error->error.type.c_str(); }
-const char* slope_error_file(const slope_error* error) { return error->error.position.file.c_str(); }
-unsigned slope_error_line(const slope_error* error) { return error->error.position.line; }
-unsigned slope_error_column(const slope_error* error) { return error->error.position.column; }
-int slope_error_exit_code(const slope_error* error) { return error->error.exit_code; }
+const char* slope_error_message(const slope_error* error) { return error ? error->error.message.c_str() : ""; }
+const char* slope_error_summary(const slope_error* error) { return error ? error->error.summary.c_str() : ""; }
+const char* slope_error_type(const slope_error* error) { return error ? error->error.type.c_str() : ""; }
+const char* slope_error_file(const slope_error* error) { return error ? error->error.position.file.c_str() : ""; }
+unsigned slope_error_line(const slope_error* error) { return error ? error->error.position.line : 0; }
+unsigned slope_error_column(const slope_error* error) { return error ? error->error.position.column : 0; }
+int slope_error_exit_code(const slope_error* error) { return error ? error->error.exit_code : 0; }
 void slope_error_free(slope_error* error) { delete error; }
 
 }  // extern "C"

@@ -1,6 +1,7 @@
 // What the files of the C interface share: its handles, and the way of arguments and errors.
 #pragma once
 
+#include <initializer_list>
 #include <map>
 #include <string>
 #include <vector>
@@ -32,12 +33,20 @@ struct slope_function {
   slope::api::Value tangent_holder;  // and of its tangent
   slope_view view, tangent_view;     // of results that are arrays
 };
+namespace slope::api::c {
+// The arguments of a call.
+struct Given {
+  detail::Datum data[detail::most_arguments + 1];
+  std::array<std::size_t, 2 * SLOPE_MOST_DIMENSIONS> extents[detail::most_arguments];
+};
+}  // namespace slope::api::c
 struct slope_pullback {
   std::unique_ptr<slope::api::detail::PullbackState> state;
   std::vector<slope::api::detail::Kind> parameters;
   slope::api::detail::Kind result = slope::api::detail::Kind::nothing;
   slope::api::Value holder;  // of the value
   slope_view view;
+  slope::api::c::Given given;  // the arguments' shapes
 };
 struct slope_workspace {
   std::unique_ptr<slope::api::detail::WorkspaceState> state;
@@ -67,6 +76,12 @@ auto guarded(slope_error** error, F&& f) noexcept -> decltype(f()) {
   return {};
 }
 
+// What a caller must give.
+struct Needed {
+  const char* name;
+  const void* pointer;
+};
+bool all_given(slope_error** error, std::initializer_list<Needed> needed);  // false, with the error: one is NULL
 slope_value* handle(Result<Value> result, slope_error** error);
 int refuse(slope_error** error, std::string message);  // 0
 int answer(Result<void> result, slope_error** error);  // 1, or 0 with the error
@@ -80,11 +95,6 @@ struct Signature {
 bool parse_signature(std::string_view text, const slope_engine* types, Signature& made, std::string& why);
 bool to_datum(const slope_argument& argument, detail::Datum& datum, std::string& why);
 void from_datum(const detail::Datum& datum, slope_argument& result, slope_view& view);  // `view`: of an array
-// The arguments of a call.
-struct Given {
-  detail::Datum data[detail::most_arguments + 1];
-  std::array<std::size_t, 2 * SLOPE_MOST_DIMENSIONS> extents[detail::most_arguments];
-};
 // What the signature says, of what the caller gave: integers do for numbers.
 bool check_arguments(const std::vector<detail::Kind>& parameters, const slope_argument* arguments, std::size_t count,
                      Given& given, std::string& why);
@@ -92,8 +102,9 @@ bool check_arguments(const std::vector<detail::Kind>& parameters, const slope_ar
 std::vector<detail::GradientTarget> gradient_targets(const std::vector<detail::Kind>& parameters, const Given& given,
                                                      const slope_array* places);
 // Which values move, of what the caller gave. False: one that does not.
-bool to_tangents(const slope_argument* tangents, std::size_t count, std::vector<detail::TangentGiven>& given,
-                 std::string& why);
+// `memory`: of their extents.
+bool to_tangents(const std::vector<detail::Kind>& parameters, const slope_argument* tangents,
+                 std::vector<detail::TangentGiven>& given, Given& memory, std::string& why);
 bool is_differentiable(detail::Kind kind);  // a number or numbers
 // A C function of the host; `objects` as in Signature.
 std::unique_ptr<detail::HostFunction> host_function(slope_host_function function, void* data, void (*free_data)(void*),

@@ -11,10 +11,12 @@ extern "C" {
 int slope_jvp(slope_function* function, const slope_argument* arguments, const slope_argument* tangents, size_t count,
               slope_argument* value, slope_argument* tangent, slope_error** error) {
   return guarded(error, [&]() -> int {
-    Given to;
+    if (!all_given(error, {{"function", function}})) return 0;
+    Given to, moved;
     std::vector<detail::TangentGiven> given;
     std::string why;
-    if (!check_arguments(function->parameters, arguments, count, to, why) || !to_tangents(tangents, count, given, why))
+    if (!check_arguments(function->parameters, arguments, count, to, why) ||
+        !to_tangents(function->parameters, tangents, given, moved, why))
       return refuse(error, why);
     if (!is_differentiable(function->result))
       return refuse(error, "only a function whose result is a number or numbers has a tangent");
@@ -35,11 +37,12 @@ int slope_jvp(slope_function* function, const slope_argument* arguments, const s
 int slope_hvp(slope_function* function, const slope_argument* arguments, const slope_argument* directions, size_t count,
               const slope_array* products, slope_error** error) {
   return guarded(error, [&]() -> int {
-    Given to;
+    if (!all_given(error, {{"function", function}})) return 0;
+    Given to, moved;
     std::vector<detail::TangentGiven> given;
     std::string why;
     if (!check_arguments(function->parameters, arguments, count, to, why) ||
-        !to_tangents(directions, count, given, why))
+        !to_tangents(function->parameters, directions, given, moved, why))
       return refuse(error, why);
     if (function->result != Kind::number)
       return refuse(error, "only a function whose result is a number has a second derivative");
@@ -53,6 +56,7 @@ int slope_hvp(slope_function* function, const slope_argument* arguments, const s
 int slope_jacobian(slope_function* function, const slope_argument* arguments, size_t count, slope_argument* value,
                    const slope_array* matrices, slope_error** error) {
   return guarded(error, [&]() -> int {
+    if (!all_given(error, {{"function", function}})) return 0;
     Given to;
     std::string why;
     if (!check_arguments(function->parameters, arguments, count, to, why)) return refuse(error, why);
@@ -74,9 +78,10 @@ int slope_jacobian(slope_function* function, const slope_argument* arguments, si
 slope_pullback* slope_pullback_new(slope_function* function, const slope_argument* arguments, size_t count,
                                    slope_argument* value, slope_error** error) {
   return guarded(error, [&]() -> slope_pullback* {
-    Given to;
+    if (!all_given(error, {{"function", function}})) return nullptr;
+    auto made = std::make_unique<slope_pullback>();
     std::string why;
-    if (!check_arguments(function->parameters, arguments, count, to, why)) {
+    if (!check_arguments(function->parameters, arguments, count, made->given, why)) {
       refuse(error, why);
       return nullptr;
     }
@@ -84,9 +89,8 @@ slope_pullback* slope_pullback_new(slope_function* function, const slope_argumen
       refuse(error, "only a function whose result is a number or numbers has a pullback");
       return nullptr;
     }
-    auto made = std::make_unique<slope_pullback>();
     Datum result;
-    made->state = function->state->pullback(to.data, result, &made->holder);
+    made->state = function->state->pullback(made->given.data, result, &made->holder);
     if (!made->state) {
       give(error, function->state->take_error());
       return nullptr;
@@ -102,11 +106,13 @@ void slope_pullback_free(slope_pullback* pullback) { delete pullback; }
 int slope_pullback_run(slope_pullback* pullback, const slope_argument* cotangent, const slope_array* cotangents,
                        slope_error** error) {
   return guarded(error, [&]() -> int {
+    if (!all_given(error, {{"pullback", pullback}, {"cotangent", cotangent}})) return 0;
     Given to;
     std::string why;
     if (!check_arguments({pullback->result}, cotangent, 1, to, why))
       return refuse(error, "the cotangent of the result, " + why);
-    const std::vector<detail::GradientTarget> targets = gradient_targets(pullback->parameters, Given(), cotangents);
+    const std::vector<detail::GradientTarget> targets =
+        gradient_targets(pullback->parameters, pullback->given, cotangents);
     if (pullback->state->run(to.data[0], targets.data())) return 1;
     give(error, pullback->state->take_error());
     return 0;

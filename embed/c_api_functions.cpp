@@ -153,20 +153,6 @@ int answer(const Definition& made, slope_error** error) {
 
 bool is_differentiable(Kind kind) { return kind == Kind::number || kind == Kind::numbers; }
 
-bool to_tangents(const slope_argument* tangents, std::size_t count, std::vector<detail::TangentGiven>& given,
-                 std::string& why) {
-  for (std::size_t i = 0; i < count; ++i) {
-    detail::TangentGiven& tangent = given.emplace_back(nullptr);
-    if (!to_datum(tangents[i], tangent.datum, why)) return false;
-    if (tangent.datum.kind == Kind::nothing || is_differentiable(tangent.datum.kind)) continue;
-    why =
-        "tangent " + std::to_string(i + 1) + ": expected number, numbers or nothing, found " + word(tangent.datum.kind);
-    return false;
-  }
-  given.emplace_back(nullptr);
-  return true;
-}
-
 std::unique_ptr<detail::HostFunction> host_function(slope_host_function function, void* data, void (*free_data)(void*),
                                                     Signature signature) {
   return std::make_unique<CFunction>(function, data, free_data, std::move(signature));
@@ -184,6 +170,11 @@ extern "C" {
 int slope_define(slope_engine* engine, const char* name, const char* signature, slope_host_function function,
                  void* data, void (*free_data)(void*), slope_error** error) {
   return guarded(error, [&]() -> int {
+    if (!all_given(error, {{"engine", engine},
+                           {"name", name},
+                           {"signature", signature},
+                           {"function", reinterpret_cast<const void*>(function)}}))
+      return 0;
     Signature wanted;
     std::string why;
     if (!parse_signature(signature, engine, wanted, why)) return refuse(error, why);
@@ -197,6 +188,7 @@ int slope_define(slope_engine* engine, const char* name, const char* signature, 
 int slope_define_rule(slope_engine* engine, const char* name, slope_rule rule, slope_host_function function, void* data,
                       void (*free_data)(void*), slope_error** error) {
   return guarded(error, [&]() -> int {
+    if (!all_given(error, {{"engine", engine}, {"name", name}})) return 0;
     auto known = engine->defined.find(name);
     if (known == engine->defined.end())
       return refuse(error, "a rule belongs to a function that slope_define defined; there is no `" + std::string(name) +
@@ -206,6 +198,8 @@ int slope_define_rule(slope_engine* engine, const char* name, slope_rule rule, s
     std::vector<Kind> parameters(of.parameters().begin(), of.parameters().end()), moving;
     for (Kind kind : of.parameters())
       if (is_differentiable(kind)) moving.push_back(kind);
+    if ((rule == SLOPE_RULE_JVP || rule == SLOPE_RULE_VJP) && !function)
+      return refuse(error, "the function of the rule is NULL");
     switch (rule) {
       case SLOPE_RULE_JVP:
         parameters.insert(parameters.end(), moving.begin(), moving.end());

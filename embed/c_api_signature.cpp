@@ -71,6 +71,22 @@ bool to_extents(const slope_view& view, Kind wanted, std::size_t* extents, std::
   return true;
 }
 
+bool is_given(const void* memory, std::size_t size, std::string& why) {
+  if (memory || size == 0) return true;
+  why = "the memory is NULL, its size " + std::to_string(size);
+  return false;
+}
+
+// `extents`: the memory for them.
+bool to_array(const slope_view& view, Kind wanted, std::size_t* extents, Datum& datum, std::string& why) {
+  datum = Datum();
+  if (!to_extents(view, wanted, extents, datum.size, why) || !is_given(view.data, datum.size, why)) return false;
+  datum.kind = wanted;
+  datum.data = view.data;
+  datum.extents = extents;
+  return true;
+}
+
 }  // namespace
 
 std::string word(Kind kind) {
@@ -137,10 +153,12 @@ bool to_datum(const slope_argument& argument, Datum& datum, std::string& why) {
     case SLOPE_TEXT:
       datum.data = argument.as.text;
       datum.size = argument.size;
+      if (!is_given(datum.data, datum.size, why)) return false;
       break;
     case SLOPE_NUMBERS:
       datum.data = argument.as.numbers;
       datum.size = argument.size;
+      if (!is_given(datum.data, datum.size, why)) return false;
       break;
     case SLOPE_VALUE:
       if (!argument.as.value) {
@@ -159,6 +177,7 @@ bool to_datum(const slope_argument& argument, Datum& datum, std::string& why) {
       const Kind plain =
           view->dimensions == 1 ? detail::array_kind(1, 0, true) : detail::array_kind(view->dimensions, 0, false);
       if (!to_extents(*view, plain, extents, datum.size, why)) return false;
+      if (!is_given(view->data, datum.size, why)) return false;
       datum.kind = view->dimensions == 1 ? Kind::numbers : plain;
       datum.data = view->data;
       if (view->dimensions > 1) datum.extents = view->shape;
@@ -181,22 +200,23 @@ bool check_arguments(const std::vector<Kind>& parameters, const slope_argument* 
     why = "expected " + std::to_string(parameters.size()) + " arguments, found " + std::to_string(count);
     return false;
   }
+  if (count != 0 && !arguments) {
+    why = "the arguments are NULL";
+    return false;
+  }
   for (std::size_t i = 0; i < count; ++i) {
     Datum& datum = given.data[i];
     const Kind wanted = parameters[i];
     const std::string at = "argument " + std::to_string(i + 1) + ": ";
     if (is_shaped(wanted) && arguments[i].kind == SLOPE_ARRAY && arguments[i].as.view) {
-      std::size_t* extents = given.extents[i].data();
-      if (!to_extents(*arguments[i].as.view, wanted, extents, datum.size, why)) {
-        why = at + why;
-        return false;
-      }
-      datum.kind = wanted;
-      datum.data = arguments[i].as.view->data;
-      datum.extents = extents;
-      continue;
+      if (to_array(*arguments[i].as.view, wanted, given.extents[i].data(), datum, why)) continue;
+      why = at + why;
+      return false;
     }
-    if (!to_datum(arguments[i], datum, why)) return false;
+    if (!to_datum(arguments[i], datum, why)) {
+      why = at + why;
+      return false;
+    }
     if (datum.kind == Kind::integer && wanted == Kind::number) {
       const auto number = static_cast<double>(datum.integer);
       datum.kind = Kind::number;
@@ -207,6 +227,37 @@ bool check_arguments(const std::vector<Kind>& parameters, const slope_argument* 
       why = at + "expected " + word(wanted) + ", found " + word(datum.kind);
       return false;
     }
+  }
+  return true;
+}
+
+bool to_tangents(const std::vector<Kind>& parameters, const slope_argument* tangents,
+                 std::vector<detail::TangentGiven>& given, Given& memory, std::string& why) {
+  given.resize(parameters.size() + 1);
+  if (!parameters.empty() && !tangents) {
+    why = "the tangents are NULL";
+    return false;
+  }
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    Datum& tangent = given[i].datum;
+    const Kind wanted = parameters[i];
+    const bool shaped = is_shaped(wanted) && tangents[i].kind == SLOPE_ARRAY && tangents[i].as.view;
+    const Kind read =
+        shaped ? detail::array_kind(detail::dimensions_of(wanted), detail::layout_of(wanted), false) : wanted;
+    if (shaped ? !to_array(*tangents[i].as.view, read, memory.extents[i].data(), tangent, why)
+               : !to_datum(tangents[i], tangent, why)) {
+      why = "tangent " + std::to_string(i + 1) + ": " + why;
+      return false;
+    }
+    if (tangent.kind == Kind::integer && wanted == Kind::number) {
+      const auto number = static_cast<double>(tangent.integer);
+      tangent.kind = Kind::number;
+      tangent.number = number;
+    }
+    if (tangent.kind == Kind::nothing || tangent.kind == Kind::number || detail::is_array(tangent.kind)) continue;
+    why = "tangent " + std::to_string(i + 1) + ": expected number, numbers, an array or nothing, found " +
+          word(tangent.kind);
+    return false;
   }
   return true;
 }

@@ -34,6 +34,7 @@ extern "C" {
 slope_type* slope_type_new(slope_engine* engine, const char* name, const slope_field* fields, size_t count,
                            void (*destroy)(void* object), slope_error** error) {
   return guarded(error, [&]() -> slope_type* {
+    if (!all_given(error, {{"engine", engine}, {"name", name}})) return nullptr;
     if (!destroy) {
       refuse(error, "a type of the host needs a function that ends its objects");
       return nullptr;
@@ -45,10 +46,13 @@ slope_type* slope_type_new(slope_engine* engine, const char* name, const slope_f
     description.name = name;
     description.key = &made->key;
     description.destroy = destroy;
-    for (std::size_t i = 0; i < count; ++i)
+    if (count != 0 && !all_given(error, {{"list of fields", fields}})) return nullptr;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (!all_given(error, {{"name of a field", fields[i].name}})) return nullptr;
       description.fields.push_back({fields[i].name, fields[i].count, [offset = fields[i].offset](void* object) {
                                       return reinterpret_cast<double*>(static_cast<char*>(object) + offset);
                                     }});
+    }
     if (!answer(detail::define_type(engine->engine, std::move(description)), error)) return nullptr;
     // From here on the engine knows its key.
     slope_type* type = (engine->types[name] = std::move(made)).get();
@@ -59,6 +63,11 @@ slope_type* slope_type_new(slope_engine* engine, const char* name, const slope_f
 int slope_type_method(slope_type* type, const char* name, const char* signature, slope_host_function function,
                       void* data, void (*free_data)(void*), slope_error** error) {
   return guarded(error, [&]() -> int {
+    if (!all_given(error, {{"type", type},
+                           {"name", name},
+                           {"signature", signature},
+                           {"function", reinterpret_cast<const void*>(function)}}))
+      return 0;
     Signature wanted;
     if (!parse(type, signature, wanted, error)) return 0;
     return settle(type,
@@ -71,6 +80,9 @@ int slope_type_method(slope_type* type, const char* name, const char* signature,
 int slope_type_property(slope_type* type, const char* name, const char* kind, slope_host_function getter,
                         slope_host_function setter, void* data, void (*free_data)(void*), slope_error** error) {
   return guarded(error, [&]() -> int {
+    if (!all_given(error,
+                   {{"type", type}, {"name", name}, {"kind", kind}, {"getter", reinterpret_cast<const void*>(getter)}}))
+      return 0;
     Signature get, set;
     if (!parse(type, (kind + ("(" + type->name + ")")).c_str(), get, error) ||
         (setter && !parse(type, ("nothing(" + type->name + ", " + kind + ")").c_str(), set, error)))
@@ -86,6 +98,7 @@ int slope_type_property(slope_type* type, const char* name, const char* kind, sl
 
 slope_value* slope_object_new(slope_type* type, void* object, slope_error** error) {
   return guarded(error, [&]() -> slope_value* {
+    if (!all_given(error, {{"type", type}})) return nullptr;
     if (!object) {
       refuse(error, "an object of the type `" + type->name + "` is NULL");
       return nullptr;
@@ -107,6 +120,7 @@ slope_value* slope_object_new(slope_type* type, void* object, slope_error** erro
 
 void* slope_value_object(slope_value* value, const slope_type* type, slope_error** error) {
   return guarded(error, [&]() -> void* {
+    if (!all_given(error, {{"value", value}, {"type", type}})) return nullptr;
     slope::api::Error why;
     void* object = detail::object_of(value->value, &type->key, why);
     if (!object) give(error, std::move(why));
@@ -117,6 +131,7 @@ void* slope_value_object(slope_value* value, const slope_type* type, slope_error
 slope_value* slope_adopt(slope_engine* engine, const slope_view* array, void (*release)(void* data, double* memory),
                          void* data, slope_error** error) {
   return guarded(error, [&]() -> slope_value* {
+    if (!all_given(error, {{"engine", engine}, {"array", array}})) return nullptr;
     slope_argument argument{};
     argument.kind = SLOPE_ARRAY;
     argument.as.view = array;

@@ -289,13 +289,6 @@ bool SlopeFunction::give(const Datum* arguments, RawArguments& raw, Loans& loans
   return true;
 }
 
-bool SlopeFunction::vectors_alone(const char* what) {
-  return !has_shapes_ || refuse(std::string(what) + " of `" + name_ +
-                                    "`: among arrays only std::span<const double> and std::vector<double>; the others "
-                                    "have calls and value_and_gradient",
-                                ErrorKind::conversion);
-}
-
 bool SlopeFunction::call_lowered(const Datum* arguments, Datum& result, api::Value* holder) {
   LoweredArguments lowered;
   std::string why = argument_misfit(given_, arguments);

@@ -1,5 +1,5 @@
-// Forward mode of typed function handles: derivatives in a direction (jvp), Jacobians, and Hessians times a direction
-// (hvp), which are the forward derivative of the gradient's code.
+// Forward mode of typed function handles: derivatives in a direction (jvp), and Hessians times a direction (hvp), which
+// are the forward derivative of the gradient's code. Jacobians are in function_jacobian.cpp.
 //
 // The forward derivative takes the arguments, then the tangents of arrays, then those of numbers (diff/forward.hpp).
 // With a native function of numbers and arrays it is called with words and the host's memory, as calls are; else with
@@ -14,10 +14,6 @@
 namespace slope::api::detail {
 
 namespace {
-
-bool overlap(const double* a, std::size_t a_size, const double* b, std::size_t b_size) {
-  return a_size != 0 && b_size != 0 && std::less<>()(a, b + b_size) && std::less<>()(b, a + a_size);
-}
 
 // How many numbers a value of this type is to machine code, when it is nothing else. False: it is.
 bool count_numbers(const EngineState& engine, const Type* type, std::size_t& count) {
@@ -34,6 +30,18 @@ bool count_numbers(const EngineState& engine, const Type* type, std::size_t& cou
   return true;
 }
 
+bool shares_memory(const Datum& a, const Datum& b) {
+  return share_memory(static_cast<const double*>(a.data), memory_size(a.kind, a.extents, a.size),
+                      static_cast<const double*>(b.data), memory_size(b.kind, b.extents, b.size));
+}
+
+// The dimensions of an Array{Float64,N}; 0: the type is another.
+std::size_t float_dimensions(const EngineState& engine, const Type* type) {
+  for (std::size_t n = 1; n < engine.float_arrays.size(); ++n)
+    if (type == engine.float_arrays[n]) return n;
+  return 0;
+}
+
 void append(Rooted& list, const RawValue* values, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) list.values.push_back(values[i]);
 }
@@ -41,22 +49,23 @@ void append(Rooted& list, const RawValue* values, std::size_t count) {
 }  // namespace
 
 std::string SlopeFunction::direction_misfit(const Datum* arguments, const TangentGiven* tangents) const {
-  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+  for (std::size_t i = 0; i < given_.size(); ++i) {
     const Datum& tangent = tangents[i].datum;
     auto misfit = [&](const std::string& why) { return "argument " + std::to_string(i + 1) + ": " + why; };
     if (tangent.kind == Kind::nothing) continue;
-    if (parameters_[i] == Kind::number) {
+    if (given_[i] == Kind::number) {
       if (tangent.kind != Kind::number) return misfit("the tangent of a number is a number");
-    } else if (parameters_[i] == Kind::numbers) {
-      if (tangent.kind != Kind::numbers) return misfit("the tangent of an array is an array");
-      if (tangent.size != arguments[i].size)
-        return misfit("the argument has " + std::to_string(arguments[i].size) + " elements, its tangent " +
-                      std::to_string(tangent.size));
+    } else if (is_array(given_[i])) {
+      if (!is_array(tangent.kind)) return misfit("the tangent of an array is an array");
+      if (std::string why = tangent_misfit(arguments[i], tangent); !why.empty()) return misfit(why);
+      for (std::size_t k = 0; k < given_.size(); ++k)
+        if (is_writable(given_[k]) && shares_memory(arguments[k], tangent))
+          return misfit("the tangent overlaps argument " + std::to_string(k + 1) + ", which may be written");
     } else {
       return misfit("values of this type do not move; pass nullptr");
     }
   }
-  return {};
+  return has_shapes_ ? argument_misfit(given_, arguments) : std::string();
 }
 
 // --- with words -------------------------------------------------------------------------------------------------
@@ -101,12 +110,19 @@ bool SlopeFunction::run_words(const DirectCode& code, const Words& words, std::u
 
 // --- with Values ------------------------------------------------------------------------------------------------
 
-bool SlopeFunction::zeros(std::size_t length, RawValue& v) {
-  const std::int64_t dims[] = {static_cast<std::int64_t>(length)};
-  ArrayObject* array = engine_.runtime.heap.allocate_array(engine_.float_vector, dims);
+bool SlopeFunction::zeros(const Datum& like, RawValue& v) {
+  const std::size_t n = dimensions_of(like.kind);
+  std::array<std::int64_t, 7> dims;
+  for (std::size_t k = 0; k < n; ++k) dims[k] = static_cast<std::int64_t>(like.extents ? like.extents[k] : like.size);
+  return zeros(engine_.float_arrays[n], dims.data(), v);
+}
+
+bool SlopeFunction::zeros(const DataType* type, const std::int64_t* dims, RawValue& v) {
+  const std::size_t n = float_dimensions(engine_, type);
+  ArrayObject* array = engine_.runtime.heap.allocate_array(type, {dims, n});
   if (!array) return engine_.ctx.out_of_memory();
-  std::fill_n(reinterpret_cast<double*>(array->data), length, 0.0);
-  v = RawValue(engine_.float_vector, static_cast<const void*>(array));
+  std::fill_n(reinterpret_cast<double*>(array->data), array->length, 0.0);
+  v = RawValue(type, static_cast<const void*>(array));
   return true;
 }
 
@@ -121,14 +137,14 @@ bool SlopeFunction::run_forward(const ForwardCode& code, const Rooted& given, co
       for (std::size_t i = 0; i < count; ++i) {
         const RawValue& argument = given.values[i];
         if (!code.code.active[i] ||
-            argument.type != (arrays ? static_cast<const Type*>(engine_.float_vector) : engine_.types.float64))
+            (arrays ? float_dimensions(engine_, argument.type) == 0 : argument.type != engine_.types.float64))
           continue;
         RawValue tangent = moves.values[k * count + i];
         if (!tangent.defined()) {
           if (!arrays) {
             tangent = engine_.runtime.from_float(0.0);
-          } else if (!zeros(static_cast<std::size_t>(
-                                static_cast<const ArrayObject*>(static_cast<const void*>(argument.object))->length),
+          } else if (!zeros(as_data(argument.type),
+                            static_cast<const ArrayObject*>(static_cast<const void*>(argument.object))->dims,
                             tangent)) {
             return fail();
           }
@@ -160,8 +176,9 @@ bool SlopeFunction::result_tangent(RawValue shadow, RawValue tangent, RawValue l
   }
   v = shadow;
   if (shadow.type == engine_.float_vector) return true;
+  const std::int64_t none[] = {0};
   const auto* array = static_cast<const ArrayObject*>(static_cast<const void*>(like.object));
-  return zeros(like.type == engine_.float_vector ? static_cast<std::size_t>(array->length) : 0, v) || fail();
+  return zeros(engine_.float_vector, like.type == engine_.float_vector ? array->dims : none, v) || fail();
 }
 
 bool SlopeFunction::take_result(RawValue v, Datum& datum, api::Value* holder) {
@@ -174,10 +191,20 @@ bool SlopeFunction::take_result(RawValue v, Datum& datum, api::Value* holder) {
 // --- jvp --------------------------------------------------------------------------------------------------------
 
 bool SlopeFunction::jvp(const Datum* arguments, const TangentGiven* tangents, Datum* results, api::Value* holders) {
-  if (!alive() || !vectors_alone("jvp")) return false;
+  if (!alive()) return false;
+  std::string why = direction_misfit(arguments, tangents);
+  if (why.empty() && !has_shapes_) return jvp_lowered(arguments, tangents, results, holders);
+  LoweredArguments lowered;
+  if (why.empty()) why = lowered.lower(given_, arguments, nullptr);
+  if (!why.empty()) return refuse("jvp of `" + name_ + "`, " + why, ErrorKind::conversion);
+  LoweredTangents moved;
+  moved.lower(given_, lowered, tangents);
+  return jvp_lowered(lowered.data.data(), moved.data.data(), results, holders);
+}
+
+bool SlopeFunction::jvp_lowered(const Datum* arguments, const TangentGiven* tangents, Datum* results,
+                                api::Value* holders) {
   Entry entry(engine_, found_.world);
-  if (const std::string why = direction_misfit(arguments, tangents); !why.empty())
-    return refuse("jvp of `" + name_ + "`, " + why, ErrorKind::conversion);
   if (!is_one_to_one()) return jvp_by_value(arguments, tangents, results, holders);
   const std::size_t count = parameters_.size();
   std::vector<char> moving{0};
@@ -190,13 +217,12 @@ bool SlopeFunction::jvp(const Datum* arguments, const TangentGiven* tangents, Da
   if (code->direct.entry && (!lent_ || !lent_->in_use)) {
     Words words;
     std::size_t next = give_words(parameters_, arguments, lent_.get(), words);
-    for (const Kind kind : {Kind::numbers, Kind::number})
-      for (std::size_t i = 0; i < count; ++i) {
-        const Datum& tangent = tangents[i].datum;
-        if (tangent.kind != kind) continue;
-        words[next++] = kind == Kind::number ? static_cast<std::uint64_t>(tangent.integer)
-                                             : lent_->lend(count + i, tangent.numbers().data(), tangent.size);
-      }
+    for (std::size_t i = 0; i < count; ++i)
+      if (const Datum& tangent = tangents[i].datum; is_array(tangent.kind))
+        words[next++] = lent_->lend(count + i, static_cast<const double*>(tangent.data), tangent);
+    for (std::size_t i = 0; i < count; ++i)
+      if (const Datum& tangent = tangents[i].datum; tangent.kind == Kind::number)
+        words[next++] = static_cast<std::uint64_t>(tangent.integer);
     const Lending lending(lent_.get());
     std::uint64_t returned[2];
     if (!run_words(code->direct, words, returned)) return false;
@@ -227,9 +253,9 @@ bool SlopeFunction::give_tangents(const TangentGiven* tangents, RawArguments& ra
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const Datum& tangent = tangents[i].datum;
     if (tangent.kind == Kind::number) raw[i] = engine_.runtime.from_float(tangent.number);
-    if (tangent.kind != Kind::numbers) continue;
+    if (!is_array(tangent.kind)) continue;
     loans[i].emplace(engine_);
-    if (!loans[i]->lend(tangent.numbers().data(), tangent.size, raw[i])) return false;
+    if (!loans[i]->lend(tangent, raw[i])) return false;
   }
   return true;
 }
@@ -263,24 +289,36 @@ bool SlopeFunction::jvp_by_value(const Datum* arguments, const TangentGiven* tan
 // --- hvp --------------------------------------------------------------------------------------------------------
 
 bool SlopeFunction::hvp(const Datum* arguments, const TangentGiven* direction, const GradientTarget* targets) {
-  if (!alive() || !vectors_alone("hvp")) return false;
-  Entry entry(engine_, found_.world);
+  if (!alive()) return false;
   std::string why = direction_misfit(arguments, direction);
-  if (why.empty()) why = gradient_misfit(parameters_, arguments, targets);
-  const std::size_t count = parameters_.size();
-  for (std::size_t i = 0; i < count && why.empty(); ++i)
-    for (std::size_t k = 0; k < count; ++k)
-      if (targets[i].wanted && direction[k].datum.kind == Kind::numbers &&
-          overlap(direction[k].datum.numbers().data(), direction[k].datum.size, targets[i].data, targets[i].size))
+  if (why.empty()) why = gradient_misfit(given_, arguments, targets);
+  for (std::size_t i = 0; i < given_.size() && why.empty(); ++i)
+    for (std::size_t k = 0; k < given_.size(); ++k) {
+      const Datum& moves = direction[k].datum;
+      if (targets[i].wanted && is_array(moves.kind) &&
+          share_memory(static_cast<const double*>(moves.data), memory_size(moves.kind, moves.extents, moves.size),
+                       targets[i].data, memory_size(targets[i].kind, targets[i].extents, targets[i].size)))
         why = "argument " + std::to_string(i + 1) + ": the memory for the result overlaps the direction";
+    }
+  if (why.empty() && !has_shapes_) return hvp_lowered(arguments, direction, targets);
+  LoweredArguments lowered;
+  if (why.empty()) why = lowered.lower(given_, arguments, targets);
   if (!why.empty()) return refuse("hvp of `" + name_ + "`, " + why, ErrorKind::conversion);
+  LoweredTangents moved;
+  moved.lower(given_, lowered, direction);
+  return hvp_lowered(lowered.data.data(), moved.data.data(), lowered.targets.data());
+}
+
+bool SlopeFunction::hvp_lowered(const Datum* arguments, const TangentGiven* direction, const GradientTarget* targets) {
+  Entry entry(engine_, found_.world);
+  const std::size_t count = parameters_.size();
   if (!is_one_to_one()) return hvp_by_value(arguments, direction, targets);
   if (!find_gradient(targets)) return false;
   const Pipeline::GradientCode& gradient = *found_.gradient;
   const CodeInstance* first = engine_.pipeline->typed_code(engine_.ctx, *gradient.target);
   if (first && !as_data(first->return_type)) {  // it always throws: let it
     double value = 0;
-    return this->gradient(arguments, targets, value);
+    return gradient_lowered(arguments, targets, value);
   }
 
   // The gradient takes (#self#, callee, arguments…, a shadow for each active array, the seed).
@@ -288,7 +326,7 @@ bool SlopeFunction::hvp(const Datum* arguments, const TangentGiven* direction, c
   for (std::size_t i = 0; i < count; ++i) moving.push_back(direction[i].datum.kind != Kind::nothing);
   std::vector<std::size_t> shadowed;
   for (std::size_t i = 0; i < count; ++i)
-    if (parameters_[i] == Kind::numbers && gradient.active[i + 1]) shadowed.push_back(i);
+    if (is_array(parameters_[i]) && gradient.active[i + 1]) shadowed.push_back(i);
   moving.insert(moving.end(), shadowed.size(), 1);
   moving.push_back(0);
   ForwardCode* code = find_forward(found_.second, *gradient.target, moving, 1);
@@ -296,7 +334,7 @@ bool SlopeFunction::hvp(const Datum* arguments, const TangentGiven* direction, c
   std::size_t numbers = 0;
   for (const Kind kind : parameters_) numbers += kind == Kind::number;
   for (std::size_t i = 0; i < count; ++i)
-    if (targets[i].wanted) std::fill_n(targets[i].data, targets[i].size, 0.0);
+    if (targets[i].wanted) clear(targets[i]);
   if (!code->looked && found_.gradient_direct && code->code.active == moving)
     find_forward_direct(*code, *code->code.target, 2 * (1 + found_.gradient_direct->numbers.size()));
   code->looked = true;
@@ -313,11 +351,13 @@ bool SlopeFunction::hvp(const Datum* arguments, const TangentGiven* direction, c
   append(directions, moves.data(), count);
   for (const std::size_t i : shadowed) {
     RawValue shadow, moved;
-    if (!zeros(arguments[i].size, shadow)) return fail();
+    if (!zeros(arguments[i], shadow)) return fail();
     given.values.push_back(shadow);
     if (targets[i].wanted) {
+      Datum place = arguments[i];
+      place.data = targets[i].data;
       result_loans[i].emplace(engine_);
-      if (!result_loans[i]->lend(targets[i].data, targets[i].size, moved)) return fail();
+      if (!result_loans[i]->lend(place, moved)) return fail();
     }
     directions.values.push_back(moved);
   }
@@ -346,24 +386,24 @@ bool SlopeFunction::hvp_direct(const ForwardCode& code, const Datum* arguments, 
   if (lent_forward_ && !lent_forward_->ready()) return engine_.ctx.out_of_memory() || fail();
   std::size_t scratch = 0;
   for (std::size_t i = 0; i < count; ++i)
-    if (parameters_[i] == Kind::numbers) scratch += arguments[i].size;
+    if (is_array(parameters_[i])) scratch += arguments[i].size;
   scratch_.assign(scratch, 0.0);
 
   Words words;
   std::size_t next = give_words(parameters_, arguments, lent_.get(), words);
   double* gradient = scratch_.data();
   for (std::size_t i = 0; i < count; ++i) {
-    if (parameters_[i] != Kind::numbers || !targets[i].wanted || !found_.gradient->active[i + 1]) continue;
-    words[next++] = lent_->lend(count + i, gradient, arguments[i].size);
+    if (!is_array(parameters_[i]) || !targets[i].wanted || !found_.gradient->active[i + 1]) continue;
+    words[next++] = lent_->lend(count + i, gradient, arguments[i]);
     gradient += arguments[i].size;
   }
   words[next++] = std::bit_cast<std::uint64_t>(1.0);
   for (std::size_t i = 0; i < count; ++i)
-    if (const Datum& tangent = direction[i].datum; tangent.kind == Kind::numbers)
-      words[next++] = lent_forward_->lend(i, tangent.numbers().data(), tangent.size);
+    if (const Datum& tangent = direction[i].datum; is_array(tangent.kind))
+      words[next++] = lent_forward_->lend(i, static_cast<const double*>(tangent.data), tangent);
   for (std::size_t i = 0; i < count; ++i)
-    if (parameters_[i] == Kind::numbers && targets[i].wanted && found_.gradient->active[i + 1])
-      words[next++] = lent_forward_->lend(count + i, targets[i].data, targets[i].size);
+    if (is_array(parameters_[i]) && targets[i].wanted && found_.gradient->active[i + 1])
+      words[next++] = lent_forward_->lend(count + i, targets[i].data, arguments[i]);
   for (std::size_t i = 0; i < count; ++i)
     if (const Datum& tangent = direction[i].datum; tangent.kind == Kind::number)
       words[next++] = static_cast<std::uint64_t>(tangent.integer);
@@ -383,163 +423,6 @@ bool SlopeFunction::hvp_by_value(const Datum* arguments, const TangentGiven* dir
   if (!operator_arguments(arguments, direction, loans, tangent_loans, all)) return false;
   if (!engine_.call_library("hvp", all, 3, products)) return fail();
   return lent.ends() && copy_gradients(arguments, products, targets);
-}
-
-// --- Jacobians --------------------------------------------------------------------------------------------------
-
-bool SlopeFunction::jacobian(const Datum* arguments, const JacobianTarget* targets, Datum& value, api::Value* holder) {
-  if (!alive() || !vectors_alone("jacobian")) return false;
-  Entry entry(engine_, found_.world);
-  for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    if (!targets[i].wanted) continue;
-    const std::string at = "jacobian of `" + name_ + "`, argument " + std::to_string(i + 1) + ": ";
-    if (parameters_[i] != Kind::number && parameters_[i] != Kind::numbers)
-      return refuse(at + "there is no derivative with respect to this type; pass nullptr", ErrorKind::conversion);
-    for (std::size_t k = 0; k < parameters_.size(); ++k)
-      if (arguments[k].kind == Kind::numbers &&
-          overlap(arguments[k].numbers().data(), arguments[k].size, targets[i].data, targets[i].size))
-        return refuse(at + "the memory for the matrix overlaps an argument", ErrorKind::conversion);
-  }
-  bool known = false;
-  for (std::size_t i = 0; i < parameters_.size(); ++i)
-    if (targets[i].wanted && !jacobian_columns(arguments, i, targets[i], value, holder, known)) return false;
-  return known || call_values(arguments, value, holder);
-}
-
-// Where the columns of one argument's derivative go; knows how long they are from the first.
-class SlopeFunction::Columns {
- public:
-  Columns(SlopeFunction& function, std::size_t argument, std::size_t count, const JacobianTarget& to)
-      : function_(function), argument_(argument), count_(count), to_(to) {}
-
-  bool put(std::size_t j, RawValue tangent) {
-    Datum taken;
-    api::Value held;
-    if (!function_.take_result(tangent, taken, &held)) return false;
-    const bool number = taken.kind == Kind::number;
-    const std::size_t size = number ? 1 : taken.size;
-    if (!data_ && !begin(size)) return false;
-    if (size != rows_)
-      return function_.refuse("the result of `" + function_.name_ + "` changes its length", ErrorKind::conversion);
-    if (number) {
-      data_[j] = taken.number;
-    } else if (size != 0) {
-      std::memcpy(data_ + j * rows_, taken.data, size * sizeof(double));
-    }
-    return true;
-  }
-
- private:
-  bool begin(std::size_t rows) {
-    rows_ = rows;
-    if (to_.grows) {
-      to_.grows->resize(std::max<std::size_t>(rows * count_, 1));
-      data_ = to_.grows->data();
-      to_.grows->resize(rows * count_);
-      return true;
-    }
-    data_ = to_.data;
-    if (to_.size == rows * count_) return true;
-    return function_.refuse("jacobian of `" + function_.name_ + "`, argument " + std::to_string(argument_ + 1) +
-                                ": the matrix has " + std::to_string(rows) + " rows and " + std::to_string(count_) +
-                                " columns, the memory " + std::to_string(to_.size) + " elements",
-                            ErrorKind::conversion);
-  }
-
-  SlopeFunction& function_;
-  std::size_t argument_;
-  std::size_t count_;
-  const JacobianTarget& to_;
-  double* data_ = nullptr;
-  std::size_t rows_ = 0;
-};
-
-// The columns of one argument. `known`: the value was given before.
-bool SlopeFunction::jacobian_columns(const Datum* arguments, std::size_t of, const JacobianTarget& to, Datum& value,
-                                     api::Value* holder, bool& known) {
-  const std::size_t columns = parameters_[of] == Kind::number ? 1 : arguments[of].size;
-  if (columns == 0) {
-    if (to.grows) to.grows->clear();
-    if (to.size == 0) return true;
-    return refuse("jacobian of `" + name_ + "`, argument " + std::to_string(of + 1) +
-                      ": the argument has no elements, the memory for the matrix " + std::to_string(to.size),
-                  ErrorKind::conversion);
-  }
-  Columns put(*this, of, columns, to);
-  // All columns in as few rounds as eight at once allow.
-  const std::size_t rounds = (columns + 7) / 8;
-  std::size_t width = is_one_to_one() ? (columns + rounds - 1) / rounds : 1;
-  for (std::size_t first = 0; first < columns; first += width) {
-    RawValue found;
-    if (is_one_to_one() ? !columns_at_once(arguments, of, first, columns, width, put, found)
-                        : !column_by_value(arguments, of, first, columns, put, found))
-      return false;
-    if (!known && !take_result(found, value, holder)) return false;
-    known = true;
-  }
-  return true;
-}
-
-// `width` columns from the first on; fewer where that cannot be.
-bool SlopeFunction::columns_at_once(const Datum* arguments, std::size_t of, std::size_t first, std::size_t columns,
-                                    std::size_t& width, Columns& put, RawValue& value) {
-  const std::size_t count = parameters_.size();
-  std::vector<char> moving{0};
-  for (std::size_t i = 0; i < count; ++i) moving.push_back(i == of);
-  ForwardCode* code = find_forward(found_.forward, *found_.target, moving, width);
-  if (!code && width > 1) {  // a rule that overwrites its arguments goes one direction at a time
-    width = 1;
-    code = find_forward(found_.forward, *found_.target, moving, width);
-  }
-  if (!code) return false;
-  LentCall lent(*this);
-  RawArguments raw;
-  Loans loans;
-  if (!give(arguments, raw, loans)) return fail();
-  Rooted given(engine_.runtime.heap), directions(engine_.runtime.heap);
-  given.values.push_back(callee());
-  append(given, raw.data(), count);
-  directions.values.resize(width * (count + 1));
-  for (std::size_t k = 0; k < width && first + k < columns; ++k) {
-    RawValue& direction = directions.values[k * (count + 1) + of + 1];
-    if (!unit(of, first + k, columns, direction)) return fail();
-  }
-  RawValue returned;
-  if (!run_forward(*code, given, directions, returned) || !part(returned, 1, value)) return false;
-  for (std::size_t k = 0; k < width && first + k < columns; ++k) {
-    RawValue shadow, tangent;
-    if (!part(returned, 2 + 2 * k, shadow) || !part(returned, 3 + 2 * k, tangent) ||
-        !result_tangent(shadow, tangent, value, tangent) || !put.put(first + k, tangent))
-      return false;
-  }
-  return lent.ends();
-}
-
-bool SlopeFunction::column_by_value(const Datum* arguments, std::size_t of, std::size_t j, std::size_t columns,
-                                    Columns& put, RawValue& value) {
-  std::vector<double> unit(columns);
-  unit[j] = 1.0;
-  std::vector<TangentGiven> direction(parameters_.size(), TangentGiven(nullptr));
-  direction[of] = parameters_[of] == Kind::number ? TangentGiven(1.0) : TangentGiven(unit);
-  LentCall lent(*this);
-  Loans loans, tangent_loans;
-  RawValue all[3], pair, tangent;
-  if (!operator_arguments(arguments, direction.data(), loans, tangent_loans, all)) return false;
-  if (!engine_.call_library("jvp", all, 3, pair)) return fail();
-  if (!part(pair, 1, value) || !part(pair, 2, tangent)) return false;
-  if (tangent.type == engine_.types.nothing && !result_tangent(tangent, tangent, value, tangent)) return false;
-  return lent.ends() && put.put(j, tangent);
-}
-
-// The tangent of an argument that moves in its element j alone.
-bool SlopeFunction::unit(std::size_t argument, std::size_t j, std::size_t length, RawValue& v) {
-  if (parameters_[argument] == Kind::number) {
-    v = engine_.runtime.from_float(1.0);
-    return true;
-  }
-  if (!zeros(length, v)) return false;
-  reinterpret_cast<double*>(static_cast<ArrayObject*>(static_cast<void*>(v.object))->data)[j] = 1.0;
-  return true;
 }
 
 }  // namespace slope::api::detail

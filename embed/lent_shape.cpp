@@ -1,6 +1,7 @@
 #include "embed/lent_shape.hpp"
 
 #include <algorithm>
+#include <functional>
 
 namespace slope::api::detail {
 
@@ -82,36 +83,101 @@ Lowering lower_parameters(const std::string& function, std::span<const Kind> giv
   return made;
 }
 
-std::string LoweredArguments::lower(std::span<const Kind> given, const Datum* arguments, const GradientTarget* places) {
+std::string LoweredArguments::lower(std::span<const Kind> given, const Datum* arguments, const GradientTarget* wanted,
+                                    bool copied) {
   std::size_t next = 0;
   for (std::size_t i = 0; i < given.size(); ++i) {
     const std::size_t n = dimensions_of(given[i]), at = next++;
     const unsigned layout = is_array(given[i]) ? layout_of(given[i]) : 0;
+    places[i] = at;
     data[at] = arguments[i];
-    if (places) targets[at] = places[i];
+    if (wanted) targets[at] = wanted[i];
+    if (layout == strided)
+      if (std::string why = strides_misfit(arguments[i].extents, n); !why.empty())
+        return "argument " + std::to_string(i + 1) + ": " + why;
     if (layout == 0 || n == 1) continue;
     const std::size_t* extents = arguments[i].extents;
     std::array<std::size_t, 7>& shape = shapes_[at];
-    data[at].kind = array_kind(n, 0, is_writable(given[i]));
-    data[at].extents = shape.data();
+    if (layout == row_major || !copied) {
+      data[at].kind = array_kind(n, 0, is_writable(given[i]));
+      data[at].extents = shape.data();
+    }
     if (layout == row_major) {
       std::reverse_copy(extents, extents + n, shape.begin());
-    } else {
-      if (std::string why = strides_misfit(extents, n); !why.empty())
-        return "argument " + std::to_string(i + 1) + ": " + why;
+      continue;
+    }
+    if (!copied) {
       for (std::size_t k = 0; k + 1 < n; ++k) shape[k] = extents[n + k + 1] / extents[n + k];
       shape[n - 1] = extents[n - 1];
       data[at].size = 1;
       for (std::size_t k = 0; k < n; ++k) data[at].size *= shape[k];
-      for (std::size_t k = 0; k + 1 < n; ++k) {
-        data[next].kind = Kind::integer;
-        data[next].integer = static_cast<std::int64_t>(extents[k]);
-        data[next].extents = nullptr;
-        targets[next++] = nullptr;
-      }
+    }
+    for (std::size_t k = 0; k + 1 < n; ++k) {
+      data[next].kind = Kind::integer;
+      data[next].integer = static_cast<std::int64_t>(extents[k]);
+      data[next].extents = nullptr;
+      targets[next++] = nullptr;
     }
   }
   return {};
+}
+
+void LoweredTangents::lower(std::span<const Kind> given, const LoweredArguments& arguments,
+                            const TangentGiven* tangents) {
+  copies_.reserve(given.size());
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    const std::size_t at = arguments.places[i];
+    data[at] = tangents[i];
+    Datum& tangent = data[at].datum;
+    if (!is_array(tangent.kind)) continue;
+    const std::size_t size = memory_size(tangent.kind, tangent.extents, tangent.size);
+    const auto* numbers = static_cast<const double*>(tangent.data);
+    tangent = arguments.data[at];
+    tangent.data = numbers;
+    if (!is_writable(given[i])) continue;
+    copies_.emplace_back(numbers, numbers + size);
+    copies_.back().resize(tangent.size);  // the last column's gap
+    tangent.data = copies_.back().data();
+  }
+}
+
+std::string tangent_misfit(const Datum& argument, const Datum& tangent) {
+  const std::size_t n = dimensions_of(argument.kind), m = dimensions_of(tangent.kind);
+  auto shape = [](const Datum& array, std::size_t dimensions) {
+    if (!array.extents) return std::to_string(array.size);
+    std::string text;
+    for (std::size_t k = 0; k < dimensions; ++k) text += (k ? "×" : "") + std::to_string(array.extents[k]);
+    return text;
+  };
+  bool same = n == m && argument.size == tangent.size;
+  if (argument.extents && tangent.extents)
+    for (std::size_t k = 0; k < n && same; ++k) same = argument.extents[k] == tangent.extents[k];
+  if (!same) return "the argument has " + shape(argument, n) + " elements, its tangent " + shape(tangent, m);
+  same = layout_of(argument.kind) == layout_of(tangent.kind);
+  if (same && layout_of(argument.kind) == strided)
+    for (std::size_t k = 0; k < n && same; ++k) same = argument.extents[n + k] == tangent.extents[n + k];
+  return same ? std::string() : "the tangent has another layout or other strides than the argument";
+}
+
+bool share_memory(const double* a, std::size_t a_size, const double* b, std::size_t b_size) {
+  return a_size != 0 && b_size != 0 && std::less<>()(a, b + b_size) && std::less<>()(b, a + a_size);
+}
+
+std::size_t element_offset(const Datum& array, std::size_t number) {
+  if (layout_of(array.kind) != strided) return number;
+  std::size_t at = 0;
+  for (std::size_t k = 0, n = dimensions_of(array.kind); k < n; ++k) {
+    at += number % array.extents[k] * array.extents[n + k];
+    number /= array.extents[k];
+  }
+  return at;
+}
+
+void scatter(const GradientTarget& target, const double* from) {
+  for_columns(target.extents, dimensions_of(target.kind), [&](std::size_t at, std::size_t length) {
+    std::copy_n(from, length, target.data + at);
+    from += length;
+  });
 }
 
 std::size_t memory_size(Kind kind, const std::size_t* extents, std::size_t size) {

@@ -29,12 +29,33 @@ Lowering lower_parameters(const std::string& function, std::span<const Kind> giv
 struct LoweredArguments {
   std::array<Datum, most_arguments> data;
   std::array<GradientTarget, most_arguments> targets;
-  // Empty, or what is wrong with an argument. `targets` may be null.
-  std::string lower(std::span<const Kind> given, const Datum* arguments, const GradientTarget* places);
+  std::array<std::size_t, most_arguments> places;  // of each argument among them
+  // Empty, or what is wrong with an argument. `targets` may be null. `copied`: the code shall get copies of the arrays,
+  // made by EngineState::to_raw, without their gaps.
+  std::string lower(std::span<const Kind> given, const Datum* arguments, const GradientTarget* targets,
+                    bool copied = false);
 
  private:
   std::array<std::array<std::size_t, 7>, most_arguments> shapes_;
 };
+
+// How they move, as the forward derivative of the adapter takes it. The tangents have the shapes and strides of the
+// arguments (direction_misfit); those of what the script may write are copied, for it writes to them too.
+struct LoweredTangents {
+  std::array<TangentGiven, most_arguments> data;
+  void lower(std::span<const Kind> given, const LoweredArguments& arguments, const TangentGiven* tangents);
+
+ private:
+  std::vector<std::vector<double>> copies_;
+};
+
+// Empty, or why a tangent is none of the array.
+std::string tangent_misfit(const Datum& argument, const Datum& tangent);
+bool share_memory(const double* a, std::size_t a_size, const double* b, std::size_t b_size);
+// Where an element lies, by its number in the order of the memory, gaps not counted.
+std::size_t element_offset(const Datum& array, std::size_t number);
+// Elements without gaps into an array that may have some.
+void scatter(const GradientTarget& target, const double* from);
 
 // The memory between first and last element, gaps included.
 std::size_t memory_size(Kind kind, const std::size_t* extents, std::size_t size);

@@ -248,7 +248,6 @@ class SlopeFunction final : public FunctionState, public std::enable_shared_from
   bool call_values(const Datum* arguments, Datum& result, api::Value* holder);
   bool call_lowered(const Datum* arguments, Datum& result, api::Value* holder);
   bool gradient_lowered(const Datum* arguments, const GradientTarget* targets, double& value);
-  bool vectors_alone(const char* what);  // false, with the error: only calls and gradients take other arrays
   bool give(const Datum* arguments, RawArguments& raw, Loans& loans);
 
   // Are the method's parameters the arguments, one to one, and is there nothing else that derivatives reach?
@@ -283,19 +282,31 @@ class SlopeFunction final : public FunctionState, public std::enable_shared_from
   bool give_tangents(const TangentGiven* tangents, RawArguments& raw, Loans& loans);
   bool operator_arguments(const Datum* arguments, const TangentGiven* tangents, Loans& loans, Loans& tangent_loans,
                           RawValue* all);
+  bool jvp_lowered(const Datum* arguments, const TangentGiven* tangents, Datum* results, api::Value* holders);
+  bool hvp_lowered(const Datum* arguments, const TangentGiven* direction, const GradientTarget* targets);
   bool jvp_by_value(const Datum* arguments, const TangentGiven* tangents, Datum* results, api::Value* holders);
   bool hvp_direct(const ForwardCode& code, const Datum* arguments, const TangentGiven* direction,
                   const GradientTarget* targets);
   bool hvp_by_value(const Datum* arguments, const TangentGiven* direction, const GradientTarget* targets);
+
+  // --- Jacobians (function_jacobian.cpp) ---
+  class Before;
   class Columns;
-  bool jacobian_columns(const Datum* arguments, std::size_t of, const JacobianTarget& to, Datum& value,
-                        api::Value* holder, bool& known);
-  bool columns_at_once(const Datum* arguments, std::size_t of, std::size_t first, std::size_t columns,
+  struct Place {
+    std::size_t argument;   // the host's
+    std::size_t parameter;  // the code's
+    const Datum& given;     // the argument
+  };
+  std::string matrices_misfit(const Datum* arguments, const JacobianTarget* targets) const;
+  bool jacobian_columns(const Datum* arguments, const Place& of, const JacobianTarget& to, const Before& before,
+                        Datum& value, api::Value* holder, bool& known);
+  bool columns_at_once(const Datum* arguments, const Place& of, std::size_t first, std::size_t columns,
                        std::size_t& width, Columns& put, RawValue& value);
-  bool column_by_value(const Datum* arguments, std::size_t of, std::size_t j, std::size_t columns, Columns& put,
-                       RawValue& value);
-  bool unit(std::size_t argument, std::size_t j, std::size_t length, RawValue& v);
-  bool zeros(std::size_t length, RawValue& v);  // false: raised
+  bool column_by_value(const Datum* arguments, const Place& of, std::size_t j, Columns& put, RawValue& value);
+  bool unit(const Datum& lowered, const Place& of, std::size_t j, RawValue& v);
+
+  bool zeros(const Datum& like, RawValue& v);  // false: raised
+  bool zeros(const DataType* type, const std::int64_t* dims, RawValue& v);
   bool part(RawValue of, std::size_t index, RawValue& v);
   bool result_tangent(RawValue shadow, RawValue tangent, RawValue like, RawValue& v);
   bool take_result(RawValue v, Datum& datum, api::Value* holder);
@@ -336,7 +347,7 @@ class SlopeFunction final : public FunctionState, public std::enable_shared_from
   std::vector<Kind> given_;  // as the host gives them
   Lowering lowering_;
   const std::vector<Kind>& parameters_;  // as the code takes them
-  bool has_shapes_ = false;  // arrays that are not vectors to be read: calls and gradients check and lower them
+  bool has_shapes_ = false;              // arrays that are not vectors to be read: they are checked and lowered
   Kind result_;
   Dispatch dispatch_;
   Error error_;

@@ -40,7 +40,7 @@ class ArrayView {
       const std::size_t d = layout == Layout::row_major ? N - 1 - k : k;
       extents_[d] = shape[d];
       extents_[N + d] = step;
-      step *= shape[d];
+      step *= shape[d] ? shape[d] : 1;  // of no elements: strides that fit all the same
     }
   }
   // `strides`: how far apart neighbours along each dimension lie, in elements. The first is 1, each of the others a

@@ -96,13 +96,17 @@ FlatArgument flat_argument(const T& argument) {
   }
 }
 
-// How one argument moves: a number, an array of the argument's length, or not at all.
+// How one argument moves: a number, an array of the argument's shape, layout and strides, or not at all.
 struct TangentGiven {
   Datum datum;
-  TangentGiven(std::nullptr_t) {}
+  TangentGiven(std::nullptr_t = nullptr) {}
   TangentGiven(double number) : datum(Crossing<double>::give(number)) {}
   TangentGiven(std::span<const double> numbers) : datum(Datum::of_numbers(numbers.data(), numbers.size())) {}
   TangentGiven(const std::vector<double>& numbers) : datum(Datum::of_numbers(numbers.data(), numbers.size())) {}
+  template <class T, std::size_t N, Layout layout>
+  TangentGiven(const ArrayView<T, N, layout>& array) : datum(Crossing<ArrayView<T, N, layout>>::give(array)) {
+    datum.kind = Crossing<ArrayView<const double, N, layout>>::kind;
+  }
 };
 
 // Where the columns of a Jacobian go that belong to one argument, one after the other: as many as the argument has
@@ -252,7 +256,7 @@ class Function<R(A...)> {
   }
 
   // The value and its derivative in a direction, by forward mode: after the arguments comes how each moves, a double, a
-  // span of the argument's length, or nullptr for what stands still.
+  // span of the argument's length, a view of its shape and strides, or nullptr for what stands still.
   //   auto [y, dy] = f.jvp(x, direction).value();
   template <class... T>
   Result<ValueAndTangent<R>> jvp(A... arguments, const T&... tangents) const {
@@ -279,8 +283,9 @@ class Function<R(A...)> {
     return hvp_of(data, std::forward_as_tuple(directions_and_gradients...), std::index_sequence_for<A...>{});
   }
   // The value and its partial derivatives with respect to each argument: a column-major matrix with a row for each
-  // number of the result and a column for each number of the argument. Places are std::vector<double>&, which gets its
-  // length, spans of that length, or nullptr. By forward mode, up to eight columns at once.
+  // number of the result and a column for each number of the argument, in the order of its memory. Places are
+  // std::vector<double>&, which gets its length, spans of that length, or nullptr. By forward mode, up to eight columns
+  // at once. Memory that the script may write is as it was at the beginning of each round.
   template <class... J>
   Result<R> jacobian(A... arguments, J&&... matrices) const {
     static_assert(is_smooth, "only a function that returns a double or a std::vector<double> has a Jacobian");

@@ -9,8 +9,8 @@
  *   slope_value_and_gradient(loss, &argument, 1, &value, &gradient, NULL);
  *
  * Errors: a function that can fail answers NULL or 0 and, when `error` is not NULL, puts an error object there, which the
- * caller frees. Otherwise `*error` is left alone. Texts are UTF-8; those that are returned as `const char *` live as long
- * as the object they were asked of.
+ * caller frees. Otherwise `*error` is left alone. NULL where something is needed is such an error, too. Texts are UTF-8; those
+ * that are returned as `const char *` live as long as the object they were asked of.
  *
  * Threads: an engine and all that comes from it are used by one thread at a time; slope_interrupt alone may be called from
  * anywhere, signal handlers included. */
@@ -182,16 +182,16 @@ SLOPE_API int slope_call(slope_function *function, const slope_argument *argumen
 SLOPE_API int slope_value_and_gradient(slope_function *function, const slope_argument *arguments, size_t count,
                                        double *value, const slope_array *gradients, slope_error **error);
 
-/* Value and derivative in a direction, by forward mode. `tangents`: one an argument, a number or numbers of the argument's
- * length, or of kind SLOPE_NOTHING for what stands still. Numbers live until the function is called again or freed. */
+/* Value and derivative in a direction, by forward mode. `tangents`: one an argument, a number, numbers of the argument's
+ * length, an array of its shape and strides, or of kind SLOPE_NOTHING for what stands still. Numbers live until the function is called again or freed. */
 SLOPE_API int slope_jvp(slope_function *function, const slope_argument *arguments, const slope_argument *tangents,
                         size_t count, slope_argument *value, slope_argument *tangent, slope_error **error);
 /* The Hessian times a direction: `products` as the gradients of slope_value_and_gradient. */
 SLOPE_API int slope_hvp(slope_function *function, const slope_argument *arguments, const slope_argument *directions,
                         size_t count, const slope_array *products, slope_error **error);
 
-/* The value, and for each argument that is a number or numbers its partial derivatives: column-major, a row for each number of
- * the result and a column for each of the argument. `size` is rows times columns. */
+/* The value, and for each argument that is a number, numbers or an array its partial derivatives: column-major, a row for each
+ * number of the result and a column for each of the argument, in the order of its memory. `size` is rows times columns. */
 SLOPE_API int slope_jacobian(slope_function *function, const slope_argument *arguments, size_t count, slope_argument *value,
                              const slope_array *matrices, slope_error **error);
 

@@ -278,7 +278,7 @@ TEST_CASE("C: rules of host functions, and derivatives in a direction") {
   error = nullptr;
   const slope_argument wrong[] = {slope_text("x", 1), slope_argument{}};
   CHECK_FALSE(slope_jvp(f, arguments, wrong, 2, &y, &ty, &error));
-  CHECK(taken(error) == "tangent 1: expected number, numbers or nothing, found text");
+  CHECK(taken(error) == "tangent 1: expected number, numbers, an array or nothing, found text");
   for (slope_function* function : {f, g, h}) slope_function_free(function);
   slope_engine_free(engine);
 }

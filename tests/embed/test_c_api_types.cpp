@@ -335,3 +335,113 @@ TEST_CASE("C: options of an older program are shorter") {
   REQUIRE(engine);
   slope_engine_free(engine);
 }
+
+TEST_CASE_METHOD(Fixture, "C: every derivative of arrays, in the layout of the signature") {
+  run("f(a, t) = sum(a[i, j]^2 * (10i + t * j) for i in 1:size(a, 1), j in 1:size(a, 2))");
+  slope_function* f = find("f", "number(strided2, number)");
+  double memory[] = {1, 2, 0, 3, 4}, moves[] = {1, 0, 9, 0, -1};
+  const slope_view a{memory, 2, {2, 2}, {1, 3}}, v{moves, 2, {2, 2}, {1, 3}};
+  const slope_argument arguments[] = {slope_array_of(&a), slope_number(2)};
+  slope_argument value, tangent, tangents[] = {slope_array_of(&v), slope_integer(1)};
+  slope_error* error = nullptr;
+  REQUIRE(slope_jvp(f, arguments, tangents, 2, &value, &tangent, &error));
+  CHECK(value.as.number == 12 * 1 + 22 * 4 + 14 * 9 + 24 * 16);
+  CHECK(tangent.as.number == 2 * 12 - 2 * 4 * 24 + (1 + 4 + 2 * 9 + 2 * 16));
+  double h[] = {7, 7, 7, 7, 7}, ht = 7;
+  const slope_array products[] = {{h, 4}, {&ht, 1}};
+  REQUIRE(slope_hvp(f, arguments, tangents, 2, products, &error));
+  CHECK(std::vector<double>(h, h + 5) == std::vector<double>{2 * 12 + 2 * 1, 2 * 2, 7, 4 * 3, -2 * 24 + 4 * 4});
+  CHECK(ht == 2 * 1 - 2 * 2 * 4);
+  double matrix[4];
+  const slope_array matrices[] = {{matrix, 4}, {nullptr, 0}};
+  REQUIRE(slope_jacobian(f, arguments, 2, &value, matrices, &error));
+  CHECK(std::vector<double>(matrix, matrix + 4) == std::vector<double>{24, 88, 84, 192});
+  slope_pullback* back = slope_pullback_new(f, arguments, 2, &value, &error);
+  REQUIRE(back);
+  memory[0] = 100;  // was copied
+  double g[] = {7, 7, 7, 7, 7};
+  const slope_array cotangents[] = {{g, 4}, {nullptr, 0}};
+  const slope_argument seed = slope_number(0.5);
+  REQUIRE(slope_pullback_run(back, &seed, cotangents, &error));
+  CHECK(std::vector<double>(g, g + 5) == std::vector<double>{12, 44, 7, 42, 96});
+  slope_pullback_free(back);
+
+  const slope_view other{moves, 2, {4, 1}, {1, 4}};
+  tangents[0] = slope_array_of(&other);
+  CHECK_FALSE(slope_jvp(f, arguments, tangents, 2, &value, &tangent, &error));
+  CHECK(taken(error) == "jvp of `f`, argument 1: the argument has 2×2 elements, its tangent 4×1");
+  slope_function_free(f);
+}
+
+TEST_CASE_METHOD(Fixture, "C: NULL where something is needed is an error that names it") {
+  run("f(x, v) = x * sum(v)");
+  slope_error* error = nullptr;
+  slope_function* f = find("f", "number(number, numbers)");
+  slope_workspace* workspace = slope_workspace_new(f, &error);
+  slope_value* value = slope_run(engine, "(a = 1,)", nullptr, &error);
+  REQUIRE((workspace && value));
+  const double numbers[] = {1, 2};
+  const slope_argument arguments[] = {slope_number(1), slope_numbers(numbers, 2)};
+  slope_argument result{};
+  result.kind = SLOPE_NUMBER;
+  std::size_t size = 0;
+  auto says = [&](auto answer, const char* message) {
+    INFO(message);
+    CHECK_FALSE(answer);
+    CHECK(taken(error) == message);
+  };
+  says(slope_run(nullptr, "1", nullptr, &error), "the engine is NULL");
+  says(slope_run(engine, nullptr, nullptr, &error), "the text is NULL");
+  says(slope_run_file(engine, nullptr, &error), "the path is NULL");
+  says(slope_set(engine, nullptr, arguments, &error), "the name is NULL");
+  says(slope_set(engine, "x", nullptr, &error), "the value is NULL");
+  says(slope_get(engine, nullptr, &error), "the name is NULL");
+  says(slope_value_to(nullptr, &result, &error), "the value is NULL");
+  says(slope_value_to(value, nullptr, &error), "the result is NULL");
+  says(slope_value_field(value, nullptr, &error), "the name is NULL");
+  says(slope_value_size(value, nullptr, &error), "the size is NULL");
+  says(slope_value_at(nullptr, 0, &error), "the value is NULL");
+  says(slope_value_call(nullptr, arguments, 2, &error), "the callee is NULL");
+  says(slope_value_call(value, nullptr, 2, &error), "the arguments are NULL");
+  says(slope_function_find(engine, "f", nullptr, &error), "the signature is NULL");
+  says(slope_function_find(engine, nullptr, "number()", &error), "the name is NULL");
+  says(slope_function_refresh(nullptr, &error), "the function is NULL");
+  says(slope_call(nullptr, arguments, 2, &result, &error), "the function is NULL");
+  says(slope_call(f, nullptr, 2, &result, &error), "the arguments are NULL");
+  says(slope_value_and_gradient(nullptr, arguments, 2, nullptr, nullptr, &error), "the function is NULL");
+  says(slope_value_and_gradient(f, nullptr, 2, nullptr, nullptr, &error), "the arguments are NULL");
+  says(slope_jvp(f, arguments, nullptr, 2, nullptr, nullptr, &error), "the tangents are NULL");
+  says(slope_hvp(f, arguments, nullptr, 2, nullptr, &error), "the tangents are NULL");
+  says(slope_jacobian(nullptr, arguments, 2, nullptr, nullptr, &error), "the function is NULL");
+  says(slope_pullback_new(f, nullptr, 2, nullptr, &error), "the arguments are NULL");
+  says(slope_pullback_run(nullptr, arguments, nullptr, &error), "the pullback is NULL");
+  says(slope_workspace_new(nullptr, &error), "the function is NULL");
+  says(slope_workspace_call(nullptr, arguments, 2, &result, &error), "the workspace is NULL");
+  says(slope_workspace_value_and_gradient(workspace, nullptr, 2, nullptr, nullptr, &error), "the arguments are NULL");
+  says(slope_define(engine, "g", "number()", nullptr, nullptr, nullptr, &error), "the function is NULL");
+  says(slope_define_rule(engine, nullptr, SLOPE_RULE_PURE, nullptr, nullptr, nullptr, &error), "the name is NULL");
+  says(slope_type_new(engine, nullptr, nullptr, 0, end_particle, &error), "the name is NULL");
+  says(slope_type_new(engine, "P", nullptr, 1, end_particle, &error), "the list of fields is NULL");
+  says(slope_type_method(nullptr, "m", "number()", distance, nullptr, nullptr, &error), "the type is NULL");
+  says(slope_object_new(nullptr, &size, &error), "the type is NULL");
+  says(slope_value_object(value, nullptr, &error), "the type is NULL");
+  says(slope_adopt(engine, nullptr, nullptr, nullptr, &error), "the array is NULL");
+  const slope_argument missing[] = {slope_number(1), slope_numbers(nullptr, 2)};
+  says(slope_call(f, missing, 2, &result, &error), "argument 2: the memory is NULL, its size 2");
+  const slope_argument empty[] = {slope_number(1), slope_numbers(nullptr, 0)};
+  CHECK(slope_call(f, empty, 2, &result, nullptr));
+  CHECK(result.as.number == 0);
+  CHECK_FALSE(slope_run(engine, "error(1)", nullptr, nullptr));  // nobody asks
+  CHECK(std::string(slope_error_message(nullptr)).empty());
+  CHECK_FALSE(slope_function_is_current(nullptr));
+  slope_interrupt(nullptr);
+  slope_error_free(nullptr);
+  slope_value_free(nullptr);
+  slope_function_free(nullptr);
+  slope_workspace_free(nullptr);
+  slope_pullback_free(nullptr);
+  slope_engine_free(nullptr);
+  slope_workspace_free(workspace);
+  slope_value_free(value);
+  slope_function_free(f);
+}
