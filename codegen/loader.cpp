@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <string_view>
@@ -14,13 +15,23 @@ namespace slope {
 
 namespace {
 
+std::string folder_of(std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string_view::npos ? std::string() : std::string(path.substr(0, slash));
+}
+
 std::string executable_folder() {
   std::array<char, 4096> path;
   ssize_t length = readlink("/proc/self/exe", path.data(), path.size());
   if (length <= 0) return {};
-  std::string_view text(path.data(), static_cast<std::size_t>(length));
-  std::size_t slash = text.rfind('/');
-  return slash == std::string_view::npos ? std::string() : std::string(text.substr(0, slash));
+  return folder_of({path.data(), static_cast<std::size_t>(length)});
+}
+
+// Of the shared object that has this code in it: of libslope.so, say, or of a plugin of the host.
+std::string own_folder() {
+  Dl_info info;
+  if (!dladdr(reinterpret_cast<const void*>(&folder_of), &info) || !info.dli_fname) return {};
+  return folder_of(info.dli_fname);
 }
 
 }  // namespace
@@ -29,12 +40,19 @@ std::unique_ptr<CodeGenerator> load_code_generator(Runtime& runtime, const std::
                                                    const std::string& install_path, std::string& why) {
   constexpr std::string_view name = "libslope_codegen.so";
   std::vector<std::string> places;
-  if (!build_path.empty()) places.push_back(build_path);
-  if (std::string folder = executable_folder(); !folder.empty()) {
-    places.push_back(folder + "/" + std::string(name));
-    places.push_back(folder + "/../lib/" + std::string(name));
+  const auto add = [&](const std::string& place) {
+    if (std::find(places.begin(), places.end(), place) == places.end()) places.push_back(place);
+  };
+  for (const std::string& folder : {executable_folder(), own_folder()}) {
+    if (folder.empty()) continue;
+    add(folder + "/" + std::string(name));
+    add(folder + "/../lib/" + std::string(name));
   }
-  if (!install_path.empty()) places.push_back(install_path);
+  // Where the dynamic linker looks: the run path that the package gives its hosts, LD_LIBRARY_PATH, the system's
+  // folders.
+  add(std::string(name));
+  if (!build_path.empty()) add(build_path);
+  if (!install_path.empty()) add(install_path);
 
   CodegenHost host;
   host.fingerprint = codegen_fingerprint();
@@ -42,7 +60,7 @@ std::unique_ptr<CodeGenerator> load_code_generator(Runtime& runtime, const std::
   host.verify = std::getenv("SLOPE_VERIFY") != nullptr;
   why.clear();
   for (const std::string& place : places) {
-    if (access(place.c_str(), R_OK) != 0) {
+    if (place != name && access(place.c_str(), R_OK) != 0) {
       why += "no file " + place + "\n";
       continue;
     }

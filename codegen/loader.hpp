@@ -30,8 +30,9 @@ std::uint64_t codegen_fingerprint();
 
 using CreateCodeGenerator = CodeGenerator* (*)(Runtime*, const CodegenHost*);
 
-// Looks for libslope_codegen.so at `build_path` (may be empty), beside the executable, in ../lib from there and at
-// `install_path` (may be empty). Null: not found or from another build, and `why` says which places were tried.
+// Looks for libslope_codegen.so beside the executable and in ../lib from there, beside the shared object that has this
+// code in it and in ../lib from there, where the dynamic linker looks, at `build_path` and at `install_path` (both may
+// be empty). Null: not found or from another build, and `why` says which places were tried.
 std::unique_ptr<CodeGenerator> load_code_generator(Runtime& runtime, const std::string& build_path,
                                                    const std::string& install_path, std::string& why);
 

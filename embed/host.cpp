@@ -29,7 +29,9 @@ bool raise_failure(Context& ctx, const std::string& message, const std::exceptio
   if (ctx.stopped != Stop::none) return ctx.stop();  // in a use inside this one; the host may not hide it
   const SharedAccess shared(ctx);
   EngineState& engine = engine_of(ctx);
-  ctx.raise_error(message);
+  // The host may pass on the message of an error of Slope.
+  constexpr std::string_view prefix = "ERROR: ";
+  ctx.raise_error(message.starts_with(prefix) ? message.substr(prefix.size()) : message);
   if (cause) {
     engine.host_exception = cause;
     engine.handles->set(0, ctx.error);

@@ -210,6 +210,17 @@ struct Crossing<std::variant<T...>> : Composite<std::variant<T...>> {
     if (result) return std::move(*result);
     return not_convertible(value, "one of the alternatives of a std::variant");
   }
+  // The alternative of the argument.
+  static bool cotangent(const Value& value, const Variant& argument, Variant& result, Error& error) {
+    return std::visit(
+        [&](const auto& part) {
+          std::decay_t<decltype(part)> taken{};
+          if (!take_cotangent(value, part, taken, error)) return false;
+          result = Variant(std::in_place_type<std::decay_t<decltype(part)>>, std::move(taken));
+          return true;
+        },
+        argument);
+  }
 
  private:
   template <class A>
@@ -225,6 +236,7 @@ struct Crossing<std::monostate> : Composite<std::monostate> {
     if (value.is_nothing()) return std::monostate();
     return not_convertible(value, "nothing");
   }
+  static bool cotangent(const Value&, std::monostate, std::monostate&, Error&) { return true; }
 };
 
 template <class Map>
@@ -243,6 +255,28 @@ struct MapCrossing : Composite<Map> {
         value, [&](std::pair<Key, Mapped> pair) { result.insert(std::move(pair)); });
     if (!taken.ok()) return taken.error();
     return result;
+  }
+  // With the keys of the argument.
+  static bool cotangent(const Value& value, const Map& argument, Map& result, Error& error) {
+    Map made;
+    for (const auto& [key, mapped] : argument)
+      if (!take_cotangent(Value(), mapped, made[key], error)) return false;
+    if (!value.is_nothing()) {
+      using Pairs = std::vector<std::pair<Key, Value>>;
+      Result<Pairs> pairs = value.template to<Pairs>();
+      if (!pairs.ok()) {
+        error = pairs.error();
+        return false;
+      }
+      for (const auto& [key, part] : pairs.value()) {
+        const auto found = argument.find(key);
+        if (found == argument.end() || take_cotangent(part, found->second, made[key], error)) continue;
+        error = inside(error, "derivative of a value of a dictionary");
+        return false;
+      }
+    }
+    result = std::move(made);
+    return true;
   }
 };
 template <class K, class V, class... More>

@@ -67,7 +67,11 @@ bool Heap::reserve_bytes(std::size_t bytes) {
     if (statistics_.live_bytes + bytes <= limit_)
       impl_->trigger = std::min(limit_, std::max(impl_->trigger, statistics_.live_bytes + bytes));
   }
-  return bytes <= limit_ && statistics_.live_bytes <= limit_ - bytes;
+  // While nothing may be collected the compiler works, or a definition of the library is made that will be there for
+  // good: neither may fail because a script has filled the heap, perhaps with what is garbage by now. They need little.
+  constexpr std::size_t for_the_engine = std::size_t{4} << 20;
+  const std::size_t limit = paused_ != 0 ? limit_ + for_the_engine : limit_;
+  return bytes <= limit && statistics_.live_bytes <= limit - bytes;
 }
 
 void Heap::count_bytes(std::size_t bytes) {

@@ -85,3 +85,34 @@ TEST_CASE("Gradients with respect to tuples and containers") {
   CHECK(a == Pair{21.0, 14.0});
   CHECK(rows == Rows{{6.0, 6.0}, {6.0}});
 }
+
+TEST_CASE("Gradients with respect to maps, variants and options have the form of the argument") {
+  const Tier tier = GENERATE(Tier::interpret, Tier::compile);
+  Engine engine(slope::Options{.tier = tier});
+  engine
+      .run(
+          "score(m, t) = sum(m[\"w\"]) * t + m[\"b\"][1]^2\n"
+          "any(x, y) = x isa Float64 ? x^2 * y : x isa Vector ? sum(x) * y : y")
+      .value();
+  using Map = std::map<std::string, std::vector<double>>;
+  auto score = engine.function<double(const Map&, double)>("score", slope::Dispatch::allowed).value();
+  const Map m = {{"w", {1, 2}}, {"b", {3}}, {"unused", {1, 1}}};
+  Map g = {{"old", {1}}};
+  double gt = 0;
+  CHECK(score.value_and_gradient(m, 2.0, g, gt).value() == 15);
+  CHECK(g == Map{{"w", {2, 2}}, {"b", {6}}, {"unused", {0, 0}}});
+  CHECK(gt == 3);
+
+  using Cell = std::variant<std::monostate, double, std::vector<double>, std::string>;
+  auto any = engine.function<double(const Cell&, double)>("any", slope::Dispatch::allowed).value();
+  Cell d;
+  CHECK(any.value_and_gradient(3.0, 2.0, d, gt).value() == 18);
+  CHECK(d == Cell(12.0));
+  CHECK(gt == 9);
+  CHECK(any.value_and_gradient(std::vector<double>{1, 2}, 2.0, d, gt).value() == 6);
+  CHECK(d == Cell(std::vector<double>{2, 2}));
+  CHECK(any.value_and_gradient(std::string("s"), 2.0, d, gt).value() == 2);
+  CHECK(d == Cell(std::string()));
+  CHECK(any.value_and_gradient(std::monostate(), 2.0, d, nullptr).value() == 2);
+  CHECK(d == Cell());
+}

@@ -218,3 +218,15 @@ TEST_CASE("A wrong rule is found out") {
   CHECK(engine.define("f", two).jvp([](double x, double y) { return x * y; }).error().message.find("expected") !=
         std::string::npos);
 }
+
+TEST_CASE("An error that passes through script, host and script is told once") {
+  Engine engine;
+  engine.define("inner", [](double x) -> double { throw std::runtime_error("no root of " + std::to_string(x)); })
+      .value();
+  engine.define("again", [&](double x) { return engine.eval<double>("inner(" + std::to_string(x) + ")").value(); })
+      .value();
+  const auto failed = engine.run("again(2.0)");
+  REQUIRE_FALSE(failed.ok());
+  CHECK(failed.error().summary == "no root of 2.000000");
+  CHECK(failed.error().message.find("ERROR: no root of") == 0);
+}

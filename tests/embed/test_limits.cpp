@@ -300,3 +300,26 @@ TEST_CASE("A use inside a use has no fuel of its own") {
   REQUIRE_FALSE(result.ok());
   CHECK(result.error().kind == ErrorKind::limit);
 }
+
+TEST_CASE("A heap that a script has filled does not stand in the way of the library") {
+  const Tier tier = GENERATE(Tier::interpret, Tier::automatic);
+  std::string told;
+  Options options;
+  options.tier = tier;
+  options.heap_limit = 3 << 20;
+  options.error_output = [&](std::string_view text) { told += text; };
+  Engine engine(options);
+  engine.run("kept = Any[]\nfill_up() = while true\n    push!(kept, zeros(16))\nend").value();
+  const auto full = engine.run("fill_up()");
+  REQUIRE_FALSE(full.ok());
+  CHECK(full.error().kind == ErrorKind::limit);
+  // What is used for the first time now is made now, and is there for good.
+  for (const char* text : {"sort([3, 1, 2])", "string(1.5)", "Dict(1 => 2)", "split(\"a b\")"}) {
+    const auto answer = engine.run(text);
+    if (!answer.ok()) CHECK(answer.error().kind == ErrorKind::limit);
+  }
+  engine.run("empty!(kept); nothing").value();
+  CHECK(engine.eval<std::string>("repr(sort([3, 1, 2]))").value() == "[1, 2, 3]");
+  CHECK(engine.eval<std::string>("string(1.5, split(\"a b\")[2], Dict(1 => 2)[1])").value() == "1.5b2");
+  CHECK(told.empty());
+}

@@ -3,6 +3,8 @@
 
 #include <cmath>
 #include <cstdio>
+#include <fstream>
+#include <string>
 #include <vector>
 
 int main() {
@@ -17,6 +19,12 @@ int main() {
   const std::vector<double> expected = {4.0, 0.0, -2.0};
   bool right = std::abs(value - 5.0) < 1e-12;
   for (std::size_t i = 0; i < w.size(); ++i) right = right && std::abs(gradient[i] - expected[i]) < 1e-12;
+  std::ifstream maps("/proc/self/maps");  // where machine code comes from
+  for (std::string line; std::getline(maps, line);)
+    if (line.ends_with("/libslope_codegen.so")) {
+      std::printf("%s\n", line.substr(line.find('/')).c_str());
+      break;
+    }
   std::printf("loss %g, gradient %g %g %g\n", value, gradient[0], gradient[1], gradient[2]);
   return right ? 0 : 1;
 }

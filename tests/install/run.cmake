@@ -20,6 +20,13 @@ run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR} -B ${work}/host -G Ninja -DCMA
   -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS=${FLAGS}")
 run(${CMAKE_COMMAND} --build ${work}/host)
 run(${work}/host/host)
+file(GLOB_RECURSE generator ${work}/prefix/*/libslope_codegen.so)
+if(generator)
+  string(FIND "${output}" "${generator}\n" at)
+  if(at EQUAL -1)
+    message(FATAL_ERROR "the host did not load the code generator of its own package, ${generator}:\n${output}")
+  endif()
+endif()
 
 # The examples of hosts are projects like theirs.
 foreach(example hello calibrate c game threads plugin mpi)
