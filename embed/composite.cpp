@@ -104,6 +104,30 @@ bool build_composite(EngineState& engine, const Datum& datum, RawValue& v) {
   return true;
 }
 
+bool own_arrays(EngineState& engine, RawValue& v, int depth) {
+  constexpr int deepest = 32;
+  const DataType* type = as_data(v.type);
+  if (depth > deepest || !type || (type->storage != Storage::reference && type->storage != Storage::aggregate))
+    return true;
+  if (type->object_kind == DataType::ObjectKind::array) {
+    const auto* array = static_cast<const ArrayObject*>(static_cast<const void*>(v.object));
+    return !(array->flags & array_borrowed) || engine.call_library("copy", &v, 1, v);
+  }
+  if (type->is_mutable || type->object_kind != DataType::ObjectKind::fields) return true;
+  const TraceMap& map = engine.runtime.types.trace_map(type);
+  if (map.references.empty() && map.values.empty()) return true;
+  Rooted parts(engine.runtime.heap);
+  bool changed = false;
+  for (const Field& field : type->fields) {
+    RawValue part = load_field(engine.runtime.heap, v.object, field);
+    const RawValue before = part;
+    if (part.defined() && !own_arrays(engine, part, depth + 1)) return false;
+    changed = changed || !part.identical(before);
+    parts.values.push_back(part);
+  }
+  return !changed || engine.runtime.new_object(engine.ctx, type, parts.values.data(), parts.values.size(), v);
+}
+
 Kind kind_of(const api::Value& value) {
   const HandleTable* table = Access::table(value);
   if (!table) return Kind::composite;  // nothing: an optional, or std::monostate

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "embed/engine_state.hpp"
+#include "embed/host.hpp"
 
 namespace slope::api {
 
@@ -50,6 +51,8 @@ Result<Value> detail::Access::value(Engine& owner, const Datum& datum) {
 Result<void> Engine::set_datum(std::string_view name, const Datum& datum) {
   EngineState& engine = *state_;
   if (engine.broken) return *engine.broken;
+  if (!detail::is_identifier(name))
+    return detail::engine_error("a global needs a name such as `x`; found `" + std::string(name) + "`");
   Entry entry(engine);
   RawValue v;
   if (!engine.to_raw(datum, v)) return engine.failure();

@@ -372,15 +372,32 @@ Error EngineState::limit_error(const Context& of) const {
   return engine_error(std::move(text), ErrorKind::limit);
 }
 
+// A host function without a rule is refused at its native, `Core.host_3`, in a text that no one has seen.
+void EngineState::name_host_function(std::string& message) const {
+  constexpr std::string_view before = "the builtin `host_";
+  const std::size_t at = message.find(before);
+  if (at == std::string::npos) return;
+  const char *digits = message.data() + at + before.size(), *end = message.data() + message.size();
+  std::size_t number = 0;
+  if (std::from_chars(digits, end, number).ec != std::errc() || number >= host_functions.size()) return;
+  const std::size_t trace = message.find("\nStacktrace:", at);
+  const std::string rest = trace == std::string::npos ? std::string() : message.substr(trace);
+  message.resize(at);
+  message += host_functions[number]->title +
+             " has no derivative rule\n  = help: tell it where the function is defined: `.derivative(…)`, `.jvp(…)`, "
+             "`.vjp(…)` or `.non_differentiable()` after `define`" +
+             rest;
+}
+
 Error EngineState::failure(Context& of) {
   RawValue exception = of.take_error();
   std::vector<TraceEntry> trace = std::move(of.last_trace);
   of.last_trace.clear();
   Rooted kept(*of.heap);
   kept.values.push_back(exception);
-  if (exit_code >= 0) {
+  if (of.stopped == Stop::exit) {  // of all uses that are inside one another
     Error error = engine_error("exit(" + std::to_string(exit_code) + ")", ErrorKind::exit);
-    error.exit_code = std::exchange(exit_code, -1);
+    error.exit_code = exit_code;
     return error;
   }
   Error error = limit_error(of);
@@ -397,6 +414,7 @@ Error EngineState::failure(Context& of) {
     if (is_host_text(runtime.sources, entry.span)) error.position = position_of(entry.span);
   }
   error.message = without_last_newlines(runtime.describe_error(of, exception, trace));
+  if (error.kind == ErrorKind::not_differentiable) name_host_function(error.message);
   constexpr std::string_view prefix = "ERROR: ";
   if (error.kind == ErrorKind::limit)
     error.message.replace(0, error.message.find('\n'), std::string(prefix) + error.summary);

@@ -140,7 +140,7 @@ class EngineState {
   std::size_t dead_length = 0;
   std::exception_ptr host_exception;  // and the Slope exception it became, in the handle slot 0
   std::string no_generator;           // why there is no machine code
-  int exit_code = -1;                 // of exit(code), while it unwinds
+  int exit_code = 0;                  // of the last exit(code)
   AdoptedArrays adopted{*this};
   std::unique_ptr<LineWatch> line_watch;  // of Options::coverage and on_line
   std::unique_ptr<Profiler> profiler;     // of a profile that is being taken
@@ -218,6 +218,7 @@ class EngineState {
   void set_arguments();
   void grant();
   void set_limits();
+  void name_host_function(std::string& message) const;
   Error limit_error(const Context& of) const;
   void enter_stack();
   void wait_for_workspaces() {  // before anything that they look at too
@@ -299,9 +300,12 @@ class Loan {
 
 bool is_host_text(const SourceMap& sources, Span span);  // not the library's, nor made for a host function
 bool build_composite(EngineState& engine, const Datum& datum, RawValue& v);  // false: an error is pending
-inline constexpr std::size_t most_arguments = 16;                            // of a typed handle
-void define_engine_natives(EngineState& engine);                             // host.cpp: calls of host functions, exit
-void define_type_natives(EngineState& engine);                               // host_types.cpp
+// The same value with copies of the lent arrays that it is, or consists of as an immutable value: it may outlive the
+// loan. False: an error is pending.
+bool own_arrays(EngineState& engine, RawValue& v, int depth = 0);
+inline constexpr std::size_t most_arguments = 16;  // of a typed handle
+void define_engine_natives(EngineState& engine);   // host.cpp: calls of host functions, exit
+void define_type_natives(EngineState& engine);     // host_types.cpp
 Error not_convertible(const api::Value& value, const std::string& wanted);
 std::shared_ptr<FunctionState> make_function(EngineState& engine, std::string name, std::span<const Kind> parameters,
                                              Kind result, Dispatch dispatch, Error& error);

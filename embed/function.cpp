@@ -318,6 +318,8 @@ bool SlopeFunction::call_values(const Datum* arguments, Datum& result, api::Valu
                                                      parameters_.size(), returned)
                           : runtime.call(engine_.ctx, callee(), raw.data(), parameters_.size(), returned);
   if (!ok) return fail();
+  // What becomes a C++ value is copied anyway: it may consist of arrays that are lent.
+  if (result_ == Kind::composite && !found_.lets_go && !own_arrays(engine_, returned)) return fail();
   if (!lent.ends(result_ == Kind::any || result_ == Kind::composite ? returned : RawValue())) return false;
   api::Value unheld;
   if (engine_.from_raw(returned, result_, result, holder ? *holder : unheld, error_)) return true;

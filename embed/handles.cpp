@@ -102,6 +102,8 @@ std::string Value::display() const {
 namespace {
 
 Error no_parts(const Value& value, const char* parts) {
+  if (const detail::HandleTable* table = Access::table(value); table && !table->engine())
+    return detail::engine_error("a value whose engine is gone");
   return detail::engine_error(std::string("expected a value with ") + parts + ", found " +
                                   (value.is_nothing() ? "nothing" : "a " + value.type_name()),
                               ErrorKind::conversion);

@@ -10,10 +10,10 @@
 #include "embed/host.hpp"
 
 #include <algorithm>
-#include <cctype>
 
 #include "embed/engine_state.hpp"
 #include "lang/runtime/loans.hpp"
+#include "lang/syntax/lexer.hpp"
 
 namespace slope::api::detail {
 
@@ -79,13 +79,6 @@ Parameter parameter_of(Kind kind) {
   };
   if (is_array(kind)) return {"Core.AbstractArray", arrays[dimensions_of(kind)]};
   return {"Core.Any", "Core.Any"};
-}
-
-bool is_identifier(std::string_view name) {
-  if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0]))) return false;
-  for (unsigned char c : name)
-    if (!std::isalnum(c) && c != '_' && c != '!' && c < 0x80) return false;
-  return name[0] != '!';
 }
 
 std::string converted(Kind kind, const std::string& x) {
@@ -240,11 +233,19 @@ DefinedHost::DefinedHost(EngineState& engine, std::size_t number, std::unique_pt
   info.host = &code_;
 }
 
-std::size_t add_host_function(EngineState& engine, std::unique_ptr<HostFunction> function) {
+std::size_t add_host_function(EngineState& engine, std::unique_ptr<HostFunction> function, std::string title) {
   const std::size_t number = engine.host_functions.size();
   engine.host_functions.push_back(std::make_unique<DefinedHost>(engine, number, std::move(function)));
+  engine.host_functions.back()->title = std::move(title);
   engine.runtime.define_native(engine.runtime.core, &engine.host_functions.back()->info);
   return number;
+}
+
+bool is_identifier(std::string_view name) {
+  syntax::Ast ast;
+  const syntax::LexResult read = syntax::lex(name, FileId{}, ast);
+  return read.tokens.size() == 2 && read.tokens[0].kind == syntax::TokenKind::identifier && read.tokens[0].begin == 0 &&
+         read.tokens[0].end == name.size();
 }
 
 }  // namespace detail
@@ -266,7 +267,7 @@ void detail::Access::define(Definition& made, EngineState& engine, const std::st
                             std::unique_ptr<HostFunction> function) {
   made.engine_ = &engine;
   made.name_ = name;
-  made.function_ = add_host_function(engine, std::move(function));
+  made.function_ = add_host_function(engine, std::move(function), "the host's function `" + name + "`");
   const DefinedHost& host = *engine.host_functions[made.function_];
   if (host.unknown_type) {
     made.fail(engine_error("the function `" + name +
@@ -290,6 +291,8 @@ Definition& Definition::run(std::string text) {
 
 const detail::DefinedHost& Definition::host() const { return *engine_->host_functions[function_]; }
 const HostFunction& Definition::function() const { return *host().function; }
+
+std::string Definition::rule_title() const { return "the derivative of the host's function `" + name_ + "`"; }
 
 Definition& Definition::refuse(const std::string& what, const std::string& expected) {
   return fail(detail::engine_error("the " + what + " of the host function `" + name_ + "`: expected " + expected));
@@ -317,7 +320,7 @@ Definition& Definition::add_partials(std::vector<std::unique_ptr<HostFunction>> 
     HostFunction& partial = *partials[next];
     if (!detail::takes_the_same(partial, function()) || partial.result() != Kind::number)
       return refuse("derivative", "functions that take what it takes and give a number");
-    texts.push_back(detail::call_of(detail::add_host_function(*engine_, std::move(partials[next++]))) +
+    texts.push_back(detail::call_of(detail::add_host_function(*engine_, std::move(partials[next++]), rule_title())) +
                     detail::given(host()) + ")");
   }
   return run_partials(texts);
@@ -359,7 +362,8 @@ Definition& Definition::add_jvp(std::unique_ptr<HostFunction> jvp) {
     return refuse("jvp",
                   "a function of the arguments and a tangent for each that is a number or an array, to the "
                   "tangent of the result");
-  const std::string call = detail::call_of(detail::add_host_function(*engine_, std::move(jvp))) + detail::given(host());
+  const std::string call =
+      detail::call_of(detail::add_host_function(*engine_, std::move(jvp), rule_title())) + detail::given(host());
   if (numbers && function().result() == Kind::number) {
     std::vector<std::string> texts(kinds.size());
     for (std::size_t i = 0; i < kinds.size(); ++i) {
@@ -406,7 +410,7 @@ Definition& Definition::add_vjp(std::unique_ptr<HostFunction> vjp) {
     return refuse("vjp",
                   "a function of the arguments and the cotangent of the result, to the cotangent of the argument that "
                   "is a number or an array, or the tuple of several");
-  const std::string call = detail::call_of(detail::add_host_function(*engine_, std::move(vjp))) +
+  const std::string call = detail::call_of(detail::add_host_function(*engine_, std::move(vjp), rule_title())) +
                            detail::given(host()) + ", " + detail::converted(function().result(), "y") + ")";
   std::string parts;
   std::size_t next = 0;
@@ -419,12 +423,12 @@ Definition& Definition::add_vjp(std::unique_ptr<HostFunction> vjp) {
              "\n    (" + parts + ")\nend)\n");
 }
 
-Definition& Definition::pure() {
+Definition Definition::pure() {
   if (result_.ok()) engine_->host_functions[function_]->info.effects = effect_throws;
   return *this;
 }
 
-Definition& Definition::non_differentiable() {
+Definition Definition::non_differentiable() {
   if (!result_.ok()) return *this;
   return run("Base.nondifferentiable(::Core.typeof(" + name_ + ")" +
              (function().parameters().empty() ? "" : ", " + detail::declared(host())) + ") = true\n");

@@ -17,6 +17,7 @@ struct DefinedHost {
   DefinedHost(const DefinedHost&) = delete;
 
   const std::unique_ptr<HostFunction> function;
+  std::string title;  // for messages: "the host's function `spline`"
   NativeInfo info{};
   std::vector<std::string> objects;  // the names of parameters' types, then of the result's, that are types of the host
   bool unknown_type = false;         // one of them is not a type of this engine
@@ -26,7 +27,9 @@ struct DefinedHost {
   WordCode code_;  // of one that is called with words
 };
 
+bool is_identifier(std::string_view name);  // and no word of the language
+
 // Gives its number.
-std::size_t add_host_function(EngineState& engine, std::unique_ptr<HostFunction> function);
+std::size_t add_host_function(EngineState& engine, std::unique_ptr<HostFunction> function, std::string title);
 
 }  // namespace slope::api::detail

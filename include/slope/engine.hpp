@@ -49,7 +49,7 @@ class Definition {
   // Of a function of numbers to a number: its partial derivatives, one function for each argument that is a double,
   // that take what it takes.
   template <class... D>
-  Definition& derivative(D&&... partials) {
+  Definition derivative(D&&... partials) {
     std::vector<std::unique_ptr<detail::HostFunction>> all;
     (all.push_back(detail::make_host_function(std::forward<D>(partials))), ...);
     return add_partials(std::move(all));
@@ -57,21 +57,21 @@ class Definition {
   // The tangent of the result: a function of the arguments, then of a tangent for each that is a double or a span.
   // Serves forward mode; of functions of numbers to a number both.
   template <class F>
-  Definition& jvp(F&& function) {
+  Definition jvp(F&& function) {
     return add_jvp(detail::make_host_function(std::forward<F>(function)));
   }
   // The cotangents of the arguments: a function of the arguments and the result's cotangent. It gives the cotangent of
   // the argument that is a double (as double) or a span (as std::vector<double>), or a std::tuple of several
   // (slope/containers.hpp). Serves reverse mode.
   template <class F>
-  Definition& vjp(F&& function) {
+  Definition vjp(F&& function) {
     return add_vjp(detail::make_host_function(std::forward<F>(function)));
   }
   // It does nothing but compute its result, which depends on nothing but the arguments: the compiler may call it once
   // instead of twice, beforehand or not at all, and workspaces may call it on several threads at the same time.
-  Definition& pure();
+  Definition pure();
   // Its result has no derivative: gradients take it as a constant.
-  Definition& non_differentiable();
+  Definition non_differentiable();
 
  private:
   friend class Engine;
@@ -81,6 +81,7 @@ class Definition {
   Definition& refuse(const std::string& what, const std::string& expected);
   const detail::HostFunction& function() const;
   const detail::DefinedHost& host() const;
+  std::string rule_title() const;
   Definition& add_partials(std::vector<std::unique_ptr<detail::HostFunction>> partials);
   Definition& run_partials(const std::vector<std::string>& partials);
   Definition& add_jvp(std::unique_ptr<detail::HostFunction> jvp);

@@ -125,3 +125,63 @@ TEST_CASE("Two threads in one engine are noticed by builds with assertions") {
   CHECK(text.find("two threads use one engine at the same time") != std::string::npos);
 }
 #endif
+
+TEST_CASE("A script that ends itself inside a host function ends the whole call") {
+  Engine engine(slope::Options{.tier = GENERATE(slope::Tier::interpret, slope::Tier::compile)});
+  engine.define("run_it", [&](const std::string& text) { engine.run(text).value(); }).value();
+  for (const char* text : {"run_it(\"exit(3)\")", "try run_it(\"exit(3)\") catch; end; error()"}) {
+    const auto ended = engine.run(text);
+    REQUIRE_FALSE(ended.ok());
+    CHECK(ended.error().kind == slope::ErrorKind::exit);
+    CHECK(ended.error().exit_code == 3);
+  }
+  const auto failed = engine.run("error(\"no\")");
+  CHECK(failed.error().kind == slope::ErrorKind::runtime);
+}
+
+TEST_CASE("Every use of a value whose engine is gone says so") {
+  slope::Value dead;
+  {
+    Engine engine;
+    dead = engine.run("[1, 2]").value();
+  }
+  const std::string gone = "a value whose engine is gone";
+  CHECK(dead.size().error().message == gone);
+  CHECK(dead.at(0).error().message == gone);
+  CHECK(dead.elements().error().message == gone);
+  CHECK(dead.field("x").error().message == gone);
+  CHECK(dead(1).error().message == gone);
+  CHECK(dead.to<std::vector<double>>().error().message == gone);
+}
+
+TEST_CASE("Names that are none are refused, and say what was found") {
+  Engine engine;
+  for (const char* name : {"", "two words", "if", "1x", "x+"}) {
+    CHECK(engine.set(name, 1).error().message ==
+          "a global needs a name such as `x`; found `" + std::string(name) + "`");
+    CHECK(engine.define(name, [](double x) { return x; }).error().message ==
+          "a function needs a name such as `spline`; found `" + std::string(name) + "`");
+  }
+  engine.set("β!", 2).value();
+  CHECK(engine.eval<int>("β!").value() == 2);
+  const auto definition = engine.define("two", [](double x, double y) { return x + y; }).derivative([](double, double) {
+    return 1.0;
+  });  // a value of its own
+  CHECK(definition.error().message ==
+        "the derivative of the host function `two`: expected 2 functions, one for each argument that is a number");
+}
+
+TEST_CASE("A gradient through a host function without a rule names it") {
+  Engine engine(slope::Options{.tier = GENERATE(slope::Tier::interpret, slope::Tier::compile)});
+  engine.define("undifferentiated", [](double x) { return x; }).value();
+  engine.run("f(x) = 2 * undifferentiated(x)", "f.slope").value();
+  auto f = engine.function<double(double)>("f").value();
+  double g = 0;
+  for (const slope::Error& error : {f.value_and_gradient(1.0, g).error(), f.jvp(1.0, 1.0).error()}) {
+    CHECK(error.kind == slope::ErrorKind::not_differentiable);
+    CHECK(error.message.find("the host's function `undifferentiated` has no derivative rule\n  = help: tell it") !=
+          std::string::npos);
+    CHECK(error.message.find("host_") == std::string::npos);
+    CHECK(error.position.file == "f.slope");
+  }
+}
