@@ -83,6 +83,7 @@ Shares shares(const Profile& profile) {
 
 }  // namespace
 
+#ifndef __SANITIZE_THREAD__  // which delivers signals late: too few samples
 TEST_CASE("A profile tells functions and lines, interpreted and compiled") {
   const Tier tier = GENERATE(Tier::interpret, Tier::compile);
   slope::Options options;
@@ -119,6 +120,7 @@ TEST_CASE("A profile tells functions and lines, interpreted and compiled") {
   CHECK(found.small_line > 0.8);
   CHECK(found.compiled == std::set<bool>{tier == Tier::compile});
 }
+#endif
 
 TEST_CASE("What raises, recurses and is caught leaves whole stacks") {
   slope::Options options;
@@ -173,6 +175,7 @@ TEST_CASE("Profiles are refused with the reason") {
   CHECK(slope::stop_profile(engine).ok());
 }
 
+#ifndef __SANITIZE_THREAD__  // which delivers signals late: too few samples
 TEST_CASE("A loop that goes on in machine code is one activation") {
   slope::Options options;
   options.profile = true;
@@ -194,3 +197,4 @@ TEST_CASE("A loop that goes on in machine code is one activation") {
   }
   CHECK(compiled > 0);
 }
+#endif
