@@ -157,6 +157,17 @@ bool check_sharing(Context& ctx, const Value* args, std::size_t count, Value& re
   return (!primal.shared && !primal.stores_forbidden) || raise_sharing(ctx, *primal.target);
 }
 
+// share_memory(f, xs::Tuple) → Bool: whether `f` stores into memory that it reaches through several of its arguments.
+// What it has captured is not told to an inner derivative's callers: shared with that it is refused.
+bool share_memory(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count != 2) return ctx.argument_error("share_memory takes a function and a tuple of arguments");
+  DerivedCall primal(ctx);
+  if (!primal.resolve(args[0], args[1]) || !primal.find_shared_memory()) return false;
+  result = ctx.runtime->from_bool(primal.shared);
+  if (primal.stores_forbidden || primal.asked[0]) return raise_sharing(ctx, *primal.target);
+  return true;
+}
+
 // value_and_gradient_into(f, gs::Tuple, xs::Tuple) → (value, gradients): those of arrays are `gs`. Compiled code calls
 // the gradient function itself (pipeline_operators.cpp) with `gs` as what it accumulates into.
 bool value_and_gradient_into(Context& ctx, const Value* args, std::size_t count, Value& result) {
@@ -201,6 +212,7 @@ const Type* gives_bool(TypeTable& types, std::span<const Type* const>) { return 
 const Type* gives_int(TypeTable& types, std::span<const Type* const>) { return types.builtin().int64; }
 
 const NativeInfo natives[] = {
+    {"share_memory", share_memory, effect_throws | effect_reads | effect_allocates, gives_bool},
     {"check_sharing", check_sharing, effect_throws | effect_reads | effect_allocates, gives_nothing},
     {"value_and_gradient_into", value_and_gradient_into, effect_all, nullptr},
     {"prepare_gradient_call", prepare_gradient_call, effect_all, nullptr},

@@ -168,6 +168,19 @@ class OperatorExpansion {
     emit(Op::call, {constant(check->value), at_->operands[0], at_->operands[1]}, builtin_.any);
   }
 
+  // The shadows of the arguments of a function that stores into some: what they share, these share. Invalid: each has
+  // its own.
+  Operand joint_shadows() {
+    if (!may_share()) return {};
+    if (target_->method->is_vararg) {
+      check_sharing();
+      return {};
+    }
+    std::vector<const Type*> types;
+    for (std::size_t i = 1; i < arguments_.size(); ++i) types.push_back(tangents_.shadow(type_of(arguments_[i])));
+    return call_base("argument_shadows", {at_->operands[0], at_->operands[1]}, runtime_.types.tuple(types));
+  }
+
   Operand written_out(std::string_view name) {
     std::vector<Operand> operands = at_->operands;
     return call_base(name == "pullback_forward" ? "pullback_forward_again" : "pullback_reverse_again", operands,
@@ -222,7 +235,7 @@ class OperatorExpansion {
     const Pipeline::GradientCode* code = pipeline_.find_gradient(ctx_, *target_, asked, refusal);
     if (!code) return {};
     edges_.push_back({Edge::Kind::callee, nullptr, nullptr, code->target});
-    check_sharing();
+    const Operand joint = into_.valid() ? Operand() : joint_shadows();
     std::vector<Operand> operands{constant(code->callee)};
     operands.insert(operands.end(), arguments_.begin(), arguments_.end());
     std::vector<Operand> shadows(arguments_.size());
@@ -232,7 +245,10 @@ class OperatorExpansion {
       if (!code->active[i] || !tangents_.has_shadow(type)) continue;
       shadows[i] = into_.valid() ? accumulator(i) : Operand();
       if (into_.valid() && !shadows[i].valid()) return {};
-      if (!into_.valid()) shadows[i] = call_base("zero_shadow", {arguments_[i]}, tangents_.shadow(type));
+      if (joint.valid() && i > 0)
+        shadows[i] = field(joint, i - 1, tangents_.shadow(type));
+      else if (!into_.valid())
+        shadows[i] = call_base("zero_shadow", {arguments_[i]}, tangents_.shadow(type));
       operands.push_back(shadows[i]);
     }
     const Type* seed = code->target->types->params.back();
