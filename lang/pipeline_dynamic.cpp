@@ -98,10 +98,6 @@ class DynamicForward {
       result = runtime_.from_int(may_return_old_memory() ? 1 : 0);
       return true;
     }
-    if (operands_.size() > diff::dynamic_call_bits)
-      return refuse("a second derivative of a call with more than " + std::to_string(diff::dynamic_call_bits - 1) +
-                        " arguments whose types were not inferred",
-                    target_->method);
     Packed packed;
     if (!pack(packed)) return false;
     std::vector<Value> parts;
@@ -125,30 +121,39 @@ class DynamicForward {
                runtime_.from_int(reinterpret_cast<std::intptr_t>(halves->reverse))};
     }
     diff::MemorySummary effects = pipeline_.memory(ctx_).of(*target_);
-    std::uint64_t with_shadows = 0;
-    std::uint64_t boxed = 0;
+    std::vector<char> with_shadows(packed.arguments.size());
+    std::vector<char> boxed(packed.arguments.size());
     for (std::size_t i = 0; i < packed.arguments.size(); ++i) {
       const Type* type = type_of_argument(packed.arguments, i);
       if (!active[i] || !tangents_.has_shadow(type)) continue;
-      with_shadows |= std::uint64_t{1} << i;
-      if (tangents_.shadow(type) == tangents_.dynamic()) boxed |= std::uint64_t{1} << i;
+      with_shadows[i] = 1;
+      boxed[i] = tangents_.shadow(type) == tangents_.dynamic();
       for (std::size_t k = i; k < operands_.size() && (k == i || i + 1 == packed.arguments.size()); ++k)
         if (!only_accumulates() && (effects.writes & diff::parameter_mask(i)) && active_[k] &&
             diff::has_forbidden_stores(runtime_, shadows_[k]))
           return refuse_store(target_->method);
     }
-    std::uint64_t mask = 0;
-    for (std::size_t i = 0; i < operands_.size(); ++i)
-      if (active_[i]) mask |= std::uint64_t{1} << i;
-    auto number = [&](std::uint64_t n) { return runtime_.types.value_int(static_cast<std::int64_t>(n)); };
+    const Type* masks[3];
+    if (!words_of(active_, masks[0]) || !words_of(with_shadows, masks[1]) || !words_of(boxed, masks[2])) return false;
     const Type* const step[] = {runtime_.types.value_int(packed_call_ ? -1 : static_cast<std::int64_t>(packed.rest_at)),
-                                number(mask), number(with_shadows), number(boxed), runtime_.types.tuple(seeds)};
+                                masks[0], masks[1], masks[2], runtime_.types.tuple(seeds)};
     const Type* wrapper = runtime_.base->find(runtime_.symbol("CallStep"))->value.as_type;
     parts.push_back(as_data(runtime_.types.apply_wrapper(wrapper, step, nullptr))->instance);
     return record_of(parts, result);
   }
 
  private:
+  // Bits as a type: a tuple of integers with 62 each.
+  bool words_of(const std::vector<char>& bits, const Type*& words) {
+    constexpr std::size_t in_word = 62;
+    std::vector<Value> made(bits.size() / in_word + 1, runtime_.from_int(0));
+    for (std::size_t i = 0; i < bits.size(); ++i)
+      if (bits[i]) made[i / in_word].bits |= std::int64_t{1} << (i % in_word);
+    Value all;
+    if (!record_of(made, all)) return false;
+    words = runtime_.types.value(all);
+    return true;
+  }
   bool calls_derivative() const {
     return operands_[0].type == runtime_.types.builtin().builtin_function && !(operands_[0].bits & 1) &&
            operands_.size() == 3 &&
