@@ -374,19 +374,28 @@ Error EngineState::limit_error(const Context& of) const {
 
 // A host function without a rule is refused at its native, `Core.host_3`, in a text that no one has seen.
 void EngineState::name_host_function(std::string& message) const {
-  constexpr std::string_view before = "the builtin `host_";
-  const std::size_t at = message.find(before);
+  constexpr std::string_view builtin = "the builtin `host_", watched = "the rrule for seen_by_host",
+                             call = "Core.host_";
+  const bool sees_object = message.find(watched) != std::string::npos;  // Base.seen_by_host, in the call of one
+  const std::size_t from = message.find(sees_object ? watched : builtin);
+  if (from == std::string::npos) return;
+  const std::size_t at = sees_object ? message.find(call, from) : from;
   if (at == std::string::npos) return;
-  const char *digits = message.data() + at + before.size(), *end = message.data() + message.size();
+  const char *digits = message.data() + at + (sees_object ? call : builtin).size(),
+             *end = message.data() + message.size();
   std::size_t number = 0;
   if (std::from_chars(digits, end, number).ec != std::errc() || number >= host_functions.size()) return;
   const std::size_t trace = message.find("\nStacktrace:", at);
   const std::string rest = trace == std::string::npos ? std::string() : message.substr(trace);
-  message.resize(at);
-  message += host_functions[number]->title +
-             " has no derivative rule\n  = help: tell it where the function is defined: `.derivative(…)`, `.jvp(…)`, "
-             "`.vjp(…)` or `.non_differentiable()` after `define`" +
-             rest;
+  message.resize(from);
+  message += host_functions[number]->title;
+  message += sees_object ? " looks at an object that carries derivatives, and has no derivative rule"
+                         : " has no derivative rule";
+  message +=
+      "\n  = help: tell it where the function is defined: `.derivative(…)`, `.jvp(…)`, "
+      "`.vjp(…)` or `.non_differentiable()` after `define`";
+  if (sees_object) message += "; or let the script read the object's fields";
+  message += rest;
 }
 
 Error EngineState::failure(Context& of) {

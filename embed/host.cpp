@@ -103,8 +103,14 @@ std::string declared(const DefinedHost& host) {
 std::string given(const DefinedHost& host) {
   std::string text;
   const auto kinds = host.function->parameters();
-  for (std::size_t i = 0; i < kinds.size(); ++i)
-    text += ", " + (host.objects[i].empty() ? converted(kinds[i], x(i)) : "Core.getfield(" + x(i) + ", 1)");
+  const Kind result = host.function->result();
+  // What the C++ side does with the numbers of an object nobody sees; only results that never carry derivatives are
+  // what they are.
+  const bool is_plain = result == Kind::boolean || result == Kind::integer || result == Kind::text;
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    const std::string object = is_plain ? x(i) : "Base.seen_by_host(" + x(i) + ")";
+    text += ", " + (host.objects[i].empty() ? converted(kinds[i], x(i)) : "Core.getfield(" + object + ", 1)");
+  }
   return text;
 }
 

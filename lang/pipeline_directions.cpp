@@ -38,6 +38,7 @@ bool TangentSeeder::seed(const Type* t, Value v, Value given, Value shadow, Valu
   const DataType* d = as_data(t);
   if (d->object_kind == DataType::ObjectKind::array) return none || array(d, v, given, shadow);
   if (d->is_mutable && none) return true;
+  if (!none && !d->is_tuple && !call_base("fields_in_order", {runtime_.from_type(t), given}, given)) return false;
   return fields(d, v, given, shadow, seed);
 }
 

@@ -165,8 +165,13 @@ void Reverse::give_rule_result(const ir::Inst& inst, Operand result) {
   Operand count = int_constant(*r_, static_cast<std::int64_t>(inst.operands.size()) - 1);
   for (std::size_t i = 0; i < inst.operands.size(); ++i) {
     if (!varied(inst.operands[i])) continue;
-    Operand part =
-        call_base(*r_, "rule_part", {result, int_constant(*r_, static_cast<std::int64_t>(i)), count}, nullptr);
+    std::vector<Operand> operands{result, int_constant(*r_, static_cast<std::int64_t>(i)), count};
+    // Fields are named, in whatever order.
+    const DataType* argument = as_data(type_of(inst.operands[i]));
+    if (argument && argument->is_concrete && argument->object_kind == DataType::ObjectKind::fields &&
+        !argument->is_tuple)
+      operands.push_back(type_constant(*r_, argument));
+    Operand part = call_base(*r_, "rule_part", operands, nullptr);
     accumulate_rule_result(inst.operands[i], part);
   }
 }

@@ -41,6 +41,12 @@ struct Other {
   int n = 0;
 };
 struct Unknown {};
+struct Watched {
+  double power = 1;
+  double twice() const { return 2 * power; }
+  void grow() { power *= 2; }
+  int sides() const { return 3; }
+};
 
 void add_body(Engine& engine) {
   engine.type<Body>("Body")
@@ -70,6 +76,7 @@ SLOPE_TYPE(embed_types::Body)
 SLOPE_TYPE(embed_types::Field)
 SLOPE_TYPE(embed_types::Other)
 SLOPE_TYPE(embed_types::Unknown)
+SLOPE_TYPE(embed_types::Watched)
 using namespace embed_types;
 
 TEST_CASE("Objects of the host have constructors, methods, properties and operators") {
@@ -229,6 +236,26 @@ TEST_CASE("Scripts cannot make objects up") {
   CHECK_FALSE(engine.run("o = Other()\nsetfield!(b, :__object, getfield(o, :__object))\nenergy(b)").ok());
   CHECK_FALSE(engine.run("Core.host_wrap(Body, 0)").ok());
   CHECK_FALSE(engine.run("Core.host_wrap(Int64, 0)").ok());
+}
+
+TEST_CASE("What C++ does with the fields of an object that carries derivatives is refused without a rule") {
+  Engine engine;
+  engine.type<Watched>("Watched")
+      .field("power", &Watched::power)
+      .constructor<>()
+      .property("twice", &Watched::twice)
+      .method("grow", &Watched::grow)
+      .method("sides", &Watched::sides)
+      .value();
+  for (const char* text :
+       {"gradient(w -> w.twice * 2, Watched())", "gradient(w -> (grow(w); w.power * 2), Watched())"}) {
+    const auto refused = engine.run(text);
+    REQUIRE_FALSE(refused.ok());
+    CHECK(refused.error().kind == slope::ErrorKind::not_differentiable);
+    CHECK(refused.error().message.find("looks at an object that carries derivatives") != std::string::npos);
+  }
+  CHECK(engine.eval<double>("gradient(w -> sides(w) * w.power, Watched())[1].power[1]").value() == 3.0);
+  CHECK(engine.eval<double>("w = Watched(); grow(w); w.twice").value() == 4.0);
 }
 
 TEST_CASE("Types that cannot be are refused") {
