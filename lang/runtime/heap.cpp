@@ -28,6 +28,7 @@ Heap::Heap(TypeTable& types) : impl_(std::make_unique<Impl>()), types_(types) {
 
 Heap::~Heap() {
   for (auto& [begin, region] : impl_->regions) std::free(region.raw);
+  impl_->free_spare();
 }
 
 Region* Heap::Impl::region_of(const void* address) {
@@ -46,9 +47,31 @@ void Heap::Impl::add_region(std::uintptr_t begin, const Region& region) {
 
 void Heap::Impl::free_region(std::uintptr_t begin) {
   auto it = regions.find(begin);
-  region_bytes -= it->second.end - begin;
-  std::free(it->second.raw);
+  const std::size_t bytes = it->second.end - begin;
+  region_bytes -= bytes;
+  if (bytes >= least_spare) {
+    spare.emplace(bytes, it->second.raw);
+    spare_bytes += bytes;
+  } else {
+    std::free(it->second.raw);
+  }
   regions.erase(it);
+}
+
+void* Heap::Impl::take_spare(std::size_t& bytes) {
+  const auto it = spare.lower_bound(bytes);
+  if (it == spare.end() || it->first > bytes + bytes / 4) return nullptr;
+  bytes = it->first;
+  void* raw = it->second;
+  spare_bytes -= bytes;
+  spare.erase(it);
+  return raw;
+}
+
+void Heap::Impl::free_spare() {
+  for (auto& [bytes, raw] : spare) std::free(raw);
+  spare.clear();
+  spare_bytes = 0;
 }
 
 void Heap::set_limit(std::size_t bytes) {
@@ -183,9 +206,14 @@ bool length_of(std::span<const std::int64_t> dims, std::int64_t& length) {
 char* Heap::allocate_array_memory(ArrayObject* array, std::size_t bytes) {
   std::size_t total = (bytes + 63) / 64 * 64 + 2 * buffer_margin;
   if (bytes > limit_ || !reserve_bytes(total)) return nullptr;
-  auto* raw = static_cast<char*>(std::aligned_alloc(64, total));
+  auto* raw = static_cast<char*>(impl_->take_spare(total));
+  if (!raw) {
+    if (statistics_.live_bytes + impl_->spare_bytes + total > limit_) impl_->free_spare();
+    raw = static_cast<char*>(std::aligned_alloc(64, total));
+  }
   if (!raw) {
     collect();  // its memory may be what is missing
+    impl_->free_spare();
     raw = static_cast<char*>(std::aligned_alloc(64, total));
     if (!raw) return nullptr;
   }

@@ -230,6 +230,7 @@ void Heap::Impl::return_memory(std::size_t blocks_before, std::size_t region_byt
 
 void Heap::sweep(Marker& marker) {
   std::size_t blocks_before = impl_->space.blocks_in_use(), region_bytes_before = impl_->region_bytes;
+  impl_->free_spare();
   std::erase_if(impl_->external, [&](ArrayObject* array) {
     if (marker.is_marked(array)) return false;
     impl_->free_region(reinterpret_cast<std::uintptr_t>(array->data - buffer_margin));
