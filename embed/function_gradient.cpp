@@ -132,15 +132,13 @@ bool SlopeFunction::find_gradient(const GradientTarget* targets) {
 AtOnce SlopeFunction::flat_gradient(FunctionState& function, const FlatArgument* arguments, const FlatTarget* targets,
                                     double& value) {
   auto& self = static_cast<SlopeFunction&>(function);
-  const DirectGradient* code = self.found_.gradient_direct.get();  // none when the engine is gone
-  if (!code || !code->code.gradient) [[unlikely]]
-    return AtOnce::otherwise;
+  const FlatGradient& at_once = self.found_.flat_gradient;  // nothing when the engine is gone
   EngineState& engine = self.engine_;
-  if (!engine.enter_at_once(__builtin_frame_address(0))) [[unlikely]]
+  if (!at_once.run || !engine.enter_at_once(__builtin_frame_address(0))) [[unlikely]]
     return AtOnce::otherwise;  // also where a call inside a call finds the arrays lent
-  Context& ctx = engine.ctx;
+  Context& ctx = *at_once.ctx;
   ctx.world = self.found_.world;
-  const flat::Outcome outcome = code->run_flat(ctx, self.lent_.get(), arguments, targets, value);
+  const flat::Outcome outcome = at_once(arguments, targets, value);
   engine.leave_at_once();
   if (outcome == flat::Outcome::done && ctx.stopped == Stop::none) [[likely]]
     return AtOnce::done;
@@ -157,7 +155,7 @@ AtOnce SlopeFunction::flat_gradient_ended(flat::Outcome outcome) {
 
 // The C interface comes here at once, C++ with what flat_gradient did not take.
 bool SlopeFunction::gradient(const Datum* arguments, const GradientTarget* targets, double& value) {
-  if (found_.gradient_direct && found_.gradient_direct->code.gradient) {
+  if (found_.flat_gradient.run) {
     const AtOnce went =
         detail::gradient_at_once<FunctionState>(*this, flat_gradient, parameters_, arguments, targets, value);
     if (went != AtOnce::otherwise) return went == AtOnce::done;
@@ -200,6 +198,7 @@ bool SlopeFunction::gradient_lowered(const Datum* arguments, const GradientTarge
 
 void SlopeFunction::find_gradient_direct() {
   found_.gradient_direct = nullptr;
+  found_.flat_gradient = FlatGradient();
   if (!found_.direct.entry) return;
   for (std::size_t i = 0; i < parameters_.size(); ++i)
     if (is_array(parameters_[i]) && found_.gradient->active[i + 1] && !active_[i + 1]) return;
@@ -232,6 +231,7 @@ void SlopeFunction::find_gradient_direct() {
   if (steps.size() > 8) steps.clear();
   made->code = engine_.pipeline->direct(engine_.ctx, *code, why, steps);
   if (!made->code.entry) return;
+  found_.flat_gradient = FlatGradient(made->code.gradient, engine_.ctx, lent_.get());
   found_.gradient_direct = std::move(made);
 }
 

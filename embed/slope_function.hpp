@@ -129,16 +129,27 @@ struct DirectGradient {
   // The arrays are lent by the caller (Lending). False: an error is pending in the context.
   bool run(Context& ctx, std::span<const Kind> parameters, LentArrays* lent, const Datum* arguments,
            const GradientTarget* targets, double& value) const;
-  // The same of functions of numbers and vectors, by code.gradient. What was shared or failed is to be taken back.
-  flat::Outcome run_flat(Context& ctx, LentArrays* lent, const FlatArgument* arguments, const FlatTarget* targets,
-                         double& value) const {
+};
+
+// DirectCode::gradient with all that a call of it needs in one place.
+struct FlatGradient {
+  flat::Gradient run = nullptr;  // null: there is none
+  Context* ctx = nullptr;
+  ArrayObject* const* headers = nullptr;
+  bool* in_use = nullptr;  // of the arrays that it lends, if any
+
+  FlatGradient() = default;
+  FlatGradient(flat::Gradient code, Context& context, LentArrays* lent)
+      : run(code), ctx(&context), headers(lent ? lent->headers() : nullptr), in_use(lent ? &lent->in_use : nullptr) {}
+  // What was shared or failed is to be taken back.
+  flat::Outcome operator()(const FlatArgument* arguments, const FlatTarget* targets, double& value) const {
     static_assert(sizeof(FlatArgument) == sizeof(flat::Argument) && sizeof(FlatTarget) == sizeof(flat::Target));
     static_assert(FlatTarget::unwanted == flat::unwanted);
-    if (lent) lent->in_use = true;
-    const flat::Outcome outcome =
-        code.gradient(&ctx, reinterpret_cast<const flat::Argument*>(arguments),
-                      reinterpret_cast<const flat::Target*>(targets), lent ? lent->headers() : nullptr, &value);
-    if (lent) lent->in_use = false;
+    bool* const lending = in_use;  // the call may lead to a refresh, after which this is another
+    if (lending) *lending = true;
+    const flat::Outcome outcome = run(ctx, reinterpret_cast<const flat::Argument*>(arguments),
+                                      reinterpret_cast<const flat::Target*>(targets), headers, &value);
+    if (lending) *lending = false;
     return outcome;
   }
 };
@@ -337,6 +348,7 @@ class SlopeFunction final : public FunctionState, public std::enable_shared_from
     DirectCode direct;
     std::optional<Pipeline::GradientCode> gradient;
     std::shared_ptr<const DirectGradient> gradient_direct;
+    FlatGradient flat_gradient;  // of it
     std::optional<ForwardCode> forward;
     std::optional<ForwardCode> second;  // of the gradient
   };

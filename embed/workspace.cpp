@@ -81,12 +81,12 @@ class SlopeWorkspace final : public WorkspaceState, public WorkspaceRun {
   static AtOnce flat_gradient(WorkspaceState& workspace, const FlatArgument* arguments, const FlatTarget* targets,
                               double& value) {
     auto& self = static_cast<SlopeWorkspace&>(workspace);
-    const DirectGradient* code = self.last_gradient_;  // none when the engine is gone
-    if (!code || self.thread_ != __builtin_thread_pointer() || !self.is_unlimited_ ||
+    const FlatGradient& at_once = self.last_gradient_;  // nothing when the engine is gone
+    if (!at_once.run || self.thread_ != __builtin_thread_pointer() || !self.is_unlimited_ ||
         !self.engine_.gate.enter_at_once(self)) [[unlikely]]
       return AtOnce::otherwise;
     self.ctx_.fuel = self.engine_.fuel_of_use();
-    const flat::Outcome outcome = code->run_flat(self.ctx_, self.lent_.get(), arguments, targets, value);
+    const flat::Outcome outcome = at_once(arguments, targets, value);
     if (outcome != flat::Outcome::done || self.ctx_.stopped != Stop::none) [[unlikely]] {
       if (outcome == flat::Outcome::failed) self.fail();
       if (self.lent_ && outcome != flat::Outcome::otherwise) self.lent_->take_back();
@@ -100,7 +100,7 @@ class SlopeWorkspace final : public WorkspaceState, public WorkspaceRun {
   // The C interface comes here at once, C++ with what flat_gradient did not take.
   bool gradient(const Datum* arguments, const GradientTarget* targets, double& value) override {
     const std::vector<Kind>& parameters = function_->parameters_;
-    if (gradient_at_once && last_gradient_) {
+    if (gradient_at_once && last_gradient_.run) {
       const AtOnce went =
           detail::gradient_at_once<WorkspaceState>(*this, flat_gradient, parameters, arguments, targets, value);
       if (went != AtOnce::otherwise) return went == AtOnce::done;
@@ -118,7 +118,7 @@ class SlopeWorkspace final : public WorkspaceState, public WorkspaceRun {
     if (!run.ok()) return false;
     const DirectGradient* code = gradient_for(targets);
     if (!code) return false;
-    last_gradient_ = code->code.gradient ? code : nullptr;
+    last_gradient_ = FlatGradient(code->code.gradient, ctx_, lent_.get());
     Lending lending(lent_.get());
     return lending.ends(code->run(ctx_, parameters, lent_.get(), arguments, targets, value)) || fail();
   }
@@ -128,7 +128,7 @@ class SlopeWorkspace final : public WorkspaceState, public WorkspaceRun {
 
   void let_go() override {  // the engine ends
     direct_ = DirectCode();
-    last_gradient_ = nullptr;
+    last_gradient_ = FlatGradient();
     gradients_.clear();
   }
 
@@ -226,8 +226,8 @@ class SlopeWorkspace final : public WorkspaceState, public WorkspaceRun {
   std::unique_ptr<Watchdog> watchdog_;
   DirectCode direct_;
   std::vector<std::shared_ptr<const DirectGradient>> gradients_;
-  const DirectGradient* last_gradient_ = nullptr;  // of them, with an entry that takes all at once
-  bool is_unlimited_ = false;                      // but by fuel and memory
+  FlatGradient last_gradient_;  // of them
+  bool is_unlimited_ = false;   // but by fuel and memory
   World world_;
   Error error_;
   const void* thread_ = nullptr;

@@ -93,7 +93,7 @@ bool Heap::reserve_bytes(std::size_t bytes) {
   // While nothing may be collected the compiler works, or a definition of the library is made that will be there for
   // good: neither may fail because a script has filled the heap, perhaps with what is garbage by now. They need little.
   constexpr std::size_t for_the_engine = std::size_t{4} << 20;
-  const std::size_t limit = paused_ != 0 ? limit_ + for_the_engine : limit_;
+  const std::size_t limit = paused_ != 0 ? std::max(limit_, limit_ + for_the_engine) : limit_;  // of all there is
   return bytes <= limit && statistics_.live_bytes <= limit - bytes;
 }
 

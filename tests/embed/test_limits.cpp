@@ -1,6 +1,7 @@
 // Limits: each ends in an error of the host, with a position, and no script can swallow it.
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <limits>
 #include <string>
 #include <thread>
 #include <vector>
@@ -322,4 +323,9 @@ TEST_CASE("A heap that a script has filled does not stand in the way of the libr
   CHECK(engine.eval<std::string>("repr(sort([3, 1, 2]))").value() == "[1, 2, 3]");
   CHECK(engine.eval<std::string>("string(1.5, split(\"a b\")[2], Dict(1 => 2)[1])").value() == "1.5b2");
   CHECK(told.empty());
+}
+
+TEST_CASE("A heap limit may be as large as numbers are") {
+  Engine engine(Options{.heap_limit = std::numeric_limits<std::size_t>::max()});
+  CHECK(engine.eval<double>("sum(map(x -> x + 1.0, zeros(100)))").value() == 100.0);
 }
