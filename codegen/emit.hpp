@@ -75,6 +75,9 @@ class Emitter {
  private:
   using V = llvm::Value*;
 
+  // --- entries.cpp ---
+  llvm::BasicBlock* begin_wrapper();
+
   // --- emit.cpp ---
   void prologue();
   void make_blocks();

@@ -6,16 +6,20 @@ namespace slope::codegen {
 using ir::Op;
 using Kind = Representation::Kind;
 
+// Its first block, and the one that is returned, for calls that fail.
+llvm::BasicBlock* Emitter::begin_wrapper() {
+  b_.SetInsertPoint(new_block("entry"));
+  context_ = output_->getArg(0);
+  return return_error_ = new_block("failed");
+}
+
 void Emitter::emit_boxed(Layout& layout, llvm::Module& module, BatchData& data, EmitHost& host,
                          const ir::Function& function, bool is_vararg, const Signature& signature,
                          llvm::FunctionCallee native, llvm::Function* output) {
   Emitter e(layout, module, data, host, function, signature, output);
   // The wrapper returns true for success; the entry's status is the contrary.
   llvm::IRBuilder<>& b = e.b_;
-  b.SetInsertPoint(llvm::BasicBlock::Create(layout.context, "entry", output));
-  e.context_ = output->getArg(0);
-  llvm::BasicBlock* failed = llvm::BasicBlock::Create(layout.context, "failed", output);
-  e.return_error_ = failed;
+  llvm::BasicBlock* failed = e.begin_wrapper();
   V callee_type = output->getArg(1), callee_payload = output->getArg(2);
   V arguments = output->getArg(3), count = output->getArg(4), result = output->getArg(5);
   auto word = [&](V base, std::int64_t bytes, llvm::Type* type) { return b.CreateLoad(type, e.at(base, bytes)); };
@@ -70,10 +74,7 @@ void Emitter::emit_direct(Layout& layout, llvm::Module& module, BatchData& data,
                           llvm::Function* output) {
   Emitter e(layout, module, data, host, function, signature, output);
   llvm::IRBuilder<>& b = e.b_;
-  b.SetInsertPoint(llvm::BasicBlock::Create(layout.context, "entry", output));
-  e.context_ = output->getArg(0);
-  llvm::BasicBlock* failed = llvm::BasicBlock::Create(layout.context, "failed", output);
-  e.return_error_ = failed;
+  llvm::BasicBlock* failed = e.begin_wrapper();
   std::int64_t word = 0;
   llvm::SmallVector<Val, 8> values;
   for (const Type* type : signature.parameters) {
@@ -104,11 +105,8 @@ void Emitter::emit_flat_gradient(Layout& layout, llvm::Module& module, BatchData
                                  llvm::ArrayRef<std::uint8_t> steps, llvm::Function* output) {
   Emitter e(layout, module, data, host, function, signature, output);
   llvm::IRBuilder<>& b = e.b_;
-  auto block = [&](const char* name) { return llvm::BasicBlock::Create(layout.context, name, output); };
-  b.SetInsertPoint(block("entry"));
-  llvm::BasicBlock *begin = block("begin"), *otherwise = block("otherwise"), *failed = block("failed");
-  e.context_ = output->getArg(0);
-  e.return_error_ = failed;
+  llvm::BasicBlock* failed = e.begin_wrapper();
+  llvm::BasicBlock *begin = e.new_block("begin"), *otherwise = e.new_block("otherwise");
   V arguments = output->getArg(1), targets = output->getArg(2), headers = output->getArg(3);
   auto result = [&](flat::Outcome outcome) { return b.getInt8(static_cast<std::uint8_t>(outcome)); };
   auto has = [&](std::size_t i, flat::Step what) { return (steps[i] & what) != 0; };

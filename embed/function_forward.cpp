@@ -57,7 +57,7 @@ std::string SlopeFunction::direction_misfit(const Datum* arguments, const Tangen
       if (tangent.kind != Kind::number) return misfit("the tangent of a number is a number");
     } else if (is_array(given_[i])) {
       if (!is_array(tangent.kind)) return misfit("the tangent of an array is an array");
-      if (std::string why = tangent_misfit(arguments[i], tangent); !why.empty()) return misfit(why);
+      if (std::string why = shape_misfit(arguments[i], tangent, "its tangent"); !why.empty()) return misfit(why);
       for (std::size_t k = 0; k < given_.size(); ++k)
         if (is_writable(given_[k]) && shares_memory(arguments[k], tangent))
           return misfit("the tangent overlaps argument " + std::to_string(k + 1) + ", which may be written");

@@ -15,34 +15,15 @@ namespace slope::api::detail {
 
 namespace {
 
-bool overlap(const double* a, std::size_t a_size, const double* b, std::size_t b_size) {
-  return a_size != 0 && b_size != 0 && std::less<>()(a, b + b_size) && std::less<>()(b, a + a_size);
-}
-
 std::size_t memory_size(const Datum& array) { return memory_size(array.kind, array.extents, array.size); }
 
-std::string shape_text(const std::size_t* extents, std::size_t n, std::size_t size) {
-  if (!extents) return std::to_string(size);
-  std::string text;
-  for (std::size_t k = 0; k < n; ++k) text += (k ? "×" : "") + std::to_string(extents[k]);
-  return text;
-}
-
 // Empty, or why the derivative with respect to the array cannot go there.
-std::string shape_misfit(const Datum& argument, const GradientTarget& target) {
-  const std::size_t n = dimensions_of(argument.kind);
-  bool same = n == dimensions_of(target.kind) && argument.size == target.size;
-  if (argument.extents && target.extents)
-    for (std::size_t k = 0; k < n; ++k) same = same && argument.extents[k] == target.extents[k];
-  if (!same)
-    return "the argument has " + shape_text(argument.extents, n, argument.size) +
-           " elements, the memory for its gradient " +
-           shape_text(target.extents, dimensions_of(target.kind), target.size);
-  same = layout_of(argument.kind) == layout_of(target.kind);
-  if (same && layout_of(argument.kind) == static_cast<unsigned>(Layout::strided))
-    for (std::size_t k = 0; k < n; ++k) same = same && argument.extents[n + k] == target.extents[n + k];
-  if (!same) return "the memory for the gradient has another layout or other strides than the argument";
-  return {};
+std::string target_misfit(const Datum& argument, const GradientTarget& target) {
+  Datum place;
+  place.kind = target.kind;
+  place.size = target.size;
+  place.extents = target.extents;
+  return shape_misfit(argument, place, "the memory for its gradient");
 }
 
 }  // namespace
@@ -53,8 +34,8 @@ std::string argument_misfit(std::span<const Kind> parameters, const Datum* argum
     const auto* data = static_cast<const double*>(arguments[i].data);
     for (std::size_t k = 0; k < parameters.size(); ++k)
       if (k != i && is_array(parameters[k]) &&
-          overlap(static_cast<const double*>(arguments[k].data), memory_size(arguments[k]), data,
-                  memory_size(arguments[i])))
+          share_memory(static_cast<const double*>(arguments[k].data), memory_size(arguments[k]), data,
+                       memory_size(arguments[i])))
         return "argument " + std::to_string(i + 1) + " may be written and overlaps argument " + std::to_string(k + 1);
   }
   return {};
@@ -78,22 +59,22 @@ std::string gradient_misfit(std::span<const Kind> parameters, const Datum* argum
       if (target.size != 1) return misfit("a number has a derivative of one number");
     } else if (is_array(parameters[i])) {
       if (target.size != arguments[i].size || target.extents || arguments[i].extents)
-        if (std::string why = shape_misfit(arguments[i], target); !why.empty()) return misfit(why);
+        if (std::string why = target_misfit(arguments[i], target); !why.empty()) return misfit(why);
     } else {
       return misfit("there is no derivative with respect to this type; pass nullptr");
     }
     if (target.size == 0) continue;
     const std::size_t target_size = memory_size(target.kind, target.extents, target.size);
     for (std::size_t k = 0; arrays && k < parameters.size(); ++k)
-      if (is_array(arguments[k].kind) &&
-          overlap(static_cast<const double*>(arguments[k].data), memory_size(arguments[k]), target.data, target_size))
+      if (is_array(arguments[k].kind) && share_memory(static_cast<const double*>(arguments[k].data),
+                                                      memory_size(arguments[k]), target.data, target_size))
         return misfit("the memory for the gradient overlaps an argument");
     const double* end = target.data + target_size;
     const bool inside = low && std::less<>()(target.data, high) && std::less<>()(low, end);
     for (std::size_t k = 0; inside && k < i; ++k)
       if (targets[k].wanted &&
-          overlap(targets[k].data, memory_size(targets[k].kind, targets[k].extents, targets[k].size), target.data,
-                  target_size))
+          share_memory(targets[k].data, memory_size(targets[k].kind, targets[k].extents, targets[k].size), target.data,
+                       target_size))
         return misfit("the memory for the gradient overlaps that of another");
     if (!low || std::less<>()(target.data, low)) low = target.data;
     if (!high || std::less<>()(high, end)) high = end;
@@ -139,18 +120,20 @@ AtOnce SlopeFunction::flat_gradient(FunctionState& function, const FlatArgument*
   Context& ctx = *at_once.ctx;
   ctx.world = self.found_.world;
   const flat::Outcome outcome = at_once(arguments, targets, value);
+  if (outcome != flat::Outcome::done || ctx.stopped != Stop::none) [[unlikely]]
+    return self.flat_gradient_ended(outcome);
   engine.leave_at_once();
-  if (outcome == flat::Outcome::done && ctx.stopped == Stop::none) [[likely]]
-    return AtOnce::done;
-  return self.flat_gradient_ended(outcome);
+  return AtOnce::done;
 }
 
 AtOnce SlopeFunction::flat_gradient_ended(flat::Outcome outcome) {
-  if (outcome == flat::Outcome::otherwise) return AtOnce::otherwise;
   if (outcome == flat::Outcome::failed) fail();
-  if (lent_ && outcome != flat::Outcome::done) lent_->take_back();
+  if (lent_ && (outcome == flat::Outcome::failed || outcome == flat::Outcome::shared)) lent_->take_back();
+  engine_.leave_at_once();
   if (engine_.ctx.stopped != Stop::none) engine_.ctx.go_on();
-  return outcome == flat::Outcome::failed ? AtOnce::failed : AtOnce::done;
+  return outcome == flat::Outcome::otherwise ? AtOnce::otherwise
+         : outcome == flat::Outcome::failed  ? AtOnce::failed
+                                             : AtOnce::done;
 }
 
 // The C interface comes here at once, C++ with what flat_gradient did not take.
@@ -227,8 +210,6 @@ void SlopeFunction::find_gradient_direct() {
         (made->wanted[i + 1] ? flat::is_wanted : 0) | (parameters_[i] == Kind::numbers ? flat::is_vector : 0) |
         (made->active[i + 1] ? flat::is_active : 0) | (number ? flat::is_number : 0)));
   }
-  // Each pair is looked at, and nobody counts nanoseconds with so many.
-  if (steps.size() > 8) steps.clear();
   made->code = engine_.pipeline->direct(engine_.ctx, *code, why, steps);
   if (!made->code.entry) return;
   found_.flat_gradient = FlatGradient(made->code.gradient, engine_.ctx, lent_.get());

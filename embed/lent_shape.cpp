@@ -141,22 +141,22 @@ void LoweredTangents::lower(std::span<const Kind> given, const LoweredArguments&
   }
 }
 
-std::string tangent_misfit(const Datum& argument, const Datum& tangent) {
-  const std::size_t n = dimensions_of(argument.kind), m = dimensions_of(tangent.kind);
+std::string shape_misfit(const Datum& argument, const Datum& other, const char* name) {
+  const std::size_t n = dimensions_of(argument.kind), m = dimensions_of(other.kind);
   auto shape = [](const Datum& array, std::size_t dimensions) {
     if (!array.extents) return std::to_string(array.size);
     std::string text;
     for (std::size_t k = 0; k < dimensions; ++k) text += (k ? "×" : "") + std::to_string(array.extents[k]);
     return text;
   };
-  bool same = n == m && argument.size == tangent.size;
-  if (argument.extents && tangent.extents)
-    for (std::size_t k = 0; k < n && same; ++k) same = argument.extents[k] == tangent.extents[k];
-  if (!same) return "the argument has " + shape(argument, n) + " elements, its tangent " + shape(tangent, m);
-  same = layout_of(argument.kind) == layout_of(tangent.kind);
+  bool same = n == m && argument.size == other.size;
+  if (argument.extents && other.extents)
+    for (std::size_t k = 0; k < n && same; ++k) same = argument.extents[k] == other.extents[k];
+  if (!same) return "the argument has " + shape(argument, n) + " elements, " + name + " " + shape(other, m);
+  same = layout_of(argument.kind) == layout_of(other.kind);
   if (same && layout_of(argument.kind) == strided)
-    for (std::size_t k = 0; k < n && same; ++k) same = argument.extents[n + k] == tangent.extents[n + k];
-  return same ? std::string() : "the tangent has another layout or other strides than the argument";
+    for (std::size_t k = 0; k < n && same; ++k) same = argument.extents[n + k] == other.extents[n + k];
+  return same ? std::string() : std::string(name) + " has another layout or other strides than the argument";
 }
 
 bool share_memory(const double* a, std::size_t a_size, const double* b, std::size_t b_size) {

@@ -49,8 +49,8 @@ struct LoweredTangents {
   std::vector<std::vector<double>> copies_;
 };
 
-// Empty, or why a tangent is none of the array.
-std::string tangent_misfit(const Datum& argument, const Datum& tangent);
+// Empty, or why an array (`name`: "its tangent") does not go with the argument: another shape, layout or other strides.
+std::string shape_misfit(const Datum& argument, const Datum& other, const char* name);
 bool share_memory(const double* a, std::size_t a_size, const double* b, std::size_t b_size);
 // Where an element lies, by its number in the order of the memory, gaps not counted.
 std::size_t element_offset(const Datum& array, std::size_t number);

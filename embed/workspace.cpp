@@ -9,12 +9,12 @@
 //  - a use of the engine waits for workspaces that run on other threads, and a workspace for another thread's use of
 //  the
 //    engine: WorkspaceGate.
+#include <algorithm>
+#if defined(__linux__) && __has_include(<linux/membarrier.h>) && !defined(__SANITIZE_THREAD__)
+#define SLOPE_MEMBARRIER 1
+#include <linux/membarrier.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include <algorithm>
-#if defined(__linux__) && __has_include(<linux/membarrier.h>)
-#include <linux/membarrier.h>
 #endif
 
 #include "embed/native_check.hpp"
@@ -236,7 +236,7 @@ class SlopeWorkspace final : public WorkspaceState, public WorkspaceRun {
 
 namespace {
 
-#if defined(__linux__) && defined(__NR_membarrier) && !defined(__SANITIZE_THREAD__)
+#ifdef SLOPE_MEMBARRIER
 bool can_order_other_threads() {
   return syscall(__NR_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
 }

@@ -203,8 +203,6 @@ class Desugar {
   Form* macro_dot(NodeId node, std::span<const NodeId> arguments);
   Form* macro_printf(NodeId node, std::span<const NodeId> arguments);
   Form* macro_sprintf(NodeId node, std::span<const NodeId> arguments);
-  Form* macro_test(NodeId node, std::span<const NodeId> arguments);
-  Form* macro_test_throws(NodeId node, std::span<const NodeId> arguments);
   Form* macro_testset(NodeId node, std::span<const NodeId> arguments);
   Form* macro_scalar_rule(NodeId node, std::span<const NodeId> arguments);
   Form* macro_non_differentiable(NodeId node, std::span<const NodeId> arguments);

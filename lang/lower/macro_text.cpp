@@ -168,60 +168,15 @@ Form* Desugar::macro_sprintf(NodeId node, std::span<const NodeId> arguments) { r
 
 // --- tests ---
 
-Form* Desugar::macro_test(NodeId node, std::span<const NodeId> arguments) {
-  const Span at = span(node);
-  const NodeId tested = arguments[0];
-  Form* text = string(at, syntax::to_source(*ast_, tested));
-  // A comparison is shown with both sides' values.
-  if (ast_->head(tested) == Head::call && ast_->child_count(tested) == 3) {
-    const auto nodes = children(tested);
-    const auto op = identifier_text(*ast_, nodes[0]);
-    const bool comparison = op == "==" || op == "!=" || op == "<" || op == ">" || op == "<=" || op == ">=" ||
-                            op == "===" || op == "!==" || op == "≈" || op == "isequal" || op == "isapprox" ||
-                            op == "≤" || op == "≥" || op == "in" || op == "∈";
-    bool plain = comparison;
-    for (std::size_t i = 1; i < nodes.size(); ++i) {
-      const Head head = ast_->head(nodes[i]);
-      plain = plain && head != Head::splat && head != Head::kw && head != Head::parameters;
-    }
-    if (plain) {
-      std::vector<NodeId> keywords;
-      for (const NodeId extra : arguments.subspan(1)) {
-        const auto parts = children(extra);
-        if (ast_->head(extra) != Head::assign || parts.size() != 2) return error(extra, "expected keyword = value");
-        keywords.push_back(ast_->make(Head::kw, span(extra), parts));
-      }
-      Form* function = temporary(expression(nodes[0]));
-      Form* left = temporary(expression(nodes[1]));
-      Form* right = temporary(expression(nodes[2]));
-      Form* result = nullptr;
-      if (keywords.empty()) {
-        result = call(at, {use(function), use(left), use(right)});
-      } else {
-        result = call(at, {base(at, "kwcall"), named_tuple_of(at, keywords), use(function), use(left), use(right)});
-      }
-      return block(at, {function, left, right,
-                        base_call(at, "test_comparison", {result, use(function), use(left), use(right), text})});
-    }
-  }
-  return base_call(at, "test_result", {expression(tested), text});
-}
-
-Form* Desugar::macro_test_throws(NodeId node, std::span<const NodeId> arguments) {
-  const Span at = span(node);
-  const std::vector<NodeId> none;
-  const NodeId arrow =
-      ast_->make(Head::arrow, at, std::vector<NodeId>{ast_->make(Head::tuple, at, none), arguments[1]});
-  Form* expected = expression(arguments[0]);
-  return base_call(at, "test_throws", {expected, anonymous(arrow), string(at, syntax::to_source(*ast_, arguments[1]))});
-}
-
 Form* Desugar::macro_testset(NodeId node, std::span<const NodeId> arguments) {
   const Span at = span(node);
   Form* title = string(at, "test set");
+  Form* verbose = nullptr;
   for (const NodeId argument : arguments.first(arguments.size() - 1)) {
     const Head head = ast_->head(argument);
     if (head == Head::string || head == Head::interpolated) title = expression(argument);
+    if (head == Head::assign && identifier_text(*ast_, ast_->child(argument, 0)) == "verbose")
+      verbose = expression(ast_->child(argument, 1));
   }
   const NodeId body = arguments.back();
   const Head head = ast_->head(body);
@@ -231,9 +186,11 @@ Form* Desugar::macro_testset(NodeId node, std::span<const NodeId> arguments) {
     loop.back() = ast_->make(Head::block, at, std::vector<NodeId>{ast_->make(ast_->head(node), at, call)});
     return expression(ast_->make(Head::for_, at, loop));
   }
-  if (head != Head::block && head != Head::let_)
-    return error(body, "expected `begin … end` or a `for` loop in `@testset`");
-  Form* start = temporary(base_call(at, "testset_start", {title}));
+  if (head != Head::block && head != Head::let_ && head != Head::call)
+    return error(body, "expected `begin … end`, a `for` loop or a call in `@testset`");
+  std::vector<Form*> told{title};
+  if (verbose != nullptr) told.push_back(verbose);
+  Form* start = temporary(base_call(at, "testset_start", told));
   ++scope_depth_;
   Form* inner = scope(at, scope_hard, expression(body));
   --scope_depth_;

@@ -177,7 +177,7 @@ TEST_CASE("Places of another shape, layout or with bad strides are refused") {
   CHECK(message(f.value_and_gradient({a.data(), {3, 4}}, std::span<double>(g))).find("3×4 elements") !=
         std::string::npos);
   CHECK(message(f.value_and_gradient({a.data(), {3, 4}}, ArrayView<double, 2, Layout::row_major>(g.data(), {3, 4}))) ==
-        "gradient of `f`, argument 1: the memory for the gradient has another layout or other strides than the "
+        "gradient of `f`, argument 1: the memory for its gradient has another layout or other strides than the "
         "argument");
   CHECK(message(f.value_and_gradient({a.data(), {3, 4}}, ArrayView<double, 2>(a.data(), {3, 4}))) ==
         "gradient of `f`, argument 1: the memory for the gradient overlaps an argument");

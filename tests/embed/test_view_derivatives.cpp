@@ -246,7 +246,7 @@ TEST_CASE("Tangents and matrices that do not fit arrays") {
   CHECK(message(f.jvp(view, 1.0, ArrayView<double, 2>(v.data(), {9, 1}), nullptr)) ==
         "jvp of `energy`, argument 1: the argument has 3×3 elements, its tangent 9×1");
   CHECK(message(f.jvp(view, 1.0, ArrayView<double, 2, Layout::row_major>(v.data(), {3, 3}), nullptr)) ==
-        "jvp of `energy`, argument 1: the tangent has another layout or other strides than the argument");
+        "jvp of `energy`, argument 1: its tangent has another layout or other strides than the argument");
   CHECK(message(f.jvp(view, 1.0, 1.0, nullptr)) == "jvp of `energy`, argument 1: the tangent of an array is an array");
   CHECK(message(f.hvp(view, 1.0, ArrayView<double, 2>(v.data(), {3, 3}), nullptr,
                       ArrayView<double, 2>(v.data(), {3, 3}), nullptr)) ==
