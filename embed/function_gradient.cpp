@@ -119,7 +119,10 @@ AtOnce SlopeFunction::flat_gradient(FunctionState& function, const FlatArgument*
     return AtOnce::otherwise;  // also where a call inside a call finds the arrays lent
   Context& ctx = *at_once.ctx;
   ctx.world = self.found_.world;
+  LentArrays* const lent = self.lent_.get();
+  if (lent) lent->in_use = true;
   const flat::Outcome outcome = at_once(arguments, targets, value);
+  if (lent) lent->in_use = false;
   if (outcome != flat::Outcome::done || ctx.stopped != Stop::none) [[unlikely]]
     return self.flat_gradient_ended(outcome);
   engine.leave_at_once();
@@ -131,9 +134,7 @@ AtOnce SlopeFunction::flat_gradient_ended(flat::Outcome outcome) {
   if (lent_ && (outcome == flat::Outcome::failed || outcome == flat::Outcome::shared)) lent_->take_back();
   engine_.leave_at_once();
   if (engine_.ctx.stopped != Stop::none) engine_.ctx.go_on();
-  return outcome == flat::Outcome::otherwise ? AtOnce::otherwise
-         : outcome == flat::Outcome::failed  ? AtOnce::failed
-                                             : AtOnce::done;
+  return detail::at_once(outcome);
 }
 
 // The C interface comes here at once, C++ with what flat_gradient did not take.

@@ -136,23 +136,23 @@ struct FlatGradient {
   flat::Gradient run = nullptr;  // null: there is none
   Context* ctx = nullptr;
   ArrayObject* const* headers = nullptr;
-  bool* in_use = nullptr;  // of the arrays that it lends, if any
 
   FlatGradient() = default;
   FlatGradient(flat::Gradient code, Context& context, LentArrays* lent)
-      : run(code), ctx(&context), headers(lent ? lent->headers() : nullptr), in_use(lent ? &lent->in_use : nullptr) {}
+      : run(code), ctx(&context), headers(lent ? lent->headers() : nullptr) {}
   // What was shared or failed is to be taken back.
   flat::Outcome operator()(const FlatArgument* arguments, const FlatTarget* targets, double& value) const {
     static_assert(sizeof(FlatArgument) == sizeof(flat::Argument) && sizeof(FlatTarget) == sizeof(flat::Target));
     static_assert(FlatTarget::unwanted == flat::unwanted);
-    bool* const lending = in_use;  // the call may lead to a refresh, after which this is another
-    if (lending) *lending = true;
-    const flat::Outcome outcome = run(ctx, reinterpret_cast<const flat::Argument*>(arguments),
-                                      reinterpret_cast<const flat::Target*>(targets), headers, &value);
-    if (lending) *lending = false;
-    return outcome;
+    return run(ctx, reinterpret_cast<const flat::Argument*>(arguments), reinterpret_cast<const flat::Target*>(targets),
+               headers, &value);
   }
 };
+inline AtOnce at_once(flat::Outcome outcome) {
+  return outcome == flat::Outcome::otherwise ? AtOnce::otherwise
+         : outcome == flat::Outcome::failed  ? AtOnce::failed
+                                             : AtOnce::done;
+}
 
 // A gradient that the C interface, or C++ in another form, asks for: the short road, when its function takes numbers
 // and vectors alone.

@@ -77,30 +77,33 @@ class SlopeWorkspace final : public WorkspaceState, public WorkspaceRun {
     return true;
   }
 
-  // The road of all gradients but the first of functions of numbers and vectors.
+  // The road of all gradients but the first of functions of numbers and vectors. What holds from call to call is asked
+  // once: find_at_once().
   static AtOnce flat_gradient(WorkspaceState& workspace, const FlatArgument* arguments, const FlatTarget* targets,
                               double& value) {
     auto& self = static_cast<SlopeWorkspace&>(workspace);
-    const FlatGradient& at_once = self.last_gradient_;  // nothing when the engine is gone
-    if (!at_once.run || self.thread_ != __builtin_thread_pointer() || !self.is_unlimited_ ||
-        !self.engine_.gate.enter_at_once(self)) [[unlikely]]
+    const void* thread = __builtin_thread_pointer();
+    if (self.at_once_on_ != thread || !self.engine_.gate.enter_at_once(self, thread)) [[unlikely]]
       return AtOnce::otherwise;
     self.ctx_.fuel = self.engine_.fuel_of_use();
-    const flat::Outcome outcome = at_once(arguments, targets, value);
-    if (outcome != flat::Outcome::done || self.ctx_.stopped != Stop::none) [[unlikely]] {
-      if (outcome == flat::Outcome::failed) self.fail();
-      if (self.lent_ && outcome != flat::Outcome::otherwise) self.lent_->take_back();
-      self.finish();
-    }
+    const flat::Outcome outcome = self.last_gradient_(arguments, targets, value);
+    if (outcome != flat::Outcome::done || self.ctx_.stopped != Stop::none) [[unlikely]]
+      return self.flat_gradient_ended(outcome);
     self.engine_.gate.leave(self);
-    if (outcome == flat::Outcome::otherwise) return AtOnce::otherwise;
-    return outcome == flat::Outcome::failed ? AtOnce::failed : AtOnce::done;
+    return AtOnce::done;
+  }
+  [[gnu::noinline, gnu::cold]] AtOnce flat_gradient_ended(flat::Outcome outcome) {
+    if (outcome == flat::Outcome::failed) fail();
+    if (lent_ && (outcome == flat::Outcome::failed || outcome == flat::Outcome::shared)) lent_->take_back();
+    finish();
+    engine_.gate.leave(*this);
+    return detail::at_once(outcome);
   }
 
   // The C interface comes here at once, C++ with what flat_gradient did not take.
   bool gradient(const Datum* arguments, const GradientTarget* targets, double& value) override {
     const std::vector<Kind>& parameters = function_->parameters_;
-    if (gradient_at_once && last_gradient_.run) {
+    if (gradient_at_once && at_once_on_) {
       const AtOnce went =
           detail::gradient_at_once<WorkspaceState>(*this, flat_gradient, parameters, arguments, targets, value);
       if (went != AtOnce::otherwise) return went == AtOnce::done;
@@ -119,6 +122,7 @@ class SlopeWorkspace final : public WorkspaceState, public WorkspaceRun {
     const DirectGradient* code = gradient_for(targets);
     if (!code) return false;
     last_gradient_ = FlatGradient(code->code.gradient, ctx_, lent_.get());
+    find_at_once();
     Lending lending(lent_.get());
     return lending.ends(code->run(ctx_, parameters, lent_.get(), arguments, targets, value)) || fail();
   }
@@ -129,6 +133,7 @@ class SlopeWorkspace final : public WorkspaceState, public WorkspaceRun {
   void let_go() override {  // the engine ends
     direct_ = DirectCode();
     last_gradient_ = FlatGradient();
+    find_at_once();
     gradients_.clear();
   }
 
@@ -167,6 +172,7 @@ class SlopeWorkspace final : public WorkspaceState, public WorkspaceRun {
       thread_ = __builtin_thread_pointer();
       engine_.runtime.enter_thread(ctx_);
       thread_limit_ = ctx_.stack_limit;
+      find_at_once();
     }
     ctx_.fuel = engine_.fuel_of_use();
     if (ctx_.depth_is_limited) {
@@ -175,6 +181,8 @@ class SlopeWorkspace final : public WorkspaceState, public WorkspaceRun {
     }
     if (watchdog_) watchdog_->start();
   }
+  // After what it looks at has changed.
+  void find_at_once() { at_once_on_ = last_gradient_.run && is_unlimited_ ? thread_ : nullptr; }
   void finish() {
     if (ctx_.stopped != Stop::none) ctx_.go_on();
     if (watchdog_) watchdog_->finish();
@@ -231,6 +239,7 @@ class SlopeWorkspace final : public WorkspaceState, public WorkspaceRun {
   World world_;
   Error error_;
   const void* thread_ = nullptr;
+  const void* at_once_on_ = nullptr;  // the thread on which gradients take flat_gradient; null: none does
   const char* thread_limit_ = nullptr;
 };
 

@@ -23,9 +23,8 @@ class WorkspaceGate {
   void remove(WorkspaceRun& run);
   bool empty();
   void let_go();
-  // False: another thread uses this workspace, or the engine.
-  bool enter_at_once(WorkspaceRun& run) {
-    const void* self = __builtin_thread_pointer();
+  // `self`: this thread. False: another thread uses this workspace, or the engine.
+  bool enter_at_once(WorkspaceRun& run, const void* self) {
     if (!claim(run, self)) return false;
     const void* user = user_.load(std::memory_order_acquire);
     if (!user || user == self) [[likely]]
