@@ -94,7 +94,7 @@ class Analysis {
           for (std::size_t i = 0; i < edge.arguments.size(); ++i) {
             std::uint32_t parameter = function_.blocks[edge.target].parameters[i];
             Operand o = edge.arguments[i];
-            bool undefined = is_undefined(function_, o) || (o.is_inst() && undefined_[o.index()]);
+            bool undefined = is_undefined(function_, o, tangents_.runtime()) || (o.is_inst() && undefined_[o.index()]);
             if (undefined && !undefined_[parameter]) undefined_[parameter] = grew = true;
           }
     }

@@ -228,7 +228,7 @@ Operand Forward::shadow(Operand primal) {
   if (!tangents_.has_shadow(type)) return nothing(*b_);
   if (primal.is_inst() && d_->shadow[primal.index()].valid()) return d_->shadow[primal.index()];
   const Type* wanted = tangents_.shadow(type);
-  if (is_undefined(*primal_, primal)) return undefined(*b_, wanted);
+  if (is_undefined(*primal_, primal, runtime_)) return undefined(*b_, wanted);
   return call_base(*b_, wanted == tangents_.dynamic() ? "constant_dynamic_shadow" : "constant_shadow", {value(primal)},
                    wanted);
 }

@@ -185,7 +185,7 @@ void define_undefined(ir::Function& function, Runtime& runtime) {
         const ir::Edge& edge = function.blocks[b].edges[e];
         const Type* type = function.insts[function.blocks[edge.target].parameters[i]].type;
         if (!type || !passed.is_constant() || function.constant_value(passed).defined()) continue;
-        if (Value value = stand_in(runtime, type); value.defined()) {
+        if (Value value = tangent_types(runtime).stand_ins.of(type); value.defined()) {
           passed = function.constant(value);
           continue;
         }

@@ -82,10 +82,10 @@ Treatment treatment_of(const ir::Function& function, const ir::Inst& inst, RuleK
   return indexed_element(function, inst, runtime) ? Treatment::value : classify(inst, rule);
 }
 
-bool is_undefined(const ir::Function& function, ir::Operand o) {
+bool is_undefined(const ir::Function& function, ir::Operand o, Runtime& runtime) {
   if (o.is_inst()) return function.inst(o).op == Op::undef;
   Value v = function.constant_value(o);
-  return !v.defined() || is_stand_in(v);
+  return !v.defined() || tangent_types(runtime).stand_ins.contains(v);
 }
 
 bool forgets_element(const ir::Inst& inst) {
@@ -181,7 +181,9 @@ const Type* indexed_element(const ir::Function& function, const ir::Inst& inst, 
     return nullptr;
   for (const Field& field : tuple->fields)
     if (field.type != tuple->fields[0].type) return nullptr;
-  return tuple->fields[0].type;
+  TangentTypes& tangents = tangent_types(runtime);
+  const Type* element = tuple->fields[0].type;
+  return tangents.has_shadow(element) && tangents.has_cotangent(element) ? nullptr : element;
 }
 
 Refusal refusal_at(const ir::Function& function, const ir::Inst& inst, Runtime& runtime, std::string reason) {

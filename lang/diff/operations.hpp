@@ -20,7 +20,7 @@ Treatment classify(const ir::Inst& inst, RuleKind rule);
 // The same, knowing the operands' types too.
 Treatment treatment_of(const ir::Function& function, const ir::Inst& inst, RuleKind rule, Runtime& runtime);
 // What flows in from a path on which a variable was not assigned.
-bool is_undefined(const ir::Function& function, ir::Operand o);
+bool is_undefined(const ir::Function& function, ir::Operand o, Runtime& runtime);
 // Core.array_forget(a, i): the element is unassigned again.
 bool forgets_element(const ir::Inst& inst);
 // Core.zero_shadows or Core.constant_shadow, in a derivative that is differentiated again: memory that starts at zero.
@@ -47,7 +47,8 @@ inline std::uint64_t dynamic_call_bit(std::size_t i) {
 bool is_dynamic_call(const ir::Function& function, const ir::Inst& inst, Runtime& runtime);
 std::string why_refused(const ir::Inst& inst, Runtime& runtime);
 
-// `t[i]` with an index known only at run time, of a tuple whose elements all have one type: that type; else null.
+// `t[i]` with an index known only at run time, of a tuple whose elements all have one type, which has either a cotangent
+// or a shadow: that type; else null.
 const Type* indexed_element(const ir::Function& function, const ir::Inst& inst, Runtime& runtime);
 
 // A refusal at the user's own line: an instruction that was inlined from the standard library counts as the call of it.

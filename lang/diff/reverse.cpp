@@ -334,7 +334,7 @@ std::unique_ptr<ir::Function> Reverse::combined() {
 bool Reverse::may_be_unmade(const ForwardValue& value) const {
   const DataType* d = as_data(value.type);
   // A stand-in takes the place of what can have one: the record's type is concrete then, and is made without a look-up.
-  if ((d && d->is_isbits) || stand_in(runtime_, value.type).defined()) return false;
+  if ((d && d->is_isbits) || tangents_.stand_ins.of(value.type).defined()) return false;
   for (BlockId b = 0; b < forward_blocks_.size(); ++b)
     if (forward_blocks_[b] == value.block) return !cfg_.dominates(b, exit_);
   return true;

@@ -64,7 +64,7 @@ void Reverse::finish_slots(ir::Function& out, BlockId reverse_start, ir::Builder
   ir::promote_slots(out, &builtin_, [&](std::uint32_t slot) {
     const Type* type = out.slot_types[slot];
     auto [found, fresh] = undefined.try_emplace(type);
-    if (Value value = fresh ? stand_in(runtime_, type) : Value(); value.defined()) {
+    if (Value value = fresh ? tangents_.stand_ins.of(type) : Value(); value.defined()) {
       found->second = out.constant(value);
     } else if (fresh) {
       ir::Inst inst;
@@ -96,7 +96,7 @@ void Reverse::drop_unread_tapes() {
     for (std::uint32_t id : block.insts)
       if (const ir::Inst& inst = out.insts[id]; inst.op == Op::tape_load || inst.op == Op::tape_store)
         unread.erase(tape_layout_of(inst.aux));
-  const Value none = stand_in(runtime_, builtin_.tape);
+  const Value none = tangents_.stand_ins.of(builtin_.tape);
   std::vector<Operand> replacement(out.insts.size());
   std::unordered_set<std::uint32_t> dropped;
   for (const ir::Block& block : out.blocks)

@@ -18,7 +18,7 @@ Operand Reverse::shadow(Operand primal) {
   if (!tangents_.has_shadow(type)) return f_->constant(runtime_.nothing());
   if (varied(primal) && shadow_of_[primal.index()] != no_value) return values_[shadow_of_[primal.index()]].forward;
   const Type* wanted = tangents_.shadow(type);
-  if (is_undefined(*primal_, primal)) return undefined(*f_, wanted);
+  if (is_undefined(*primal_, primal, runtime_)) return undefined(*f_, wanted);
   return call_base(*f_, wanted == tangents_.dynamic() ? "constant_dynamic_shadow" : "constant_shadow",
                    {forward(primal)}, wanted);
 }

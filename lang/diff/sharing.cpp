@@ -85,7 +85,7 @@ bool Sharing::holds_memory(const Type* type) const {
 bool Sharing::holds_memory(Operand o) const {
   if (o.is_inst()) return holds_memory(function_.inst(o).type);
   Value v = function_.constant_value(o);
-  return v.defined() && !is_stand_in(v) && holds_memory(v.type);
+  return v.defined() && !tangents_.stand_ins.contains(v) && holds_memory(v.type);
 }
 
 std::uint32_t Sharing::node(Operand o) const {

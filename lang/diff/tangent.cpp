@@ -61,7 +61,7 @@ bool plain(const DataType* d) {
 }  // namespace
 
 bool TangentTypes::holds_memory(Value v) {
-  if (!v.defined() || is_stand_in(v) || (known(v.type) && !has_shadow(v.type))) return false;
+  if (!v.defined() || stand_ins.contains(v) || (known(v.type) && !has_shadow(v.type))) return false;
   const DataType* d = as_data(v.type);
   if (!d || d->is_mutable || d->object_kind != DataType::ObjectKind::fields || !v.object) return true;
   for (const Field& field : d->fields)

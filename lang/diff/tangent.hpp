@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lang/diff/diff.hpp"
+#include "lang/diff/stand_in.hpp"
 #include "lang/runtime/context.hpp"
 
 namespace slope::diff {
@@ -15,7 +16,9 @@ namespace slope::diff {
 // Answers are cached by type for one derivative; types are immortal, so the cache may outlive it.
 class TangentTypes {
  public:
-  explicit TangentTypes(Runtime& runtime) : runtime_(runtime), builtin_(runtime.types.builtin()) {}
+  explicit TangentTypes(Runtime& runtime)
+      : stand_ins(runtime), runtime_(runtime), builtin_(runtime.types.builtin()) {}
+  StandIns stand_ins;
 
   // `nothing`'s type when there is none; DynamicTangent when the type does not tell (Any, unions). Null when nothing is
   // known of tangents at all (opaque objects; everything abstract while the standard library is not loaded).
@@ -130,11 +133,6 @@ class ShadowMaker {
 };
 // Of a shadow: `forbid_stores` was called for some of the memory that it lets write.
 bool has_forbidden_stores(Runtime& runtime, Value shadow);
-
-// What stands for a value of type `t` where no path has made one: it passes through block arguments, tapes and records,
-// and nothing looks at it. An empty array; undefined where there is no such thing.
-Value stand_in(Runtime& runtime, const Type* t);
-bool is_stand_in(Value v);
 
 // Zero accumulators for the memory in `v` (identity kept within it); `nothing` when there is none.
 bool make_zero_shadow(Context& ctx, Value v, Value& result);

@@ -13,29 +13,8 @@ TangentTypes& tangent_types(Runtime& runtime) {
   return *static_cast<TangentTypes*>(runtime.derivative_state.get());
 }
 
-// Flags of arrays, beside ArrayFlags: stores into a shadow's memory are refused; what `stand_in` made.
+// A flag of arrays, beside ArrayFlags: stores into a shadow's memory are refused.
 constexpr std::uint32_t array_stores_forbidden = 1u << 31;
-constexpr std::uint32_t array_is_stand_in = 1u << 30;
-
-Value stand_in(Runtime& runtime, const Type* t) {
-  static Tape no_tape;  // never opened
-  const DataType* d = as_data(t);
-  if (d == runtime.types.builtin().tape) return Value(d, &no_tape);
-  if (!d || !d->is_concrete || d->object_kind != DataType::ObjectKind::array) return {};
-  const ValueType* rank = as_value(d->params[1]);
-  if (!rank) return {};
-  const std::vector<std::int64_t> dims(static_cast<std::size_t>(rank->value.bits), 0);
-  ArrayObject* made = runtime.heap.allocate_array(d, dims);
-  if (!made) return {};
-  made->flags |= array_is_stand_in;
-  return Value(d, made);
-}
-
-bool is_stand_in(Value v) {
-  const DataType* d = as_data(v.type);
-  return d && d->object_kind == DataType::ObjectKind::array && v.object &&
-         (static_cast<const ArrayObject*>(v.object)->flags & array_is_stand_in);
-}
 
 ShadowMaker::ShadowMaker(Context& ctx)
     : ctx_(ctx), runtime_(*ctx.runtime), tangents_(tangent_types(runtime_)), made_(runtime_.heap) {}
@@ -65,9 +44,9 @@ bool ShadowMaker::of_undefined(const Type* shadow, Value& result) {
   const DataType* d = as_data(shadow);
   if (!d || !d->is_concrete || d->storage == Storage::singleton) return true;
   if (shadow == tangents_.dynamic()) return zero(shadow, result);
-  if (Value made = stand_in(runtime_, shadow); made.defined()) {
-    result = made;
-    return true;
+  if (!d->is_mutable || d->object_kind == DataType::ObjectKind::array) {
+    result = tangents_.stand_ins.of(shadow);
+    if (result.defined()) return true;
   }
   Object* made = runtime_.heap.allocate(d, d->size);
   if (!made) return ctx_.out_of_memory();

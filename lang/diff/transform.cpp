@@ -160,7 +160,7 @@ Operand Transform::zero_cotangent(ir::Builder& at, const Type* cotangent) {
 
 Operand Transform::undefined(ir::Builder& at, const Type* t) {
   if (t == tangents_.dynamic()) return zero(at, t);
-  Value value = stand_in(runtime_, t);
+  Value value = tangents_.stand_ins.of(t);
   return value.defined() ? at.constant(value) : at.emit(Op::undef, {}, t);
 }
 

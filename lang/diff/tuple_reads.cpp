@@ -49,16 +49,17 @@ class TupleReads {
       return nullptr;
     TangentTypes& tangents = tangent_types(runtime_);
     if (!tangents.known(tuple) || !tangents.differentiable(tuple)) return nullptr;
-    return of_one_type(*tuple) || tuple->fields.size() <= widest_switch ? tuple : nullptr;
+    return is_wide(*tuple) || tuple->fields.size() <= widest_switch ? tuple : nullptr;
   }
-  static bool of_one_type(const DataType& tuple) {
+  static bool is_wide(const DataType& tuple) {
+    if (tuple.fields.size() <= widest_switch) return false;
     for (const Field& field : tuple.fields)
       if (field.type != tuple.fields[0].type) return false;
     return true;
   }
 
   void expand(BlockId b, std::size_t position, const DataType& tuple) {
-    const bool wide = of_one_type(tuple);
+    const bool wide = is_wide(tuple);
     std::uint32_t id = function_.blocks[b].insts[position];
     const ir::Inst read = function_.insts[id];
     Operand elements = wide ? array_of(read.operands[0], tuple) : Operand();

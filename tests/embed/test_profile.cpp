@@ -46,7 +46,7 @@ struct Shares {
   std::set<bool> compiled;
 };
 
-Shares shares(const Profile& profile) {
+[[maybe_unused]] Shares shares(const Profile& profile) {
   Shares found;
   std::uint64_t small = 0, large = 0, both = 0, line = 0;
   for (const ProfileStack& stack : profile.stacks) {
