@@ -172,8 +172,8 @@ Definition refused(std::string message) {
 void define_type_natives(EngineState& engine) { engine.runtime.define_native(engine.runtime.core, &wrap_info); }
 
 Result<void> define_type(Engine& owner, TypeDescription description) {
+  if (const Error* why = Access::unusable(owner)) return *why;
   EngineState& engine = Access::state(owner);
-  if (engine.broken) return *engine.broken;
   const std::string name = description.name;
   if (!is_name(name)) return no_type("expected a name such as `Particle`; found `" + name + "`");
   if (const HostType* known = engine.host_types.find(description.key))

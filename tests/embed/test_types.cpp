@@ -149,12 +149,12 @@ TEST_CASE("Objects go to the host and come back") {
   CHECK(engine.eval<double>("mine.mass").value() == 7.0);
   auto mass = engine.function<double(const Body&)>("energy").value();
   CHECK(mass(Body(2, 2)).value() == 4.0);
-  CHECK(engine.eval<Body>("1").error().message == "expected a `Body`, found a Int64");
+  CHECK(engine.eval<Body>("1").error().message == "expected a `Body`, found an Int64");
 
   CHECK(engine.define("strange", [](const Unknown&) { return 1.0; }).error().message.find("engine.type<T>") !=
         std::string::npos);
   Engine second;
-  CHECK(second.eval<Body>("1").error().message == "expected an object of a type of the host, found a Int64");
+  CHECK(second.eval<Body>("1").error().message == "expected an object of a type of the host, found an Int64");
   CHECK_FALSE(second.set("b", Body(1, 1)).ok());
 }
 
