@@ -30,6 +30,34 @@ bool is_primitive_integer(EngineState& engine, RawValue v) {
   return t && t->name->is_primitive && is_a(engine, v, engine.types.integer);
 }
 
+void view_numbers(RawValue v, Kind kind, Datum& datum) {
+  static_assert(sizeof(std::size_t) == sizeof(std::int64_t));
+  auto* array = static_cast<const ArrayObject*>(static_cast<const void*>(v.object));
+  datum = Datum::of_numbers(reinterpret_cast<const double*>(array->data), static_cast<std::size_t>(array->length));
+  datum.kind = kind;
+  if (kind != Kind::numbers) datum.extents = reinterpret_cast<const std::size_t*>(array->dims);
+}
+
+// The elements in Slope's order.
+void copy_elements(const Datum& from, double* to) {
+  const std::size_t n = dimensions_of(from.kind);
+  const auto* data = static_cast<const double*>(from.data);
+  if (from.size == 0) return;
+  if (layout_of(from.kind) == static_cast<unsigned>(Layout::column_major) || !from.extents) {
+    std::memcpy(to, data, from.size * sizeof(double));
+    return;
+  }
+  std::size_t index[7] = {};
+  for (std::size_t i = 0; i < from.size; ++i) {
+    std::size_t at = 0;
+    for (std::size_t k = 0; k < n; ++k) at += index[k] * from.extents[n + k];
+    to[i] = data[at];
+    for (std::size_t k = 0; k < n && ++index[k] == from.extents[k]; ++k) index[k] = 0;
+  }
+}
+
+}  // namespace
+
 const char* wanted(Kind kind) {
   switch (kind) {
     case Kind::boolean:
@@ -61,34 +89,6 @@ const char* wanted(Kind kind) {
   };
   return arrays[is_array(kind) ? dimensions_of(kind) : 0];
 }
-
-void view_numbers(RawValue v, Kind kind, Datum& datum) {
-  static_assert(sizeof(std::size_t) == sizeof(std::int64_t));
-  auto* array = static_cast<const ArrayObject*>(static_cast<const void*>(v.object));
-  datum = Datum::of_numbers(reinterpret_cast<const double*>(array->data), static_cast<std::size_t>(array->length));
-  datum.kind = kind;
-  if (kind != Kind::numbers) datum.extents = reinterpret_cast<const std::size_t*>(array->dims);
-}
-
-// The elements in Slope's order.
-void copy_elements(const Datum& from, double* to) {
-  const std::size_t n = dimensions_of(from.kind);
-  const auto* data = static_cast<const double*>(from.data);
-  if (from.size == 0) return;
-  if (layout_of(from.kind) == static_cast<unsigned>(Layout::column_major) || !from.extents) {
-    std::memcpy(to, data, from.size * sizeof(double));
-    return;
-  }
-  std::size_t index[7] = {};
-  for (std::size_t i = 0; i < from.size; ++i) {
-    std::size_t at = 0;
-    for (std::size_t k = 0; k < n; ++k) at += index[k] * from.extents[n + k];
-    to[i] = data[at];
-    for (std::size_t k = 0; k < n && ++index[k] == from.extents[k]; ++k) index[k] = 0;
-  }
-}
-
-}  // namespace
 
 const Type* EngineState::type_for(Kind kind) const {
   switch (kind) {

@@ -100,6 +100,8 @@ TEST_CASE("Objects of the host have constructors, methods, properties and operat
     CHECK(engine.run("Body(-1.0)").error().summary == "a mass is positive");
     CHECK(engine.run("b.weight").error().summary == "`Body` has no property `weight`");
     CHECK(engine.run("b.momentum = 1").error().summary == "`Body` has no property `momentum` that can be set");
+    CHECK(engine.run("b.name = 5").error().summary ==
+          "ArgumentError: property `name` of `Body`: expected a String, found a value of type Int64");
     CHECK(engine.run("energy(1)").error().type == "MethodError");
     CHECK(engine.run("Body(\"a\")").error().type == "MethodError");
   }
