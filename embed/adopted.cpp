@@ -50,8 +50,9 @@ void AdoptedArrays::close() {
 namespace slope::api {
 
 Result<Value> Engine::adopt_data(const detail::Datum& array, std::function<void(double*)> release) {
+  if (const Error* why = unusable()) return *why;
+  if (array.size != 0 && !array.data) return detail::engine_error("adopt: the memory is null", ErrorKind::conversion);
   detail::EngineState& engine = *state_;
-  if (engine.broken) return *engine.broken;
   detail::Entry entry(engine);
   const std::size_t n = detail::dimensions_of(array.kind);
   std::array<std::int64_t, 7> dims;

@@ -128,7 +128,8 @@ slope_engine* slope_engine_new(const slope_options* options, slope_error** error
     };
     made.output = sink(given.output);
     made.error_output = sink(given.error_output);
-    auto engine = std::make_unique<slope_engine>(slope_engine{{}, Engine(std::move(made)), {}});
+    auto engine = std::make_unique<slope_engine>(slope_engine{.engine = Engine(std::move(made))});
+    detail::Access::state(engine->engine).kept = engine->types;
     // A library that does not load is told now.
     if (Result<Value> ready = engine->engine.run("nothing"); !ready.ok()) {
       give(error, ready.error());

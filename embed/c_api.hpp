@@ -15,9 +15,10 @@ struct slope_type {
   std::string name;
 };
 struct slope_engine {
-  std::map<std::string, std::unique_ptr<slope_type>> types;  // outlive the engine, whose objects know them
+  using Types = std::map<std::string, std::unique_ptr<slope_type>>;
+  std::shared_ptr<Types> types = std::make_shared<Types>();  // the engine's too, whose objects know them
   slope::api::Engine engine;
-  std::map<std::string, slope::api::Definition> defined;  // the last of each name, for its rules
+  std::map<std::string, slope::api::Definition> defined = {};  // the last of each name, for its rules
 };
 struct slope_value {
   slope::api::Value value;

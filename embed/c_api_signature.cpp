@@ -107,8 +107,8 @@ bool parse_signature(std::string_view text, const slope_engine* types, Signature
     object = nullptr;
     if (kind_named(name, kind)) return true;
     if (!types) return false;
-    const auto known = types->types.find(std::string(name));
-    if (known == types->types.end()) return false;
+    const auto known = types->types->find(std::string(name));
+    if (known == types->types->end()) return false;
     object = known->second.get();
     kind = Kind::integer;  // its place
     return true;

@@ -55,7 +55,7 @@ slope_type* slope_type_new(slope_engine* engine, const char* name, const slope_f
     }
     if (!answer(detail::define_type(engine->engine, std::move(description)), error)) return nullptr;
     // From here on the engine knows its key.
-    slope_type* type = (engine->types[name] = std::move(made)).get();
+    slope_type* type = ((*engine->types)[name] = std::move(made)).get();
     return answer(detail::finish_type(engine->engine, &type->key), error) ? type : nullptr;
   });
 }

@@ -21,7 +21,7 @@ class EngineBuilder final : public Builder {
   }
   bool tuple(std::size_t count) override { return combine(engine_.library("tuple"), count); }
   bool vector(std::size_t count, Kind kind) override;
-  bool dictionary(std::size_t count) override;
+  bool dictionary(std::size_t count, Kind key, Kind mapped) override;
   bool call(std::string_view name, std::size_t count) override {
     RawValue callee = engine_.global(name);
     if (!callee.defined())
@@ -49,6 +49,10 @@ class EngineBuilder final : public Builder {
     parts_.values.resize(parts_.values.size() - count);
     parts_.values.push_back(made);
     return true;
+  }
+  RawValue type_value(Kind kind) {  // undefined where values of the kind have several types
+    const Type* type = is_array(kind) || kind == Kind::nothing ? nullptr : engine_.type_for(kind);
+    return type ? engine_.runtime.from_type(type) : RawValue();
   }
   ArrayObject* allocate(const Type* element, std::size_t count, RawValue& v) {
     const DataType* type = engine_.runtime.types.array_of(element, 1);
@@ -80,7 +84,7 @@ bool EngineBuilder::vector(std::size_t count, Kind kind) {
   return engine_.call_library("map", arguments, 2, narrowed) && replace(1, narrowed);
 }
 
-bool EngineBuilder::dictionary(std::size_t count) {
+bool EngineBuilder::dictionary(std::size_t count, Kind key, Kind mapped) {
   RawValue pairs;
   ArrayObject* array = allocate(engine_.types.any, count, pairs);
   if (!array) return false;
@@ -91,8 +95,13 @@ bool EngineBuilder::dictionary(std::size_t count) {
     if (!engine_.runtime.call(engine_.ctx, pair, arguments, 2, made)) return false;
     store_value(array->data + i * array->element_size, engine_.types.any, made);
   }
-  RawValue made;
-  return engine_.call_library("Dict", &pairs, 1, made) && replace(2 * count + 1, made);
+  // Dict{K,V} where the C++ types say what that is.
+  RawValue made, dictionary = engine_.library("Dict"), known[] = {type_value(key), type_value(mapped)};
+  if (known[0].defined() && known[1].defined()) {
+    RawValue arguments[] = {dictionary, known[0], known[1]};
+    if (!engine_.call_library("apply_type", arguments, 3, dictionary)) return false;
+  }
+  return engine_.runtime.call(engine_.ctx, dictionary, &pairs, 1, made) && replace(2 * count + 1, made);
 }
 
 }  // namespace
@@ -128,6 +137,38 @@ bool own_arrays(EngineState& engine, RawValue& v, int depth) {
   return !changed || engine.runtime.new_object(engine.ctx, type, parts.values.data(), parts.values.size(), v);
 }
 
+bool CharacterCrossing::build(Builder& builder, std::uint32_t code, bool is_ascii) {
+  if (is_ascii && code > 127)
+    return builder.push(Datum::of_text("a char above 127 is no character by itself: give a char32_t or a text")) &&
+           builder.call("error", 1);
+  return builder.push(Crossing<std::uint32_t>::give(code)) && builder.call("Char", 1);
+}
+
+bool CharacterCrossing::read(const api::Value& value, std::uint32_t& code, Error& error) {
+  const HandleTable* table = Access::table(value);
+  if (table && table->engine()) {
+    EngineState& engine = *table->engine();
+    Entry entry(engine);
+    RawValue v = Access::raw(value), found = v;
+    if (v.type == engine.types.character && !engine.call_library("codepoint", &v, 1, found)) {
+      error = engine.failure();
+      return false;
+    }
+    Datum datum;
+    api::Value holder;
+    if (engine.from_raw(found, Kind::integer, datum, holder, error) && Crossing<std::uint32_t>::take(datum, code))
+      return true;
+  }
+  error = not_convertible(value, "a Char");
+  return false;
+}
+
+Error CharacterCrossing::not_ascii(const api::Value& value) {
+  return engine_error(
+      "the character " + value.repr() + " is not one of ASCII, and no char: take a char32_t or a std::string",
+      ErrorKind::conversion);
+}
+
 Kind kind_of(const api::Value& value) {
   const HandleTable* table = Access::table(value);
   if (!table) return Kind::composite;  // nothing: an optional, or std::monostate
@@ -146,11 +187,15 @@ Kind kind_of(const api::Value& value) {
 }
 
 Error not_convertible(const api::Value& value, const std::string& wanted) {
-  std::string found = value.is_nothing() ? "nothing" : "a " + value.type_name();
+  const HandleTable* table = Access::table(value);
+  if (table && !table->engine()) return engine_error("a value whose engine is gone");
+  const std::string found = table ? table->engine()->describe(Access::raw(value)) : "nothing";
   return engine_error("expected " + wanted + ", found " + found, ErrorKind::conversion);
 }
 
+// An error of a script in between is told without its trace, which is the library's.
 Error inside(Error error, const std::string& where) {
+  if (error.kind == ErrorKind::runtime) error.message = error.summary;
   error.message = where + ": " + error.message;
   error.summary = where + ": " + error.summary;
   return error;
@@ -161,6 +206,7 @@ const char* declared_type(Kind kind) {
     case Kind::boolean:
       return "Bool";
     case Kind::integer:
+    case Kind::large:
       return "Int64";
     case Kind::number:
       return "Float64";
@@ -171,6 +217,7 @@ const char* declared_type(Kind kind) {
     case Kind::nothing:
     case Kind::any:
     case Kind::composite:
+    case Kind::keyword:
       break;
   }
   return "Any";

@@ -20,28 +20,41 @@ using detail::RawValue;
 std::string_view version() { return SLOPE_VERSION; }
 
 Engine::Engine(Options options) : state_(std::make_unique<EngineState>(std::move(options))) {}
-Engine::~Engine() = default;
+Engine::~Engine() { EngineState::end(std::move(state_)); }
 Engine::Engine(Engine&&) noexcept = default;
-Engine& Engine::operator=(Engine&&) noexcept = default;
+Engine& Engine::operator=(Engine&& other) noexcept {
+  std::unique_ptr<EngineState> before = std::exchange(state_, std::move(other.state_));
+  EngineState::end(std::move(before));
+  return *this;
+}
+
+const Error* Engine::unusable() const {
+  static const Error moved = detail::engine_error("the engine was moved from: use the one that it was moved to");
+  return state_ ? state_->broken.get() : &moved;
+}
 
 Result<Value> Engine::run(std::string_view text, std::string_view name) {
+  if (const Error* why = unusable()) return *why;
   return state_->run(std::string(name), std::string(text));
 }
 
 Result<Value> Engine::run_file(const std::string& path) {
+  if (const Error* why = unusable()) return *why;
+  std::error_code failed;
+  if (std::filesystem::is_directory(path, failed))
+    return detail::engine_error("cannot read " + path + ": " + std::strerror(EISDIR));
   std::ifstream in(path, std::ios::binary);
   std::ostringstream text;
   if (in) text << in.rdbuf();
   if (!in || in.bad()) return detail::engine_error("cannot read " + path + ": " + std::strerror(errno));
-  std::error_code failed;
   const auto file = std::filesystem::weakly_canonical(std::filesystem::absolute(path, failed), failed);
   if (!failed) state_->runtime.capabilities.include.push_back(file.parent_path().string());
   return state_->run(path, std::move(text).str());
 }
 
 Result<Value> detail::Access::value(Engine& owner, const Datum& datum) {
+  if (const Error* why = unusable(owner)) return *why;
   detail::EngineState& engine = state(owner);
-  if (engine.broken) return *engine.broken;
   Entry entry(engine);
   RawValue v;
   if (!engine.to_raw(datum, v)) return engine.failure();
@@ -49,8 +62,8 @@ Result<Value> detail::Access::value(Engine& owner, const Datum& datum) {
 }
 
 Result<void> Engine::set_datum(std::string_view name, const Datum& datum) {
+  if (const Error* why = unusable()) return *why;
   EngineState& engine = *state_;
-  if (engine.broken) return *engine.broken;
   if (!detail::is_identifier(name))
     return detail::engine_error("a global needs a name such as `x`; found `" + std::string(name) + "`");
   Entry entry(engine);
@@ -68,7 +81,7 @@ Result<void> Engine::set_datum(std::string_view name, const Datum& datum) {
 }
 
 Result<Value> Engine::global(std::string_view name) {
-  if (state_->broken) return *state_->broken;
+  if (const Error* why = unusable()) return *why;
   RawValue v = state_->global(name);
   if (!v.defined()) return detail::engine_error("`" + std::string(name) + "` is not defined in Main");
   return detail::Access::make(*state_, v);
@@ -77,7 +90,7 @@ Result<Value> Engine::global(std::string_view name) {
 Result<std::shared_ptr<detail::FunctionState>> Engine::find_function(std::string_view name,
                                                                      std::span<const Kind> parameters, Kind result,
                                                                      Dispatch dispatch) {
-  if (state_->broken) return *state_->broken;
+  if (const Error* why = unusable()) return *why;
   Error error;
   auto made = detail::make_function(*state_, std::string(name), parameters, result, dispatch, error);
   if (!made) return error;
@@ -85,39 +98,39 @@ Result<std::shared_ptr<detail::FunctionState>> Engine::find_function(std::string
 }
 
 Result<Value> Engine::call_data(std::string_view name, std::span<const Datum> arguments) {
+  if (const Error* why = unusable()) return *why;
   EngineState& engine = *state_;
-  if (engine.broken) return *engine.broken;
   Entry entry(engine);
   RawValue callee = engine.global(name);
   if (!callee.defined()) return detail::engine_error("`" + std::string(name) + "` is not defined in Main");
-  Rooted raw(engine.runtime.heap);
-  for (const Datum& datum : arguments) {
-    RawValue v;
-    if (!engine.to_raw(datum, v)) return engine.failure();
-    raw.values.push_back(v);
-  }
-  return engine.call(callee, raw.values.data(), raw.values.size());
+  return engine.call(callee, arguments);
 }
 
 void Engine::interrupt(Interrupt how) {
+  if (!state_) return;
   state_->ctx.interrupt.store(how == Interrupt::final ? interrupt_final : interrupt_catchable,
                               std::memory_order_relaxed);
 }
 
-void Engine::set_fuel(std::uint64_t fuel) { state_->set_fuel(fuel); }
-std::uint64_t Engine::fuel() const { return static_cast<std::uint64_t>(std::max<std::int64_t>(state_->ctx.fuel, 0)); }
+void Engine::set_fuel(std::uint64_t fuel) {
+  if (state_) state_->set_fuel(fuel);
+}
+std::uint64_t Engine::fuel() const {
+  return state_ ? static_cast<std::uint64_t>(std::max<std::int64_t>(state_->ctx.fuel, 0)) : 0;
+}
 
 bool Engine::incomplete(std::string_view text) {
   SourceMap sources;
   return Pipeline::incomplete(sources, sources.add("<prompt>", std::string(text)));
 }
 
-Tier Engine::tier() const { return static_cast<Tier>(state_->pipeline->mode); }
+Tier Engine::tier() const { return state_ ? static_cast<Tier>(state_->pipeline->mode) : Tier::interpret; }
 void Engine::set_tier(Tier tier) {
-  if (!state_->line_watch) state_->pipeline->mode = static_cast<TierMode>(tier);
+  if (state_ && !state_->line_watch) state_->pipeline->mode = static_cast<TierMode>(tier);
 }
 
 Statistics Engine::statistics() const {
+  if (!state_) return {};
   const HeapStatistics& heap = state_->runtime.heap.statistics();
   const Pipeline::Statistics& made = state_->pipeline->statistics();
   Statistics s;
@@ -132,6 +145,7 @@ Statistics Engine::statistics() const {
 }
 
 void Engine::collect_garbage() {
+  if (!state_) return;
   Entry entry(*state_);
   state_->runtime.heap.collect();
 }

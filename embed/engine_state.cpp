@@ -163,6 +163,13 @@ EngineState::~EngineState() {
   handles->close();
 }
 
+void EngineState::end(std::unique_ptr<EngineState> state) noexcept {
+  if (!state || state->uses_ == 0) return;
+  state->ends_after_use_ = true;
+  state->ctx.interrupt.store(interrupt_final, std::memory_order_relaxed);
+  state.release();
+}
+
 void EngineState::set_limits() {
   ctx.heap_is_limited = options.heap_limit != 0;
   if (ctx.heap_is_limited) runtime.heap.set_limit(options.heap_limit);
@@ -222,9 +229,16 @@ void EngineState::grant() {
   granted.input = given.input;
   if (options.load_source)
     runtime.read_source = [this](const std::string& path, std::string& text) {
-      Result<std::string> loaded = options.load_source(path);
-      text = loaded.ok() ? loaded.value() : loaded.error().message;
-      return loaded.ok();
+      try {
+        Result<std::string> loaded = options.load_source(path);
+        text = loaded.ok() ? loaded.value() : loaded.error().message;
+        return loaded.ok();
+      } catch (const std::exception& e) {
+        text = e.what();
+      } catch (...) {
+        text = "a C++ exception";
+      }
+      return false;
     };
 }
 
@@ -235,8 +249,25 @@ void EngineState::set_up_output() {
       std::fwrite(text.data(), 1, text.size(), stream);
     };
   };
-  runtime.sink.out = options.output ? options.output : to_stream(stdout);
-  runtime.sink.err = options.error_output ? options.error_output : to_stream(stderr);
+  runtime.sink.out = to_stream(stdout);
+  runtime.sink.err = to_stream(stderr);
+  if (options.output)
+    runtime.sink.out = [this](std::string_view text) {
+      try {
+        options.output(text);
+      } catch (const std::exception& e) {
+        raise_host_exception(ctx, e.what(), std::current_exception());
+      } catch (...) {
+        raise_host_exception(ctx, "", std::current_exception());
+      }
+    };
+  if (options.error_output)  // warnings go there too, where nothing can be raised
+    runtime.sink.err = [this](std::string_view text) {
+      try {
+        options.error_output(text);
+      } catch (...) {
+      }
+    };
 }
 
 // What others see of running and compiled functions. Before anything runs.
@@ -398,6 +429,10 @@ void EngineState::name_host_function(std::string& message) const {
   message += rest;
 }
 
+Error EngineState::ended() {
+  return engine_error("the engine was destroyed by a function that it was calling", ErrorKind::interrupted);
+}
+
 Error EngineState::failure(Context& of) {
   RawValue exception = of.take_error();
   std::vector<TraceEntry> trace = std::move(of.last_trace);
@@ -409,6 +444,7 @@ Error EngineState::failure(Context& of) {
     error.exit_code = exit_code;
     return error;
   }
+  if (ends_after_use_ && of.stopped == Stop::interrupt) return ended();
   Error error = limit_error(of);
   if (error.kind != ErrorKind::limit)
     error.kind = exception.type == types.interrupt_exception     ? ErrorKind::interrupted
@@ -445,12 +481,37 @@ Result<api::Value> EngineState::run(std::string name, std::string text) {
     if (ctx.failed()) return failure();
     return syntax_error(diagnostics);
   }
+  if (ends_after_use_) return ended();
   return Access::make(*this, result);
 }
 
-Result<api::Value> EngineState::call(RawValue callee, const RawValue* arguments, std::size_t count) {
+Result<api::Value> EngineState::call(RawValue callee, std::span<const Datum> arguments) {
+  // kwcall(names, callee, arguments…), or without its first two
+  Rooted raw(runtime.heap), pairs(runtime.heap);
+  raw.values = {RawValue(), callee};
+  for (const Datum& datum : arguments) {
+    const auto* keyword = datum.kind == Kind::keyword ? static_cast<const Keyword*>(datum.data) : nullptr;
+    RawValue v;
+    if (!to_raw(keyword ? keyword->value : datum, v)) return failure();
+    if (!keyword) {
+      raw.values.push_back(v);
+      continue;
+    }
+    RawValue parts[] = {runtime.from_symbol(runtime.symbol(keyword->name)), v};
+    if (!call_library("Pair", parts, 2, v)) return failure();
+    pairs.values.push_back(v);
+  }
   RawValue result;
-  if (!runtime.call(ctx, callee, arguments, count, result)) return failure();
+  if (pairs.values.empty()) {
+    if (!runtime.call(ctx, callee, raw.values.data() + 2, raw.values.size() - 2, result)) return failure();
+  } else {
+    RawValue all;
+    if (!call_library("tuple", pairs.values.data(), pairs.values.size(), all) ||
+        !call_library("NamedTuple", &all, 1, raw.values[0]) ||
+        !call_library("kwcall", raw.values.data(), raw.values.size(), result))
+      return failure();
+  }
+  if (ends_after_use_) return ended();
   return Access::make(*this, result);
 }
 
@@ -465,7 +526,14 @@ RawValue EngineState::library(const char* name) {
 }
 
 RawValue EngineState::global(std::string_view name) {
-  Binding* found = runtime.resolve(runtime.main, runtime.symbol(name));
+  Module* module = runtime.main;
+  if (const Binding* whole = runtime.resolve(module, runtime.symbol(name))) return whole->value;
+  for (std::size_t dot; (dot = name.find('.')) != std::string_view::npos; name.remove_prefix(dot + 1)) {
+    const Binding* outer = runtime.resolve(module, runtime.symbol(name.substr(0, dot)));
+    if (!outer || outer->value.type != types.module) return {};
+    module = outer->value.module;
+  }
+  const Binding* found = runtime.resolve(module, runtime.symbol(name));
   return found ? found->value : RawValue();
 }
 

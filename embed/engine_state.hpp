@@ -88,6 +88,7 @@ struct Access {
                      std::unique_ptr<HostFunction> function);
   static void fail(Definition& made, Error error) { made.fail(std::move(error)); }
   static EngineState& state(Engine& engine) { return *engine.state_; }
+  static const Error* unusable(const Engine& engine) { return engine.unusable(); }
   static RawValue raw(const api::Value& handle);  // undefined for `nothing` without an engine and for dead handles
 };
 
@@ -104,9 +105,12 @@ class EngineState {
  public:
   explicit EngineState(Options given);
   ~EngineState();
+  // The host lets go of it. One that is in use, for a function of the host that it calls let go, stops what runs and is
+  // gone when the outermost use ends.
+  static void end(std::unique_ptr<EngineState> state) noexcept;
 
   Result<api::Value> run(std::string name, std::string text);
-  Result<api::Value> call(RawValue callee, const RawValue* arguments, std::size_t count);
+  Result<api::Value> call(RawValue callee, std::span<const Datum> arguments);  // keywords among them
   // The pending error, taken away, for people; of a workspace's context under Runtime::shared.
   Error failure() { return failure(ctx); }
   Error failure(Context& of);
@@ -146,10 +150,11 @@ class EngineState {
   std::unique_ptr<Profiler> profiler;     // of a profile that is being taken
   WorkspaceGate gate;
   std::map<std::pair<const Module*, const Symbol*>, std::string> documentation;  // of what is no function
-  Engine* front = nullptr;                                                       // of a language server
-  std::string request;            // of a script to the prompt that runs it
-  bool color = false;             // functions of scripts that print code colour it
-  std::unique_ptr<Error> broken;  // the standard library did not load: every use says so
+  std::shared_ptr<const void> kept;  // what must outlive objects of the host's types
+  Engine* front = nullptr;           // of a language server
+  std::string request;               // of a script to the prompt that runs it
+  bool color = false;                // functions of scripts that print code colour it
+  std::unique_ptr<Error> broken;     // the standard library did not load: every use says so
 
   // The runtime knows which stack it is on; a frame on the stack known from the last time needs nothing.
   // Gives how many uses from outside are under way, for leave().
@@ -179,6 +184,8 @@ class EngineState {
       thread_check_.end();
       if (adopted.has_dead()) [[unlikely]]
         adopted.release_dead();
+      if (ends_after_use_) [[unlikely]]
+        delete this;
     } else if (before + 1 == most_uses) {
       ctx.stack_limit = before_most_uses_;
     }
@@ -196,6 +203,10 @@ class EngineState {
     thread_check_.end();
   }
   bool is_unlimited() const { return is_unlimited_; }
+  void go_on() {  // after a use that was stopped and left at once
+    ctx.go_on();
+    if (ends_after_use_) delete this;
+  }
   // The compiler is to run on a workspace's thread, under Runtime::shared.
   void borrow_thread() {
     runtime.enter_thread(ctx);
@@ -220,6 +231,7 @@ class EngineState {
   void set_limits();
   void name_host_function(std::string& message) const;
   Error limit_error(const Context& of) const;
+  static Error ended();  // what end() did
   void enter_stack();
   void wait_for_workspaces() {  // before anything that they look at too
     if (workspaces_) gate.begin_use();
@@ -244,6 +256,7 @@ class EngineState {
   bool is_unlimited_ = true;      // by fuel too
   bool workspaces_ = false;       // there were some
   bool is_told_allocations_ = false;
+  bool ends_after_use_ = false;
   std::optional<CollectionPause> idle_pause_;
   std::unique_ptr<Watchdog> watchdog_;
 };
@@ -309,6 +322,5 @@ void define_type_natives(EngineState& engine);     // host_types.cpp
 Error not_convertible(const api::Value& value, const std::string& wanted);
 std::shared_ptr<FunctionState> make_function(EngineState& engine, std::string name, std::span<const Kind> parameters,
                                              Kind result, Dispatch dispatch, Error& error);
-Error engine_error(std::string message, ErrorKind kind = ErrorKind::engine);
 
 }  // namespace slope::api::detail

@@ -252,7 +252,7 @@ bool SlopeFunction::call_words(FunctionState& function, const std::uint64_t* arg
     self.fail();
   engine.leave_at_once();
   if (engine.ctx.stopped != Stop::none) [[unlikely]]
-    engine.ctx.go_on();
+    engine.go_on();
   return ok;
 }
 

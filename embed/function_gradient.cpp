@@ -133,7 +133,7 @@ AtOnce SlopeFunction::flat_gradient_ended(flat::Outcome outcome) {
   if (outcome == flat::Outcome::failed) fail();
   if (lent_ && (outcome == flat::Outcome::failed || outcome == flat::Outcome::shared)) lent_->take_back();
   engine_.leave_at_once();
-  if (engine_.ctx.stopped != Stop::none) engine_.ctx.go_on();
+  if (engine_.ctx.stopped != Stop::none) engine_.go_on();
   return detail::at_once(outcome);
 }
 

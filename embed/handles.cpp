@@ -102,11 +102,7 @@ std::string Value::display() const {
 namespace {
 
 Error no_parts(const Value& value, const char* parts) {
-  if (const detail::HandleTable* table = Access::table(value); table && !table->engine())
-    return detail::engine_error("a value whose engine is gone");
-  return detail::engine_error(std::string("expected a value with ") + parts + ", found " +
-                                  (value.is_nothing() ? "nothing" : "a " + value.type_name()),
-                              ErrorKind::conversion);
+  return detail::not_convertible(value, std::string("a value with ") + parts);
 }
 
 }  // namespace
@@ -219,13 +215,7 @@ Result<Value> Value::call(const Datum* arguments, std::size_t count) const {
   if (!callee.defined()) return no_parts(*this, "methods");
   EngineState& engine = *table_->engine();
   detail::Entry entry(engine);
-  Rooted raw(engine.runtime.heap);
-  for (std::size_t i = 0; i < count; ++i) {
-    RawValue v;
-    if (!engine.to_raw(arguments[i], v)) return engine.failure();
-    raw.values.push_back(v);
-  }
-  return engine.call(callee, raw.values.data(), count);
+  return engine.call(callee, {arguments, count});
 }
 
 }  // namespace slope::api

@@ -25,10 +25,13 @@ bool stack_is_low(const Context& ctx) {
   return &here < ctx.stack_limit;
 }
 
-bool raise_failure(Context& ctx, const std::string& message, const std::exception_ptr& cause) {
+}  // namespace
+
+bool raise_host_exception(Context& ctx, const std::string& given, const std::exception_ptr& cause) {
   if (ctx.stopped != Stop::none) return ctx.stop();  // in a use inside this one; the host may not hide it
   const SharedAccess shared(ctx);
   EngineState& engine = engine_of(ctx);
+  const std::string message = given.empty() ? "a C++ exception" : given;
   // The host may pass on the message of an error of Slope.
   constexpr std::string_view prefix = "ERROR: ";
   ctx.raise_error(message.starts_with(prefix) ? message.substr(prefix.size()) : message);
@@ -39,9 +42,11 @@ bool raise_failure(Context& ctx, const std::string& message, const std::exceptio
   return false;
 }
 
+namespace {
+
 void raise_word_failure(Context* ctx, void*, void* failure) {
   const std::unique_ptr<HostFailure> owned(static_cast<HostFailure*>(failure));
-  raise_failure(*ctx, owned->message, owned->cause);
+  raise_host_exception(*ctx, owned->message, owned->cause);
 }
 
 struct Parameter {
@@ -56,6 +61,7 @@ Parameter parameter_of(Kind kind) {
     case Kind::boolean:
       return {"Core.Bool", "Core.Bool"};
     case Kind::integer:
+    case Kind::large:
       return {"Core.Integer", "Core.Int64"};
     case Kind::number:
       return {"Core.Real", "Core.Float64"};
@@ -65,6 +71,7 @@ Parameter parameter_of(Kind kind) {
       return {"Core.AbstractArray", "Core.Array{Core.Float64,1}"};
     case Kind::any:
     case Kind::composite:
+    case Kind::keyword:
       break;
   }
   static constexpr const char* arrays[] = {
@@ -151,6 +158,7 @@ auto result_type_of(Kind kind) -> decltype(NativeInfo::result_type) {
     case Kind::boolean:
       return returns_boolean;
     case Kind::integer:
+    case Kind::large:
       return returns_integer;
     case Kind::number:
       return returns_number;
@@ -160,6 +168,7 @@ auto result_type_of(Kind kind) -> decltype(NativeInfo::result_type) {
       return returns_numbers;
     case Kind::any:
     case Kind::composite:
+    case Kind::keyword:
       break;
   }
   return nullptr;
@@ -185,7 +194,7 @@ bool call_host(Context& ctx, const RawValue* args, std::size_t count, RawValue& 
   if (stack_is_low(ctx)) return ctx.stack_overflow();
   HostResult returned;
   function.call(data.data(), returned);
-  if (!returned.error.empty()) return raise_failure(ctx, returned.error, returned.cause);
+  if (!returned.error.empty()) return raise_host_exception(ctx, returned.error, returned.cause);
   if (ctx.stopped != Stop::none) return ctx.stop();
   return engine.to_raw(returned.datum, result);
 }
@@ -257,11 +266,11 @@ bool is_identifier(std::string_view name) {
 }  // namespace detail
 
 Definition Engine::define_host(std::string_view name, std::unique_ptr<HostFunction> function) {
-  EngineState& engine = *state_;
   Definition made;
-  made.engine_ = &engine;
   made.name_ = name;
-  if (engine.broken) return made.fail(*engine.broken);
+  if (const Error* why = unusable()) return made.fail(*why);
+  EngineState& engine = *state_;
+  made.engine_ = &engine;
   if (!detail::is_identifier(name))
     return made.fail(
         detail::engine_error("a function needs a name such as `spline`; found `" + std::string(name) + "`"));
@@ -441,21 +450,27 @@ Definition Definition::non_differentiable() {
 }
 
 Result<void> Engine::check_rule_data(std::string_view name, std::span<const detail::Datum> arguments) {
+  if (const Error* why = unusable()) return *why;
   EngineState& engine = *state_;
-  if (engine.broken) return *engine.broken;
   detail::Entry entry(engine);
-  Rooted raw(engine.runtime.heap);
-  detail::RawValue callee = engine.global(name);
+  const detail::RawValue callee = engine.global(name);
   if (!callee.defined()) return detail::engine_error("`" + std::string(name) + "` is not defined in Main");
-  raw.values.push_back(callee);
-  for (const detail::Datum& datum : arguments) {
-    detail::RawValue v;
-    if (!engine.to_raw(datum, v)) return engine.failure();
-    raw.values.push_back(v);
+  const Value tested = detail::Access::make(engine, callee);
+  std::vector<detail::Datum> given{detail::Crossing<Value>::give(tested)};
+  given.insert(given.end(), arguments.begin(), arguments.end());
+  Result<Value> result = engine.call(engine.library("test_rule"), given);
+  if (result.ok() || result.error().kind != ErrorKind::not_differentiable)
+    return result.ok() ? Result<void>() : result.error();
+  // A rule for one mode is a rule: the other is left out.
+  for (const char* mode : {"forward", "reverse"}) {
+    const detail::Keyword leave_out = keyword(mode, false);
+    given.push_back(detail::Crossing<detail::Keyword>::give(leave_out));
+    Result<Value> of_one_mode = engine.call(engine.library("test_rule"), given);
+    given.pop_back();
+    if (of_one_mode.ok() || of_one_mode.error().kind != ErrorKind::not_differentiable)
+      return of_one_mode.ok() ? Result<void>() : of_one_mode.error();
   }
-  detail::RawValue result;
-  if (!engine.call_library("test_rule", raw.values.data(), raw.values.size(), result)) return engine.failure();
-  return {};
+  return result.error();
 }
 
 }  // namespace slope::api

@@ -1,6 +1,7 @@
 // A C++ function as scripts see it: the native that stands for it.
 #pragma once
 
+#include <exception>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,6 +27,9 @@ struct DefinedHost {
   std::string name_;
   WordCode code_;  // of one that is called with words
 };
+
+// What code of the host threw is the script's error from here on; `message` may be empty. False.
+bool raise_host_exception(Context& ctx, const std::string& message, const std::exception_ptr& cause);
 
 bool is_identifier(std::string_view name);  // and no word of the language
 

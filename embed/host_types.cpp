@@ -172,8 +172,8 @@ Definition refused(std::string message) {
 void define_type_natives(EngineState& engine) { engine.runtime.define_native(engine.runtime.core, &wrap_info); }
 
 Result<void> define_type(Engine& owner, TypeDescription description) {
+  if (const Error* why = Access::unusable(owner)) return *why;
   EngineState& engine = Access::state(owner);
-  if (engine.broken) return *engine.broken;
   const std::string name = description.name;
   if (!is_name(name)) return no_type("expected a name such as `Particle`; found `" + name + "`");
   if (const HostType* known = engine.host_types.find(description.key))
@@ -257,11 +257,20 @@ Definition define_property(Engine& owner, const TypeKey* key, std::string_view g
     return refused("the setter of the property `" + name + "` takes the object and a value");
   Definition made;
   const bool can_be_set = setter != nullptr;
+  const Kind kind = setter ? setter->parameters()[1] : Kind::any;
+  const bool is_told = kind != Kind::any && kind != Kind::composite && !(setter && setter->object_key(1));
   Access::define(made, engine, "__get_" + type.name + "_" + name, std::move(getter));
   if (made.ok() && setter) {
     Definition set;
     Access::define(set, engine, "__set_" + type.name + "_" + name + "!", std::move(setter));
     if (!set.ok()) Access::fail(made, set.error());
+    if (made.ok() && is_told) {  // what does not fit is told in the host's words, without the setter's own name
+      const Result<void> other = run_text(engine, "__set_" + type.name + "_" + name + "!(o::" + type.name +
+                                                      ", v) = Base.throw(Base.ArgumentError(Base.string(\"property `" +
+                                                      name + "` of `" + type.name + "`: expected " + wanted(kind) +
+                                                      ", found a value of type \", Core.typeof(v))))\n");
+      if (!other.ok()) Access::fail(made, other.error());
+    }
   }
   if (made.ok()) type.properties.push_back({name, can_be_set});
   return made;

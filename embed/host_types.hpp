@@ -64,4 +64,6 @@ class HostTypes final : public ObjectTable {
   int tracer_ = -1;
 };
 
+const char* wanted(Kind kind);  // "a real number", for messages
+
 }  // namespace slope::api::detail

@@ -107,6 +107,7 @@ Position Allocation::position() const {
 }
 
 Result<std::vector<CoverageFile>> coverage(Engine& engine) {
+  if (const Error* why = detail::Access::unusable(engine)) return *why;
   detail::EngineState& state = detail::Access::state(engine);
   if (!state.options.coverage)
     return detail::engine_error("the engine does not count lines: make it with Options::coverage");

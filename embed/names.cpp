@@ -57,6 +57,7 @@ std::string method_line(const Runtime& runtime, const Method& method) {
 }  // namespace
 
 std::vector<std::string> Engine::complete(std::string_view prefix) {
+  if (!state_) return {};
   Runtime& runtime = state_->runtime;
   std::set<std::string> found;
   if (std::size_t dot = prefix.rfind('.'); dot != std::string_view::npos) {
@@ -83,8 +84,8 @@ std::vector<std::string> Engine::complete(std::string_view prefix) {
 }
 
 Result<std::string> Engine::help(std::string_view name) {
+  if (const Error* why = unusable()) return *why;
   EngineState& engine = *state_;
-  if (engine.broken) return *engine.broken;
   RawValue v = engine.global(name);
   if (!v.defined()) return detail::engine_error("`" + std::string(name) + "` is not defined");
   MethodTable* table = nullptr;

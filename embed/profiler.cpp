@@ -252,6 +252,7 @@ using detail::Access;
 using detail::EngineState;
 
 Result<void> start_profile(Engine& engine, const ProfileOptions& options) {
+  if (const Error* why = Access::unusable(engine)) return *why;
   EngineState& state = Access::state(engine);
   if (!state.options.profile)
     return detail::engine_error("the engine keeps no records for profiles: make it with Options::profile");
@@ -264,6 +265,7 @@ Result<void> start_profile(Engine& engine, const ProfileOptions& options) {
 }
 
 Result<Profile> stop_profile(Engine& engine) {
+  if (const Error* why = Access::unusable(engine)) return *why;
   EngineState& state = Access::state(engine);
   if (!state.profiler) return detail::engine_error("no profile of this engine was started");
   if (!state.profiler->is_on_this_thread())

@@ -30,36 +30,6 @@ bool is_primitive_integer(EngineState& engine, RawValue v) {
   return t && t->name->is_primitive && is_a(engine, v, engine.types.integer);
 }
 
-const char* wanted(Kind kind) {
-  switch (kind) {
-    case Kind::boolean:
-      return "a Bool";
-    case Kind::integer:
-      return "an integer";
-    case Kind::number:
-      return "a real number";
-    case Kind::text:
-      return "a String";
-    case Kind::numbers:
-      return "a vector of real numbers";
-    case Kind::nothing:
-    case Kind::any:
-    case Kind::composite:
-      break;
-  }
-  static constexpr const char* arrays[] = {
-      "a value",
-      "a vector of real numbers",
-      "a matrix of real numbers",
-      "an array of real numbers with 3 dimensions",
-      "an array of real numbers with 4 dimensions",
-      "an array of real numbers with 5 dimensions",
-      "an array of real numbers with 6 dimensions",
-      "an array of real numbers with 7 dimensions",
-  };
-  return arrays[is_array(kind) ? dimensions_of(kind) : 0];
-}
-
 void view_numbers(RawValue v, Kind kind, Datum& datum) {
   static_assert(sizeof(std::size_t) == sizeof(std::int64_t));
   auto* array = static_cast<const ArrayObject*>(static_cast<const void*>(v.object));
@@ -88,6 +58,38 @@ void copy_elements(const Datum& from, double* to) {
 
 }  // namespace
 
+const char* wanted(Kind kind) {
+  switch (kind) {
+    case Kind::boolean:
+      return "a Bool";
+    case Kind::integer:
+    case Kind::large:
+      return "an integer";
+    case Kind::number:
+      return "a real number";
+    case Kind::text:
+      return "a String";
+    case Kind::numbers:
+      return "a vector of real numbers";
+    case Kind::nothing:
+    case Kind::any:
+    case Kind::composite:
+    case Kind::keyword:
+      break;
+  }
+  static constexpr const char* arrays[] = {
+      "a value",
+      "a vector of real numbers",
+      "a matrix of real numbers",
+      "an array of real numbers with 3 dimensions",
+      "an array of real numbers with 4 dimensions",
+      "an array of real numbers with 5 dimensions",
+      "an array of real numbers with 6 dimensions",
+      "an array of real numbers with 7 dimensions",
+  };
+  return arrays[is_array(kind) ? dimensions_of(kind) : 0];
+}
+
 const Type* EngineState::type_for(Kind kind) const {
   switch (kind) {
     case Kind::nothing:
@@ -95,6 +97,7 @@ const Type* EngineState::type_for(Kind kind) const {
     case Kind::boolean:
       return types.boolean;
     case Kind::integer:
+    case Kind::large:
       return types.int64;
     case Kind::number:
       return types.float64;
@@ -104,6 +107,7 @@ const Type* EngineState::type_for(Kind kind) const {
       return float_vector;
     case Kind::any:
     case Kind::composite:
+    case Kind::keyword:
       break;
   }
   return is_array(kind) ? float_arrays[dimensions_of(kind)] : nullptr;
@@ -112,7 +116,7 @@ const Type* EngineState::type_for(Kind kind) const {
 std::string EngineState::describe(RawValue v) {
   if (!v.defined() || v.type == types.nothing) return "nothing";
   std::string name = to_string(v.type);
-  bool vowel = std::strchr("AEIOUaeiou", name[0]) != nullptr;
+  bool vowel = std::strchr("AEIOaeio", name[0]) != nullptr;
   return (vowel ? "an " : "a ") + name;
 }
 
@@ -138,6 +142,9 @@ bool EngineState::to_raw(const Datum& datum, RawValue& v) {
     case Kind::integer:
       v = runtime.from_int(datum.integer);
       return true;
+    case Kind::large:
+      v = RawValue(types.uint64, datum.integer);
+      return true;
     case Kind::number:
       v = runtime.from_float(datum.number);
       return true;
@@ -155,6 +162,8 @@ bool EngineState::to_raw(const Datum& datum, RawValue& v) {
     }
     case Kind::composite:
       return build_composite(*this, datum, v);
+    case Kind::keyword:
+      return ctx.argument_error("slope::keyword stands among the arguments of Engine::call and of calls of a Value");
     case Kind::numbers:
       break;
   }
@@ -181,7 +190,12 @@ bool EngineState::from_raw(RawValue v, Kind kind, Datum& datum, api::Value& hold
       datum.integer = v.bits;
       return v.type == types.boolean || mismatch();
     case Kind::integer:
-      return (is_primitive_integer(*this, v) && integer_of(*this, v, datum.integer)) || mismatch();
+    case Kind::large: {
+      if (!is_primitive_integer(*this, v)) return mismatch();
+      const bool is_word = integer_of(*this, v, datum.integer);
+      datum.kind = is_word ? Kind::integer : Kind::large;
+      return is_word || kind == Kind::large || mismatch();
+    }
     case Kind::number:
       if (v.type == types.float64) {
         datum.number = v.float64;
@@ -212,20 +226,30 @@ bool EngineState::from_raw(RawValue v, Kind kind, Datum& datum, api::Value& hold
         datum = Datum::of_text(static_cast<const StringObject*>(v.object)->view());
       } else if (v.type == types.symbol) {
         datum = Datum::of_text(v.symbol->name);
+      } else if (RawValue text; v.type == types.character && call_library("string", &v, 1, text)) {
+        v = text;
+        datum = Datum::of_text(static_cast<const StringObject*>(v.object)->view());
       } else {
         return mismatch();
       }
       holder = Access::make(*this, v);
       return true;
     case Kind::numbers:
+    case Kind::keyword:
       break;
   }
   if (!is_array(kind)) return mismatch();
   const Type* wanted_type = type_for(kind);
-  if (v.type != wanted_type && is_a(*this, v, types.abstract_array)) {
-    RawValue arguments[] = {runtime.from_type(wanted_type), v};
+  if (v.type != wanted_type) {
+    RawValue elements = v;  // of what is no array, but can be iterated: a tuple, a generator, a set
+    Rooted keep(runtime.heap);
+    const bool can_be =
+        is_a(*this, v, types.abstract_array) || (kind == Kind::numbers && !is_a(*this, v, types.number) &&
+                                                 v.type != types.string && call_library("collect", &v, 1, elements));
+    keep.values.push_back(elements);
+    RawValue arguments[] = {runtime.from_type(wanted_type), elements};
     RawValue converted;
-    if (call_library("convert", arguments, 2, converted)) v = converted;
+    if (can_be && call_library("convert", arguments, 2, converted)) v = converted;
     if (ctx.failed()) ctx.take_error();
   }
   if (v.type != wanted_type) return mismatch();
@@ -258,9 +282,12 @@ bool convert_value(const api::Value& value, Kind kind, Datum& datum, api::Value&
 }
 
 Error does_not_fit(const Datum& d, std::size_t bytes, bool is_signed) {
-  return engine_error("the integer " + std::to_string(d.integer) + " is outside the range of the C++ type of " +
-                          std::to_string(8 * bytes) + (is_signed ? " bits" : " bits without sign"),
-                      ErrorKind::conversion);
+  return engine_error(
+      "the integer " +
+          (d.kind == Kind::large ? std::to_string(static_cast<std::uint64_t>(d.integer)) : std::to_string(d.integer)) +
+          " is outside the range of the C++ type of " + std::to_string(8 * bytes) +
+          (is_signed ? " bits" : " bits without sign"),
+      ErrorKind::conversion);
 }
 
 }  // namespace slope::api::detail

@@ -1,6 +1,10 @@
 // The standard library's containers in both directions, nested as you like.
 //
-//   std::vector<T>, std::array<T, N>           Vector; from Slope: anything that can be iterated
+//   std::vector<T>, std::array<T, N>,          Vector; from Slope: anything that can be iterated
+//   std::deque<T>, std::list<T>
+//   std::span<const T>                         Vector, a copy; to Slope only (of double: slope/convert.hpp)
+//   std::set<T>, std::unordered_set<T>         Set; from Slope: anything that can be iterated
+//   std::complex<T>                            ComplexF64; from Slope: any number
 //   std::tuple, std::pair                      Tuple; from Slope: tuples, pairs, named tuples, arrays of that length
 //   std::optional<T>                           the value, or `nothing`
 //   std::variant<A, B, …>                      from Slope: the alternative of the value's own kind, else the first that
@@ -9,10 +13,15 @@
 #pragma once
 
 #include <array>
+#include <complex>
+#include <deque>
+#include <list>
 #include <map>
 #include <optional>
+#include <set>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <variant>
 
@@ -92,6 +101,75 @@ struct Crossing<std::vector<T>, std::enable_if_t<!std::is_same_v<T, double>>> : 
   static bool cotangent(const Value& value, const std::vector<T>& argument, std::vector<T>& result, Error& error) {
     result.resize(argument.size());
     return take_cotangents(value, argument, result, error);
+  }
+};
+
+// Derivatives go into vectors and arrays.
+template <class C>
+struct SequenceCrossing : Composite<C> {
+  using T = typename C::value_type;
+  static bool build(Builder& builder, const C& value) { return build_sequence(builder, value); }
+  static Result<C> from(const Value& value) {
+    C result;
+    Result<void> taken = take_elements<T>(value, [&](T element) { result.insert(result.end(), std::move(element)); });
+    if (!taken.ok()) return taken.error();
+    return result;
+  }
+};
+template <class T>
+struct Crossing<std::deque<T>> : SequenceCrossing<std::deque<T>> {};
+template <class T>
+struct Crossing<std::list<T>> : SequenceCrossing<std::list<T>> {};
+
+template <class C>
+struct SetCrossing : SequenceCrossing<C> {
+  static bool build(Builder& builder, const C& value) {
+    return build_sequence(builder, value) && builder.call("Set", 1);
+  }
+};
+template <class T, class... More>
+struct Crossing<std::set<T, More...>> : SetCrossing<std::set<T, More...>> {};
+template <class T, class... More>
+struct Crossing<std::unordered_set<T, More...>> : SetCrossing<std::unordered_set<T, More...>> {};
+
+template <class T>
+struct Crossing<std::span<const T>, std::enable_if_t<!std::is_same_v<T, double>>> : Composite<std::span<const T>> {
+  static bool build(Builder& builder, const std::span<const T>& value) { return build_sequence(builder, value); }
+};
+
+template <class T>
+struct Crossing<std::complex<T>> : Composite<std::complex<T>> {
+  static bool build(Builder& builder, const std::complex<T>& value) {
+    return push(builder, value.real()) && push(builder, value.imag()) && builder.call("ComplexF64", 2);
+  }
+  static Result<std::complex<T>> from(const Value& value) {
+    if (value.is_a("Complex")) return of_fields(value);
+    if (Result<T> real = value.template to<T>(); real.ok()) return std::complex<T>(real.value());
+    return not_convertible(value, "a number");
+  }
+  static bool cotangent(const Value& value, const std::complex<T>&, std::complex<T>& result, Error& error) {
+    result = {};
+    if (value.is_nothing()) return true;
+    Result<std::complex<T>> taken = of_fields(value);  // a Complex or a named tuple
+    if (taken.ok()) {
+      result = taken.value();
+    } else {
+      error = taken.error();
+    }
+    return taken.ok();
+  }
+
+ private:
+  static Result<std::complex<T>> of_fields(const Value& value) {
+    const Result<Value> parts[] = {value.field("re"), value.field("im")};
+    T numbers[2] = {};
+    for (int i = 0; i < 2; ++i) {
+      if (!parts[i].ok()) return parts[i].error();
+      Result<T> number = parts[i].value().template to<T>();
+      if (!number.ok()) return number.error();
+      numbers[i] = number.value();
+    }
+    return std::complex<T>(numbers[0], numbers[1]);
   }
 };
 
@@ -246,7 +324,7 @@ struct MapCrossing : Composite<Map> {
   static bool build(Builder& builder, const Map& value) {
     for (const auto& [key, mapped] : value)
       if (!push(builder, key) || !push(builder, mapped)) return false;
-    return builder.dictionary(value.size());
+    return builder.dictionary(value.size(), Crossing<Key>::kind, Crossing<Mapped>::kind);
   }
   static Result<Map> from(const Value& value) {
     Map result;

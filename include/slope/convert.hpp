@@ -2,8 +2,10 @@
 //
 //   C++                                        Slope
 //   double, float                              Float64 (from Slope: any real number)
-//   signed and unsigned integers               Int64   (from Slope: any integer in range)
+//   signed and unsigned integers               Int64, UInt64 what is larger   (from Slope: any integer in range)
 //   bool                                       Bool
+//   enumerations                               the integer
+//   char, char32_t                             Char
 //   std::string, std::string_view, const char* String
 //   std::span<const double>, std::vector<double>   Vector{Float64}
 //   std::span<double>                          Vector{Float64}, as an argument that the script may write to
@@ -32,7 +34,8 @@ namespace slope::api::detail {
 
 // From 128 on: arrays of several dimensions (slope/array.hpp), and memory that scripts may write to. `numbers` is an
 // array of one dimension that they may not.
-enum class Kind : std::uint8_t { nothing, boolean, integer, number, text, numbers, any, composite };
+// `keyword`: of an argument of a call by name. `large`: of a datum where `integer` is expected, one from 2^63 on.
+enum class Kind : std::uint8_t { nothing, boolean, integer, number, text, numbers, any, composite, large, keyword };
 class Builder;
 struct TypeKey;
 
@@ -85,11 +88,19 @@ struct Datum {
   std::span<const double> numbers() const { return {static_cast<const double*>(data), size}; }
 };
 
+// A keyword argument: slope::keyword.
+struct Keyword {
+  std::string_view name;
+  Datum value;
+};
+
 // `give` makes a Datum that views `value`; `take` reads one of the right kind, false when it does not fit.
 template <class T, class = void>
 struct Crossing {
-  static_assert(sizeof(T) == 0,
-                "no conversion between this C++ type and Slope; slope/convert.hpp lists those there are");
+  static_assert(
+      sizeof(T) == 0,
+      "no conversion between this C++ type and Slope: include slope/containers.hpp for the standard library's, "
+      "SLOPE_STRUCTURE (slope/structure.hpp) or SLOPE_TYPE (slope/type.hpp) for your own");
 };
 
 template <>
@@ -112,18 +123,43 @@ struct Crossing<bool> {
   }
 };
 
+// As nothing but itself: no argument of a typed function has this type.
+template <>
+struct Crossing<std::nullptr_t> {
+  static constexpr Kind kind = Kind::nothing;
+  static Datum give(std::nullptr_t) { return {}; }
+};
+
 template <class T>
-struct Crossing<T, std::enable_if_t<std::is_integral_v<T> && !std::is_same_v<T, bool>>> {
+inline constexpr bool is_character = std::is_same_v<T, char> || std::is_same_v<T, char32_t>;
+template <class T>
+inline constexpr bool is_integer = std::is_integral_v<T> && !std::is_same_v<T, bool> && !is_character<T>;
+template <class T>
+struct Crossing<T, std::enable_if_t<is_integer<T>>> {
   static constexpr Kind kind = Kind::integer;
   static Datum give(T value) {
     Datum d;
-    d.kind = kind;
+    d.kind = std::is_unsigned_v<T> && static_cast<std::int64_t>(value) < 0 ? Kind::large : kind;
     d.integer = static_cast<std::int64_t>(value);
     return d;
   }
   static bool take(const Datum& d, T& value) {
     value = static_cast<T>(d.integer);
-    return static_cast<std::int64_t>(value) == d.integer && (value < T{}) == (d.integer < 0);
+    return static_cast<std::int64_t>(value) == d.integer && (value < T{}) == (d.integer < 0 && d.kind != Kind::large);
+  }
+};
+
+template <class T>
+struct Crossing<T, std::enable_if_t<std::is_enum_v<T>>> {
+  using Integer = std::underlying_type_t<T>;
+  using Plain = std::conditional_t<is_integer<Integer> || std::is_same_v<Integer, bool>, Integer, signed char>;
+  static constexpr Kind kind = Crossing<Plain>::kind;
+  static Datum give(T value) { return Crossing<Plain>::give(static_cast<Plain>(value)); }
+  static bool take(const Datum& d, T& value) {
+    Plain plain{};
+    if (!Crossing<Plain>::take(d, plain)) return false;
+    value = static_cast<T>(plain);
+    return true;
   }
 };
 
@@ -158,7 +194,7 @@ struct Crossing<std::string_view> : TextCrossing<std::string_view> {};
 template <>
 struct Crossing<const char*> {
   static constexpr Kind kind = Kind::text;
-  static Datum give(const char* value) { return Datum::of_text(value); }
+  static Datum give(const char* value) { return value ? Datum::of_text(value) : Datum(); }  // a null one: nothing
 };
 
 template <>
@@ -205,6 +241,17 @@ struct Crossing<Value> {
   }
 };
 
+template <>
+struct Crossing<Keyword> {
+  static constexpr Kind kind = Kind::keyword;
+  static Datum give(const Keyword& value) {
+    Datum d;
+    d.kind = kind;
+    d.data = &value;
+    return d;
+  }
+};
+
 template <class T>
 using CrossingOf = Crossing<std::remove_cv_t<std::remove_reference_t<T>>>;
 
@@ -216,8 +263,8 @@ class Builder {
   virtual bool tuple(std::size_t count) = 0;
   // A vector whose elements are of the kind; of the others' most narrow common type.
   virtual bool vector(std::size_t count, Kind kind) = 0;
-  virtual bool dictionary(std::size_t count) = 0;                   // of so many keys, each followed by its value
-  virtual bool call(std::string_view name, std::size_t count) = 0;  // a function or type of Main
+  virtual bool dictionary(std::size_t count, Kind key, Kind mapped) = 0;  // of keys, each followed by its value
+  virtual bool call(std::string_view name, std::size_t count) = 0;        // a function or type of Main
   virtual bool object(const void* object, const TypeKey* key, void* (*copy)(const void*)) = 0;  // of the host's types
 
  protected:
@@ -241,6 +288,50 @@ struct Composite {
   }
 };
 
+// Characters. A char is one of ASCII.
+struct CharacterCrossing {
+  static bool build(Builder& builder, std::uint32_t code, bool is_ascii);
+  static bool read(const Value& value, std::uint32_t& code, Error& error);
+  static Error not_ascii(const Value& value);
+};
+template <class T>
+struct Crossing<T, std::enable_if_t<is_character<T>>> : Composite<T> {
+  static constexpr bool is_ascii = std::is_same_v<T, char>;
+  static bool build(Builder& builder, T value) {
+    return CharacterCrossing::build(builder, static_cast<std::make_unsigned_t<T>>(value), is_ascii);
+  }
+  static Result<T> from(const Value& value) {
+    std::uint32_t code = 0;
+    Error error;
+    if (!CharacterCrossing::read(value, code, error)) return error;
+    if (is_ascii && code > 127) return CharacterCrossing::not_ascii(value);
+    return static_cast<T>(code);
+  }
+  static bool cotangent(const Value&, T, T& result, Error&) {
+    result = T{};
+    return true;
+  }
+};
+
+// Integers that typed functions and results of functions of the host take as Int64.
+template <class T>
+constexpr bool may_be_large() {
+  if constexpr (std::is_enum_v<T>) {
+    return may_be_large<std::underlying_type_t<T>>();
+  } else {
+    return is_integer<T> && std::is_unsigned_v<T> && sizeof(T) == sizeof(std::int64_t);
+  }
+}
+template <class T>
+constexpr bool fits_word([[maybe_unused]] const T& value) {
+  if constexpr (may_be_large<T>()) {
+    return static_cast<std::int64_t>(value) >= 0;
+  } else {
+    return true;
+  }
+}
+
+inline constexpr const char* does_not_fit_word = "an integer that Int64 does not hold";
 Error does_not_fit(const Datum& d, std::size_t bytes, bool is_signed);  // an integer outside the C++ type's range
 
 // Types of the host that scripts see as types of their own (slope/type.hpp). Scripts hold a place in the engine's table
@@ -275,8 +366,8 @@ template <class T>
 bool of_word(std::uint64_t word, T& value, Error& error) {
   if constexpr (std::is_floating_point_v<T>) {
     value = static_cast<T>(std::bit_cast<double>(word));
-  } else if constexpr (std::is_same_v<T, bool>) {
-    value = word != 0;
+  } else if constexpr (Crossing<T>::kind == Kind::boolean) {
+    value = static_cast<T>(word != 0);
   } else {
     Datum datum;
     datum.kind = Kind::integer;
@@ -330,3 +421,14 @@ bool take_cotangent(const Value& cotangent, const T& argument, T& result, Error&
 }
 
 }  // namespace slope::api::detail
+
+namespace slope::api {
+
+// Among the arguments of Engine::call or of the call of a Value; to be made there, for it views `value`.
+//   engine.call("fit", data, slope::keyword("steps", 100)).value();
+template <class T>
+detail::Keyword keyword(std::string_view name, const T& value) {
+  return {name, detail::Crossing<std::decay_t<const T>>::give(value)};
+}
+
+}  // namespace slope::api

@@ -9,7 +9,9 @@
 //   double z = loss.value_and_gradient(w, g).value();   // g: std::vector<double> of w's length, overwritten
 //
 // Engines share nothing. One engine is used by one thread at a time, whichever that is; interrupt() alone may be called
-// from anywhere. An engine uses the stack of the thread that calls it: deep recursion ends in StackOverflowError there.
+// from anywhere. One that was moved from answers with errors; one that a function destroys which it is calling stops
+// the script, and is gone when that call has come back. An engine uses the stack of the thread that calls it: deep
+// recursion ends in StackOverflowError there.
 #pragma once
 
 #include <memory>
@@ -44,7 +46,7 @@ class Definition {
   bool ok() const { return result_.ok(); }
   explicit operator bool() const { return ok(); }
   void value() const { result_.value(); }
-  const Error& error() const { return result_.error(); }  // only when !ok()
+  const Error& error() const { return result_.error(); }
 
   // Of a function of numbers to a number: its partial derivatives, one function for each argument that is a double,
   // that take what it takes.
@@ -154,7 +156,8 @@ class Engine {
   template <class T>
   TypeDefinition<T> type(std::string_view name);
   // Tests the derivatives of a function of Main at these arguments, whoever made them: against central differences, in
-  // forward and reverse mode, called twice, arguments left as they were. The error lists what is wrong.
+  // forward and reverse mode (in one of them where the other has no rule), called twice, arguments left as they were.
+  // The error lists what is wrong.
   template <class... A>
   Result<void> check_rule(std::string_view name, const A&... arguments) {
     const detail::Datum data[] = {detail::Crossing<std::decay_t<const A>>::give(arguments)..., detail::Datum()};
@@ -199,6 +202,7 @@ class Engine {
     if (!state.ok()) return state.error();
     return Function<Signature>(std::move(state).value());
   }
+  const Error* unusable() const;  // why every use is refused; null: none is
   Result<void> set_datum(std::string_view name, const detail::Datum& datum);
   Result<Value> global(std::string_view name);
   Result<Value> adopt_data(const detail::Datum& array, std::function<void(double*)> release);
@@ -234,7 +238,8 @@ Result<T> Value::to() const {
   detail::Datum datum;
   Value holder;
   Error error;
-  if (!detail::convert_value(*this, detail::Crossing<T>::kind, datum, holder, error)) return error;
+  constexpr detail::Kind wanted = detail::may_be_large<T>() ? detail::Kind::large : detail::Crossing<T>::kind;
+  if (!detail::convert_value(*this, wanted, datum, holder, error)) return error;
   return detail::taken<T>(datum);
 }
 

@@ -69,6 +69,11 @@ namespace detail {
   std::abort();
 #endif
 }
+Error engine_error(std::string message, ErrorKind kind = ErrorKind::engine);
+inline const Error& no_error() {
+  static const Error none;
+  return none;
+}
 }  // namespace detail
 
 // A value or an Error. `value()` of an error throws ScriptError; without exceptions it ends the process, so ask ok().
@@ -84,7 +89,7 @@ class [[nodiscard]] Result {
     if (!ok()) detail::fail(error_);
     return *value_;
   }
-  T&& value() && {
+  T value() && {  // not T&&: `for (auto& x : f().value())` is to outlive the result
     if (!ok()) detail::fail(error_);
     return std::move(*value_);
   }
@@ -93,7 +98,7 @@ class [[nodiscard]] Result {
     return *value_;
   }
   T value_or(T otherwise) const { return ok() ? *value_ : std::move(otherwise); }
-  const Error& error() const { return error_; }
+  const Error& error() const { return error_; }  // without a message when ok()
 
  private:
   std::optional<T> value_;
@@ -123,7 +128,7 @@ class [[nodiscard]] Result<double> {
     return value_;
   }
   double value_or(double otherwise) const { return ok() ? value_ : otherwise; }
-  const Error& error() const { return *error_; }  // only when !ok()
+  const Error& error() const { return error_ ? *error_ : detail::no_error(); }
 
  private:
   [[gnu::noinline]] void drop() { delete error_; }
@@ -142,7 +147,7 @@ class [[nodiscard]] Result<void> {
   void value() const {
     if (error_) detail::fail(*error_);
   }
-  const Error& error() const { return *error_; }  // only when !ok()
+  const Error& error() const { return error_ ? *error_ : detail::no_error(); }
 
  private:
   std::optional<Error> error_;

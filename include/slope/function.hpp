@@ -183,8 +183,10 @@ class Function;
 // each other: a use of the engine for the calls of workspaces on other threads, such a call for the engine's use.
 class Workspace {
  public:
-  Workspace() = default;                           // to be assigned
-  void interrupt() const { state_->interrupt(); }  // its call, from any thread; not of an empty one
+  Workspace() = default;    // to be assigned
+  void interrupt() const {  // its call, from any thread
+    if (state_) state_->interrupt();
+  }
 
  private:
   template <class Signature>
@@ -212,6 +214,7 @@ class Pullback<R(A...)> {
   Result<void> operator()(const R& cotangent, G&&... gradients) {
     static_assert(sizeof...(G) == sizeof...(A),
                   "one place for the cotangent of each argument; nullptr where none is wanted");
+    if (!state_) return detail::engine_error("the pullback was moved from");
     const detail::GradientTarget targets[] = {detail::GradientTarget(gradients)..., nullptr};
     if (!state_->run(detail::Crossing<R>::give(cotangent), targets)) return state_->take_error();
     return {};
@@ -231,8 +234,13 @@ class Pullback<R(A...)> {
 template <class R, class... A>
 class Function<R(A...)> {
  public:
+  // Copies share what was compiled. Moving copies, so that no handle is ever empty.
+  Function(const Function&) = default;
+  Function& operator=(const Function&) = default;
+
   // Spans are lent to the script for the call, without a copy.
   Result<R> operator()(A... arguments) const {
+    if (!fits_words(arguments...)) return no_word();
     if constexpr (by_words) {
       const std::uint64_t words[] = {detail::word_of(arguments)..., 0};
       std::uint64_t result = 0;
@@ -262,6 +270,7 @@ class Function<R(A...)> {
   Result<ValueAndTangent<R>> jvp(A... arguments, const T&... tangents) const {
     static_assert(is_smooth, "only a function that returns a double or a std::vector<double> has a tangent");
     static_assert(sizeof...(T) == sizeof...(A), "one tangent for each argument; nullptr for what stands still");
+    if (!fits_words(arguments...)) return no_word();
     const detail::Datum data[] = {detail::CrossingOf<A>::give(arguments)..., detail::Datum()};
     const detail::TangentGiven given[] = {detail::TangentGiven(tangents)..., nullptr};
     detail::Datum results[2];
@@ -279,6 +288,7 @@ class Function<R(A...)> {
   Result<void> hvp(A... arguments, T&&... directions_and_gradients) const {
     static_assert(std::is_same_v<R, double>, "only a function that returns a double has a gradient");
     static_assert(sizeof...(T) == 2 * sizeof...(A), "a tangent for each argument, then a place for each");
+    if (!fits_words(arguments...)) return no_word();
     const detail::Datum data[] = {detail::CrossingOf<A>::give(arguments)..., detail::Datum()};
     return hvp_of(data, std::forward_as_tuple(directions_and_gradients...), std::index_sequence_for<A...>{});
   }
@@ -290,6 +300,7 @@ class Function<R(A...)> {
   Result<R> jacobian(A... arguments, J&&... matrices) const {
     static_assert(is_smooth, "only a function that returns a double or a std::vector<double> has a Jacobian");
     static_assert(sizeof...(J) == sizeof...(A), "one matrix for each argument; nullptr where none is wanted");
+    if (!fits_words(arguments...)) return no_word();
     const detail::Datum data[] = {detail::CrossingOf<A>::give(arguments)..., detail::Datum()};
     const detail::JacobianTarget targets[] = {detail::JacobianTarget(matrices)..., nullptr};
     detail::Datum result;
@@ -303,6 +314,7 @@ class Function<R(A...)> {
   // copied: the pullback outlives the call.
   Result<Pullback<R(A...)>> pullback(A... arguments) const {
     static_assert(is_smooth, "only a function that returns a double or a std::vector<double> has a pullback");
+    if (!fits_words(arguments...)) return no_word();
     const detail::Datum data[] = {detail::CrossingOf<A>::give(arguments)..., detail::Datum()};
     detail::Datum result;
     Value holder;
@@ -323,9 +335,10 @@ class Function<R(A...)> {
     return made;
   }
   Result<R> operator()(Workspace& workspace, A... arguments) const {
+    if (!fits_words(arguments...)) return no_word();
     const detail::Datum data[] = {detail::CrossingOf<A>::give(arguments)..., detail::Datum()};
     detail::Datum result;
-    if (!fits(workspace)) return not_of_this();
+    if (!fits(workspace)) return not_of_this(workspace);
     if (!workspace.state_->call(data, result)) return workspace.state_->take_error();
     if constexpr (std::is_void_v<R>) {
       return {};
@@ -335,7 +348,7 @@ class Function<R(A...)> {
   }
   template <class... G>
   Result<double> value_and_gradient(Workspace& workspace, A... arguments, G&&... gradients) const {
-    if (!fits(workspace)) return not_of_this();
+    if (!fits(workspace)) return not_of_this(workspace);
     return gradient_of(*workspace.state_, arguments..., gradients...);
   }
 
@@ -392,6 +405,7 @@ class Function<R(A...)> {
   // `State`: of the function or of a workspace. What is inlined into the host is the fast road alone.
   template <class State, class... G>
   static Result<double> gradient_of(State& state, const A&... arguments, G&... gradients) {
+    if (!fits_words(arguments...)) return no_word();
     if constexpr ((detail::is_flat_argument<A> && ...) && (detail::is_flat_target<G> && ...) && sizeof...(A) > 0 &&
                   sizeof...(A) == sizeof...(G)) {
       if (state.gradient_at_once) [[likely]] {
@@ -417,13 +431,16 @@ class Function<R(A...)> {
     if (!state.gradient(data, targets, value)) return state.take_error();
     return value;
   }
+  static constexpr bool fits_words(const A&... arguments) { return (detail::fits_word(arguments) && ...); }
+  [[gnu::noinline]] static Error no_word() {
+    return detail::engine_error("an argument is " + std::string(detail::does_not_fit_word), ErrorKind::conversion);
+  }
   bool fits(const Workspace& workspace) const {
     return workspace.state_ && workspace.state_->of_function == state_.get();
   }
-  static Error not_of_this() {
-    Error error;
-    error.message = error.summary = "the workspace was made by another function";
-    return error;
+  static Error not_of_this(const Workspace& workspace) {
+    return detail::engine_error(workspace.state_ ? "the workspace was made by another function"
+                                                 : "the workspace is empty: it was moved from, or never assigned");
   }
 
   friend class Engine;

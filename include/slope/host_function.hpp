@@ -179,14 +179,38 @@ struct Argument<A, true> {
   }
 };
 
+template <>
+struct Argument<const char*, false> {  // the script's text ends without a zero byte
+  std::string value;
+  bool take(const Datum& datum, ObjectTable*, std::string& error) {
+    value = datum.text();
+    if (value.find('\0') == std::string::npos) return true;
+    error = "the text has a zero byte, at which a `const char*` would end: take a std::string_view";
+    return false;
+  }
+  const char* give() { return value.c_str(); }
+};
+
 inline std::string at_argument(std::size_t index, const std::string& error) {
   return "argument " + std::to_string(index + 1) + ": " + error;
 }
+
+// What it writes to would be lost.
+template <class A>
+inline constexpr bool is_written =
+    std::is_lvalue_reference_v<A> && !std::is_const_v<std::remove_reference_t<A>> && !is_object<A>;
 
 template <class F, class Signature>
 class Callable;
 template <class F, class R, class... A>
 class Callable<F, R(A...)> final : public HostFunction {
+  static_assert(!(is_written<A> || ...),
+                "a function of the host gets copies of the script's values: take them by value or const reference, and "
+                "return what is new");
+  static_assert(!(is_writable(kind_of_parameter<A>()) || ...),
+                "a function of the host reads the script's arrays: take std::span<const double> or ArrayView<const "
+                "double, N>, and return what is new");
+
  public:
   explicit Callable(F function) : function_(std::move(function)) {}
 
@@ -304,16 +328,23 @@ class Callable<F, R(A...)> final : public HostFunction {
     if constexpr (std::is_void_v<R>) {
       function_(std::get<I>(values).give()...);
     } else if constexpr (std::is_same_v<R, Returned>) {
-      *result = result_word(function_(std::get<I>(values).give()...));
+      return give_word(function_(std::get<I>(values).give()...), *result);
     } else {
       R returned = function_(std::get<I>(values).give()...);
       if (!returned.ok())
         return new HostFailure{returned.error().message.empty() ? "a host function failed" : returned.error().message,
                                {}};
-      if constexpr (!std::is_void_v<Returned>) *result = result_word(std::move(returned).value());
+      if constexpr (!std::is_void_v<Returned>) return give_word(std::move(returned).value(), *result);
     }
     return nullptr;
   }
+  template <class T>
+  HostFailure* give_word(T&& value, std::uint64_t& result) {
+    if (!fits_word(value)) return new HostFailure{too_large(), {}};
+    result = result_word(std::forward<T>(value));
+    return nullptr;
+  }
+  static std::string too_large() { return "the host's function gives " + std::string(does_not_fit_word); }
 
   template <std::size_t... I>
   void call([[maybe_unused]] const Datum* arguments, HostResult& result, std::index_sequence<I...>) {
@@ -350,8 +381,10 @@ class Callable<F, R(A...)> final : public HostFunction {
   void keep(HostResult& result, T&& value) {
     if constexpr (is_object<T>) {
       result.datum = Crossing<std::int64_t>::give(static_cast<std::int64_t>(result_word(std::forward<T>(value))));
-    } else {
+    } else if (fits_word(value)) {
       keep_result(result, std::forward<T>(value));
+    } else {
+      result.error = too_large();
     }
   }
 
@@ -359,8 +392,17 @@ class Callable<F, R(A...)> final : public HostFunction {
 };
 
 template <class F>
+concept HasOneCall = requires {
+  &F::operator();
+};
+
+template <class F>
 std::unique_ptr<HostFunction> make_host_function(F&& function) {
   using Plain = std::decay_t<F>;
+  static_assert(!std::is_member_pointer_v<Plain>,
+                "a member needs its object: give a lambda that calls it, or tell the class with Engine::type");
+  static_assert(!std::is_class_v<Plain> || HasOneCall<Plain>,
+                "the types of the arguments are not known: give a callable that is neither generic nor overloaded");
   return std::make_unique<Callable<Plain, typename SignatureOf<Plain>::type>>(std::forward<F>(function));
 }
 

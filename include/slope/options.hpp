@@ -65,9 +65,12 @@ struct Options {
   // The text of a file that a script includes, by its path (relative ones: from the including file's folder). Default:
   // the file system, where the capability `read` grants it or the file lies in or below a folder of Engine::run_file.
   std::function<Result<std::string>(const std::string& path)> load_source = {};
-  std::vector<std::string> arguments = {};            // ARGS
-  std::function<void(std::string_view)> output = {};  // what scripts print; default: the process's standard output
-  std::function<void(std::string_view)> error_output = {};  // what they print to stderr; default: standard error
+  std::vector<std::string> arguments = {};  // ARGS
+  // What scripts print; default: the process's standard output. What it throws is an error of the script, as from a
+  // host function.
+  std::function<void(std::string_view)> output = {};
+  // What they print to stderr; default: standard error. What it throws is dropped.
+  std::function<void(std::string_view)> error_output = {};
 };
 
 }  // namespace slope::api

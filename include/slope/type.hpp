@@ -182,7 +182,7 @@ class TypeDefinition {
     finish();
     result_.value();
   }
-  const Error& error() const { return result_.error(); }  // only when !ok()
+  const Error& error() const { return result_.error(); }
 
  private:
   TypeDefinition& add(std::string_view name, std::size_t count, std::function<double*(void*)> at) {

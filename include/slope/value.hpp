@@ -18,7 +18,7 @@ struct Access;
 struct Datum;
 }  // namespace detail
 
-// Movable and copyable. A handle that outlives its engine is dead: it has the type "#dead" and no value.
+// Movable, which leaves `nothing`, and copyable. A handle that outlives its engine is dead: of type "#dead", no value.
 // To be used on the thread that uses its engine.
 class Value {
  public:

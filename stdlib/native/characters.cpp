@@ -93,12 +93,12 @@ bool char_text(Context& ctx, const Value* args, std::size_t count, Value& result
   return call.give(out);
 }
 
-// One character of a literal. `quote` is escaped, and `$` in strings.
-void append_escaped(std::string& out, std::uint32_t c, char quote, bool dollar, bool hex_follows) {
+// One character of a literal, and the byte that follows. `quote` is escaped, and `$` in strings.
+void append_escaped(std::string& out, std::uint32_t c, char quote, bool dollar, char next) {
   static constexpr std::string_view named = "\a\b\t\n\v\f\r\x1b", letters = "abtnvfre";
   char digits[16];
   if (c == 0) {
-    out += hex_follows ? "\\x00" : "\\0";
+    out += '0' <= next && next <= '7' ? "\\x00" : "\\0";
   } else if (c == '\\' || (quote != 0 && c == static_cast<unsigned char>(quote)) || (dollar && c == '$')) {
     out += '\\';
     out += static_cast<char>(c);
@@ -109,7 +109,7 @@ void append_escaped(std::string& out, std::uint32_t c, char quote, bool dollar, 
   } else if (is_printable(c)) {
     append_utf8(out, c);
   } else {
-    bool wide = hex_follows && c > 0x7f;
+    bool wide = std::isxdigit(static_cast<unsigned char>(next)) && c > 0x7f;
     std::snprintf(digits, sizeof digits,
                   c < 0x80 ? "\\x%02x"
                   : wide   ? (c > 0xffff ? "\\U%08x" : "\\u%04x")
@@ -129,13 +129,13 @@ bool string_escape(Context& ctx, const Value* args, std::size_t count, Value& re
   for (std::size_t at = 0; at < s.size();) {
     std::size_t before = at;
     std::uint32_t c = next_utf8(s, at);
-    bool hex_follows = at < s.size() && std::isxdigit(static_cast<unsigned char>(s[at]));
+    const char next = at < s.size() ? s[at] : '"';
     if (c == 0xfffd && s[before] != '\xef') {
       char digits[8];
       std::snprintf(digits, sizeof digits, "\\x%02x", static_cast<unsigned char>(s[before]));
       out += digits;
     } else {
-      append_escaped(out, c, '"', quoted, hex_follows);
+      append_escaped(out, c, '"', quoted, next);
     }
   }
   return call.give(out);
@@ -143,7 +143,7 @@ bool string_escape(Context& ctx, const Value* args, std::size_t count, Value& re
 
 std::string literal(std::uint32_t c) {
   std::string out = "'";
-  append_escaped(out, c, '\'', false, false);
+  append_escaped(out, c, '\'', false, '\'');
   return out + "'";
 }
 

@@ -38,7 +38,7 @@ bool standard_write(Context& ctx, const Value* args, std::size_t count, Value& r
   if (stream != 1 && stream != 2) return ctx.argument_error("this stream is not writable");
   const auto& sink = stream == 1 ? call.runtime.sink.out : call.runtime.sink.err;
   if (sink && !s.empty()) sink(s);
-  return call.give_nothing();
+  return !ctx.failed() && call.give_nothing();  // the sink may raise
 }
 
 // An empty text asks the sink to write out what it holds (slope/options.hpp).
@@ -51,7 +51,7 @@ bool standard_flush(Context& ctx, const Value* args, std::size_t count, Value& r
   std::int64_t stream = 0;
   if (!call.integer(0, stream)) return false;
   if (stream == 1) flush_standard_output(call.runtime);
-  return call.give_nothing();
+  return !ctx.failed() && call.give_nothing();
 }
 
 // A line with its end; "" at the end of input.
@@ -59,6 +59,7 @@ bool standard_read_line(Context& ctx, const Value* args, std::size_t count, Valu
   Call call(ctx, "readline", args, count, result);
   if (!call.arity(0) || !may_use(ctx, call.runtime.capabilities.input, "reading standard input", "input")) return false;
   flush_standard_output(call.runtime);
+  if (ctx.failed()) return false;
   std::string line;
   for (int c; (c = std::getc(stdin)) != EOF;) {
     line += static_cast<char>(c);
@@ -71,6 +72,7 @@ bool standard_eof(Context& ctx, const Value* args, std::size_t count, Value& res
   Call call(ctx, "eof", args, count, result);
   if (!call.arity(0) || !may_use(ctx, call.runtime.capabilities.input, "reading standard input", "input")) return false;
   flush_standard_output(call.runtime);
+  if (ctx.failed()) return false;
   int c = std::getc(stdin);
   if (c != EOF) std::ungetc(c, stdin);
   return call.give_bool(c == EOF);

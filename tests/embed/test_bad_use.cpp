@@ -185,3 +185,124 @@ TEST_CASE("A gradient through a host function without a rule names it") {
     CHECK(error.position.file == "f.slope");
   }
 }
+
+TEST_CASE("What was moved from says so, or goes on") {
+  Engine engine;
+  engine.run("f(x) = x^2\ng(w) = sum(w)").value();
+  auto f = engine.function<double(double)>("f").value();
+  auto g = engine.function<double(std::span<const double>)>("g").value();
+  const auto moved = std::move(f);
+  CHECK(f(3).value() == 9.0);  // functions are copied
+  CHECK(moved(3).value() == 9.0);
+  double d = 0;
+  auto pullback = moved.pullback(3).value();
+  auto moved_pullback = std::move(pullback);
+  CHECK(pullback(1.0, d).error().message == "the pullback was moved from");
+  CHECK(moved_pullback(1.0, d).ok());
+  CHECK(d == 6.0);
+
+  const std::vector<double> w = {1, 2};
+  std::vector<double> into(2);
+  auto workspace = g.workspace().value();
+  auto moved_workspace = std::move(workspace);
+  const std::string empty = "the workspace is empty: it was moved from, or never assigned";
+  CHECK(g(workspace, w).error().message == empty);
+  CHECK(g.value_and_gradient(workspace, w, into).error().message == empty);
+  workspace.interrupt();
+  CHECK(g(moved_workspace, w).value() == 3.0);
+
+  Engine other = std::move(engine);
+  CHECK(other.eval<double>("f(4)").value() == 16.0);
+  CHECK(f(5).value() == 25.0);
+  const std::string gone = "the engine was moved from: use the one that it was moved to";
+  CHECK(engine.run("1").error().message == gone);
+  CHECK(engine.run_file("x").error().message == gone);
+  CHECK(engine.set("x", 1).error().message == gone);
+  CHECK(engine.get<int>("x").error().message == gone);
+  CHECK(engine.call("f", 1).error().message == gone);
+  CHECK(engine.function<double(double)>("f").error().message == gone);
+  CHECK(engine.define("h", [] { return 1; }).pure().error().message == gone);
+  CHECK(engine.type<Angry>("Angry").constructor<double>().error().message == gone);
+  CHECK(engine.check_rule("f", 1.0).error().message == gone);
+  CHECK(engine.adopt(std::span<double>(into), nullptr).error().message == gone);
+  CHECK(engine.help("f").error().message == gone);
+  engine.interrupt();
+  engine.set_fuel(1);
+  engine.set_tier(slope::Tier::compile);
+  engine.collect_garbage();
+  CHECK(engine.fuel() == 0);
+  CHECK(engine.statistics().heap_bytes == 0);
+  CHECK(engine.complete("f").empty());
+  engine = Engine();
+  CHECK(engine.eval<int>("1 + 1").value() == 2);
+}
+
+TEST_CASE("An engine that is destroyed by what it calls stops the script, and ends when that has come back") {
+  const slope::Tier tier = GENERATE(slope::Tier::interpret, slope::Tier::compile);
+  auto engine = std::make_unique<Engine>(slope::Options{.tier = tier});
+  auto ended = std::make_shared<int>(0);
+  const std::weak_ptr<int> held = ended;
+  engine->define("destroy", [&engine, ended] { engine.reset(); }).value();
+  ended.reset();
+  engine->run("f(x) = (destroy(); while true end; x)").value();
+  auto f = engine->function<double(double)>("f").value();
+  SECTION("a text") {
+    const auto stopped = engine->run("f(1.0)");
+    REQUIRE_FALSE(stopped.ok());
+    CHECK(stopped.error().kind == slope::ErrorKind::interrupted);
+    CHECK(stopped.error().message == "the engine was destroyed by a function that it was calling");
+  }
+  SECTION("a handle") { CHECK(f(1.0).error().kind == slope::ErrorKind::interrupted); }
+  CHECK(held.expired());
+  CHECK(f(1.0).error().message == "the engine of the function `f` is gone");
+
+  Engine assigned(slope::Options{.tier = tier});
+  assigned.define("assign", [&assigned] { assigned = Engine(); }).value();
+  CHECK_FALSE(assigned.run("assign(); 1").ok());
+  CHECK(assigned.eval<int>("2").value() == 2);
+}
+
+TEST_CASE("What the host's sinks and loaders throw is an error of the script") {
+  slope::Options options{.tier = GENERATE(slope::Tier::interpret, slope::Tier::compile)};
+  options.output = [](std::string_view text) {
+    if (text.find('!') != std::string_view::npos) throw std::length_error("the disk is full");
+  };
+  options.error_output = [](std::string_view) { throw 1; };
+  options.load_source = [](const std::string& path) -> slope::Result<std::string> {
+    throw std::runtime_error("no " + path + " in the archive");
+  };
+  Engine engine(std::move(options));
+  engine.run("f() = (for i in 1:3\n    print(\"!\")\nend; 1)", "f.slope").value();
+  const auto failed = engine.run("f()");
+  REQUIRE_FALSE(failed.ok());
+  CHECK(failed.error().summary == "the disk is full");
+  CHECK(failed.error().position.file == "f.slope");
+  CHECK(failed.error().position.line == 2);
+  CHECK_THROWS_AS(std::rethrow_exception(failed.error().cause), std::length_error);
+  CHECK(engine.eval<int>("try f() catch; 7 end").value() == 7);
+  CHECK(engine.run("println(stderr, \"dropped\")").ok());
+  CHECK(engine.run("include(\"a.slope\")").error().summary.find("no a.slope in the archive") != std::string::npos);
+  CHECK(engine.eval<int>("3").value() == 3);
+}
+
+TEST_CASE("Results are asked for their errors whether they have one or not, and loops over results may be temporary") {
+  Engine engine;
+  CHECK(engine.run("1").error().message.empty());
+  CHECK(slope::Result<void>().error().message.empty());
+  CHECK(slope::Result<double>(1.0).error().message.empty());
+  std::string all;
+  for (const slope::Value& v : engine.run("[\"a\", \"b\"]").value().elements().value()) all += v.repr();
+  CHECK(all == "\"a\"\"b\"");
+  const auto& kept = engine.eval<std::string>("\"long enough to lie on the heap, where it would be gone\"").value();
+  CHECK(kept.size() == 54);
+}
+
+TEST_CASE("Memory that is none is refused where it is given") {
+  Engine engine;
+  const char* none = nullptr;
+  engine.set("none", none).value();
+  CHECK(engine.eval<bool>("none === nothing").value());
+  CHECK(engine.adopt(std::span<double>(static_cast<double*>(nullptr), 4), nullptr).error().message ==
+        "adopt: the memory is null");
+  CHECK(engine.run_file("/").error().message == "cannot read /: Is a directory");
+}

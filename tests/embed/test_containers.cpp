@@ -14,6 +14,8 @@ struct Point {
   bool operator==(const Point&) const = default;
 };
 
+enum class Shade : std::uint8_t { light = 1, dark = 2 };
+
 struct Particle {
   std::string name;
   Point at;
@@ -60,6 +62,20 @@ TEST_CASE("Containers cross in both directions") {
   check_round_trip(engine, Cell(std::string("s")), "\"s\"");
   check_round_trip(engine, Cell(std::vector<double>{1}), "[1.0]");
   check_round_trip(engine, Cell(), "nothing");
+  check_round_trip(engine, std::map<std::string, std::int64_t>(), "Dict{String, Int64}()");
+  check_round_trip(engine, std::complex<double>(1, -2), "1.0 - 2.0im");
+  check_round_trip(engine, std::vector<std::complex<double>>{{1, 2}}, "ComplexF64[1.0 + 2.0im]");
+  check_round_trip(engine, std::set<std::int64_t>{7}, "Set([7])");
+  check_round_trip(engine, std::unordered_set<std::string>{"a"}, "Set([\"a\"])");
+  check_round_trip(engine, std::deque<double>{1, 2}, "[1.0, 2.0]");
+  check_round_trip(engine, std::list<bool>{true}, "Bool[1]");
+  check_round_trip(engine, 'z', "'z'");
+  check_round_trip(engine, U'é', "'é'");
+  check_round_trip(engine, std::string("a\0b\xff", 4), "\"a\\0b\\xff\"");
+  check_round_trip(engine, Shade::dark, "2");
+  check_round_trip(engine, std::vector<Shade>{Shade::light}, "[1]");
+  check_round_trip(engine, std::uint64_t{7}, "7");
+  check_round_trip(engine, ~std::uint64_t{0}, "0xffffffffffffffff");
   check_round_trip(engine, std::vector<std::int64_t>(100000, 7),
                    engine.eval<std::string>("repr(fill(7, 100000))").value());
 }
@@ -71,6 +87,53 @@ TEST_CASE("From Slope, whatever has the parts will do") {
   CHECK(engine.eval<std::pair<double, double>>("(re=1, im=2)").value() == std::pair(1.0, 2.0));
   CHECK(engine.eval<std::pair<std::string, int>>("\"a\" => 3").value() == std::pair(std::string("a"), 3));
   CHECK(engine.eval<std::variant<double, std::string>>("7").value() == std::variant<double, std::string>(7.0));
+  for (const char* text : {"(1, 4)", "(x^2 for x in 1:2)", "Any[1, 4]"})
+    CHECK(engine.eval<std::vector<double>>(text).value() == std::vector<double>{1, 4});
+  CHECK(engine.eval<std::complex<double>>("2").value() == std::complex<double>(2));
+  CHECK(engine.eval<std::string>("'é'").value() == "é");
+  CHECK(engine.eval<char>("'a'").value() == 'a');
+  CHECK(engine.eval<std::uint64_t>("typemax(UInt64)").value() == ~std::uint64_t{0});
+  const std::vector<std::int32_t> given = {1, 2};
+  engine.set("given", std::span<const std::int32_t>(given)).value();
+  CHECK(engine.eval<std::string>("repr(given)").value() == "[1, 2]");
+  CHECK(engine.call("isnothing", nullptr).value().to<bool>().value());
+}
+
+TEST_CASE("Integers that Int64 does not hold are never others") {
+  Engine engine(slope::Options{.tier = GENERATE(slope::Tier::interpret, slope::Tier::compile)});
+  const std::uint64_t large = ~std::uint64_t{0};
+  engine.run("same(x) = x").value();
+  auto same = engine.function<double(std::uint64_t)>("same").value();
+  CHECK(same(7).value() == 7);
+  CHECK(same(large).error().message == "an argument is an integer that Int64 does not hold");
+  CHECK(same.jvp(large, nullptr).error().kind == slope::ErrorKind::conversion);
+  engine.define("gives", [=] { return large; }).value();
+  engine.define("gives_for", [=](const std::string&) { return large; }).value();
+  for (const char* text : {"gives()", "gives_for(\"x\")"})
+    CHECK(engine.run(text).error().summary == "the host's function gives an integer that Int64 does not hold");
+  CHECK(engine.eval<std::int64_t>("typemax(UInt64)").error().message == "expected an integer, found a UInt64");
+  CHECK(engine.eval<std::uint32_t>("2^40").error().kind == slope::ErrorKind::conversion);
+  CHECK(engine.eval<Shade>("300").error().kind == slope::ErrorKind::conversion);
+}
+
+TEST_CASE("Calls take arguments by name, and names may be qualified") {
+  Engine engine;
+  engine.run("f(x; k=1, s=\"a\") = string(x, k, s)\nmodule M\n module N\n  g(x) = 3x\n end\n const c = 4\nend").value();
+  CHECK(engine.call("f", 1, slope::keyword("k", 5), slope::keyword("s", "z")).value().repr() == "\"15z\"");
+  CHECK(engine.run("f").value()(slope::keyword("k", std::vector<int>{2}), 1).value().repr() == "\"1[2]a\"");
+  CHECK_FALSE(engine.call("f", 1, slope::keyword("unknown", 5)).ok());
+  CHECK(engine.set("k", slope::keyword("a", 1)).error().message.find("among the arguments") != std::string::npos);
+  CHECK(engine.call("M.N.g", 2).value().to<int>().value() == 6);
+  CHECK(engine.get<int>("M.c").value() == 4);
+  CHECK(engine.get<int>("M.none").error().message == "`M.none` is not defined in Main");
+  auto g = engine.function<double(double)>("M.N.g").value();
+  double d = 0;
+  CHECK(g.value_and_gradient(2, d).value() == 6);
+  CHECK(d == 3);
+  engine.run("M.N.eval(:(g(x) = 4x))").value();
+  CHECK_FALSE(g.is_current());
+  g.refresh().value();
+  CHECK(g(2).value() == 8);
 }
 
 TEST_CASE("What does not fit is told, with the place") {
@@ -88,6 +151,10 @@ TEST_CASE("What does not fit is told, with the place") {
   CHECK(message(engine.eval<std::variant<std::int64_t, bool>>("\"x\"")) ==
         "expected one of the alternatives of a std::variant, found a String");
   CHECK_FALSE(engine.eval<std::vector<std::int64_t>>("nothing").ok());
+  CHECK(message(engine.eval<std::vector<double>>("\"12\"")) == "expected a vector of real numbers, found a String");
+  CHECK(message(engine.eval<char>("'é'")) ==
+        "the character 'é' is not one of ASCII, and no char: take a char32_t or a std::string");
+  CHECK(message(engine.eval<Point>("(x=1,)")) == "as a `Point`: type NamedTuple has no field y");
 }
 
 TEST_CASE("Structures of the host are structures of the script") {

@@ -20,12 +20,20 @@ struct Model {
   std::string name;
 };
 
+struct Coefficients {
+  std::map<std::string, double> named;
+  double scale = 0;
+  std::complex<double> wave;
+};
+
 }  // namespace embed_test
 
+using embed_test::Coefficients;
 using embed_test::Model;
 using embed_test::Spring;
 SLOPE_STRUCTURE(Spring, stiffness, count, lengths)
 SLOPE_STRUCTURE(Model, spring, offset, name)
+SLOPE_STRUCTURE(Coefficients, named, scale, wave)
 
 TEST_CASE("Gradients with respect to structures") {
   const Tier tier = GENERATE(Tier::interpret, Tier::compile, Tier::automatic);
@@ -115,4 +123,16 @@ TEST_CASE("Gradients with respect to maps, variants and options have the form of
   CHECK(d == Cell(std::string()));
   CHECK(any.value_and_gradient(std::monostate(), 2.0, d, nullptr).value() == 2);
   CHECK(d == Cell());
+}
+
+TEST_CASE("Gradients with respect to dictionaries and complex numbers inside structures") {
+  Engine engine(slope::Options{.tier = GENERATE(Tier::interpret, Tier::compile)});
+  engine.run(slope::definition<Coefficients>() + "f(c) = c.named[\"a\"] * c.named[\"b\"] * c.scale + abs2(c.wave)")
+      .value();
+  auto f = engine.function<double(const Coefficients&)>("f", slope::Dispatch::allowed).value();
+  Coefficients g;
+  CHECK(f.value_and_gradient({{{"a", 2}, {"b", 3}, {"c", 4}}, 0.5, {3, 4}}, g).value() == 28);
+  CHECK(g.named == std::map<std::string, double>{{"a", 1.5}, {"b", 1}, {"c", 0}});
+  CHECK(g.scale == 6);
+  CHECK(g.wave == std::complex<double>(6, 8));
 }

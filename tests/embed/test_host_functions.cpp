@@ -219,6 +219,27 @@ TEST_CASE("A wrong rule is found out") {
         std::string::npos);
 }
 
+TEST_CASE("A rule for one mode is tested in that mode") {
+  Engine engine;
+  using Numbers = std::span<const double>;
+  auto product = [](Numbers v) { return v[0] * v[1]; };
+  engine.define("right", product)
+      .vjp([](Numbers v, double y) {
+        return std::vector<double>{y * v[1], y * v[0]};
+      })
+      .value();
+  engine.define("wrong", product).vjp([](Numbers v, double y) { return std::vector<double>{y * v[1], y}; }).value();
+  engine.define("forward", product).jvp([](Numbers v, Numbers dv) { return dv[0] * v[1] + v[0] * dv[1]; }).value();
+  engine.define("without", product).value();
+  const std::vector<double> at = {2, 3};
+  CHECK(engine.check_rule("right", at).ok());
+  CHECK(engine.check_rule("forward", at).ok());
+  const auto wrong = engine.check_rule("wrong", at);
+  CHECK(wrong.error().type == "RuleFailure");
+  CHECK(wrong.error().message.find("reverse mode") != std::string::npos);
+  CHECK(engine.check_rule("without", at).error().kind == ErrorKind::not_differentiable);
+}
+
 TEST_CASE("An error that passes through script, host and script is told once") {
   Engine engine;
   engine.define("inner", [](double x) -> double { throw std::runtime_error("no root of " + std::to_string(x)); })

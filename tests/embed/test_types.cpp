@@ -100,6 +100,8 @@ TEST_CASE("Objects of the host have constructors, methods, properties and operat
     CHECK(engine.run("Body(-1.0)").error().summary == "a mass is positive");
     CHECK(engine.run("b.weight").error().summary == "`Body` has no property `weight`");
     CHECK(engine.run("b.momentum = 1").error().summary == "`Body` has no property `momentum` that can be set");
+    CHECK(engine.run("b.name = 5").error().summary ==
+          "ArgumentError: property `name` of `Body`: expected a String, found a value of type Int64");
     CHECK(engine.run("energy(1)").error().type == "MethodError");
     CHECK(engine.run("Body(\"a\")").error().type == "MethodError");
   }
@@ -149,12 +151,12 @@ TEST_CASE("Objects go to the host and come back") {
   CHECK(engine.eval<double>("mine.mass").value() == 7.0);
   auto mass = engine.function<double(const Body&)>("energy").value();
   CHECK(mass(Body(2, 2)).value() == 4.0);
-  CHECK(engine.eval<Body>("1").error().message == "expected a `Body`, found a Int64");
+  CHECK(engine.eval<Body>("1").error().message == "expected a `Body`, found an Int64");
 
   CHECK(engine.define("strange", [](const Unknown&) { return 1.0; }).error().message.find("engine.type<T>") !=
         std::string::npos);
   Engine second;
-  CHECK(second.eval<Body>("1").error().message == "expected an object of a type of the host, found a Int64");
+  CHECK(second.eval<Body>("1").error().message == "expected an object of a type of the host, found an Int64");
   CHECK_FALSE(second.set("b", Body(1, 1)).ok());
 }
 
