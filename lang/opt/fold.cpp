@@ -19,7 +19,7 @@ class Folder {
       : runtime_(runtime), builtin_(runtime.types.builtin()), function_(function), replacement_(function.insts.size()) {
     for (const ir::Block& block : function_.blocks)
       for (std::uint32_t id : block.insts)
-        if (function_.insts[id].op == Op::array_resize) resized_ = true;
+        if (ir::is_resize(function_.insts[id].op)) resized_ = true;
   }
 
   bool run() {
