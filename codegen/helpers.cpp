@@ -222,7 +222,7 @@ bool array_resize(Context* ctx, ArrayObject* array, std::int64_t length, std::in
   return true;
 }
 
-bool array_resize_front(Context* ctx, ArrayObject* array, std::int64_t length, std::int64_t kind) {
+bool resize_front(Context* ctx, ArrayObject* array, std::int64_t length, std::int64_t kind) {
   const std::int64_t added = length - array->length;
   if (!is_plain(array, length) || added > front_of(array))
     return resize_in_general(ctx, ir::Op::array_resize_front, array, length, kind);

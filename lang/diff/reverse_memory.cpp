@@ -190,8 +190,7 @@ void Reverse::forward_resize(std::uint32_t id) {
     old_shadow_of_[id] = remember(call_base(*f_, end.saved, {shadow_memory, length}, type), type);
   }
   f_->emit(inst.op, {shadow_memory, length}, builtin_.nothing, inst.aux);
-  if (has_boxed_cotangents(array))
-    call_base(*f_, end.zero, {shadow_memory, values_[extra_of_[id]].forward}, nullptr);
+  if (has_boxed_cotangents(array)) call_base(*f_, end.zero, {shadow_memory, values_[extra_of_[id]].forward}, nullptr);
 }
 
 // Are the places of its shadow boxes, which memory that has grown lacks?

@@ -241,8 +241,9 @@ class OpTypes {
         return integers_from(1);
       }
       case Op::array_length:
-      case Op::array_check:
         return array_operand(0);
+      case Op::array_check:
+        return array(0) ? operand_is(1, array(0)->params[0]) : array_operand(0);
       case Op::array_size:
       case Op::array_get:
         return both(array_operand(0), operand_is(1, builtin_.int64));

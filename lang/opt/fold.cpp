@@ -122,6 +122,13 @@ class Folder {
           return follow(sum->operands[1]);
         return {};
       }
+      case Op::array_check: {  // nothing that the host may lend
+        const DataType* array = as_data(type_of(inst.operands[0]));
+        const DataType* item = as_data(type_of(inst.operands[1]));
+        const bool fits = is_array(array) && item && item->is_concrete && item->is_isbits &&
+                          is_subtype(runtime_.types, item, array->params[0]);
+        return fits ? function_.constant(runtime_.nothing()) : Operand();
+      }
       case Op::mul_int:
         if (is_int(inst.operands[0], 1)) return inst.operands[1];
         if (is_int(inst.operands[1], 1)) return inst.operands[0];

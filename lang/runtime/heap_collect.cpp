@@ -130,7 +130,8 @@ struct Heap::Marker final : Tracer, Survivors {
   void trace_array(ArrayObject* array) {
     if (array->owner) object(array->owner);
     // One that shares memory may hold elements that its owner has given up since (ResizeKind).
-    const bool holds_elements = (array->flags & array_owns_memory) || (array->owner && !(array->flags & array_borrowed));
+    const bool holds_elements =
+        (array->flags & array_owns_memory) || (array->owner && !(array->flags & array_borrowed));
     if (!holds_elements) return;
     if (array->flags & array_external) {
       auto begin = reinterpret_cast<std::uintptr_t>(memory_of(array) - buffer_margin);

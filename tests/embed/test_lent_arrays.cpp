@@ -119,8 +119,8 @@ end
     refused_at(f, v, line, "cannot be kept");
   }
   // These store in the library's code: the host's line is the call's.
-  const std::pair<const char*, unsigned> calls[] = {{"in_list", 16}, {"in_typed", 20}, {"in_table", 24},
-                                                    {"at_front", 49}, {"inside", 53}, {"behind", 57},
+  const std::pair<const char*, unsigned> calls[] = {{"in_list", 16},  {"in_typed", 20}, {"in_table", 24},
+                                                    {"at_front", 49}, {"inside", 53},   {"behind", 57},
                                                     {"before", 61},   {"between", 65}};
   for (const auto& [name, line] : calls) {
     INFO(name);

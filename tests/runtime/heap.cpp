@@ -160,8 +160,8 @@ TEST_CASE_METHOD(Fixture, "a vector changes at both ends in constant amortised t
   struct Change {
     std::int64_t front, end;
   };
-  const std::vector<std::vector<Change>> patterns = {
-      {{1, 0}}, {{1, 0}, {0, 1}}, {{-1, 0}, {0, 1}}, {{1, 0}, {0, -1}}, {{3, -1}, {-1, 2}}, {{0, 1}, {1, 0}, {-2, 1}}};
+  const std::vector<std::vector<Change>> patterns = {{{1, 0}},          {{1, 0}, {0, 1}},   {{-1, 0}, {0, 1}},
+                                                     {{1, 0}, {0, -1}}, {{3, -1}, {-1, 2}}, {{0, 1}, {1, 0}, {-2, 1}}};
   for (const std::vector<Change>& pattern : patterns) {
     for (std::int64_t start : {0, 1, 5, 1000, 50'000}) {
       Rooted roots(heap);
@@ -179,7 +179,8 @@ TEST_CASE_METHOD(Fixture, "a vector changes at both ends in constant amortised t
           if (added == 0) continue;
           const char* stays = array->data;
           const std::int64_t length = array->length;
-          REQUIRE((front ? heap.resize_vector_front(array, length + added) : heap.resize_vector(array, length + added)));
+          const std::int64_t changed = length + added;
+          REQUIRE((front ? heap.resize_vector_front(array, changed) : heap.resize_vector(array, changed)));
           if (front) stays -= 8 * added;
           if (array->data != stays) moved += length;
           if (front) first -= added;
