@@ -194,21 +194,45 @@ void scratch_leave(Context* ctx, std::uint64_t serial) {
   if (ctx->tapes) ctx->tapes->scratch.leave(serial);
 }
 
-bool array_resize(Context* ctx, ArrayObject* array, std::int64_t length, std::int64_t kind) {
-  bool plain = (array->flags & array_owns_memory) && !(array->flags & (array_shared | array_borrowed));
-  if (plain && length >= 0 && length <= array->capacity && array->element_size) {
-    if (length > array->length) {
-      std::memset(array->data + array->length * array->element_size, 0,
-                  static_cast<std::size_t>(length - array->length) * array->element_size);
-    }
-    array->length = length;
-    array->dims[0] = length;
-    return true;
-  }
+namespace {
+
+bool resize_in_general(Context* ctx, ir::Op op, ArrayObject* array, std::int64_t length, std::int64_t kind) {
   SharedAccess shared(*ctx);
   Value operands[] = {Value(array->type, array), ctx->runtime->from_int(length)};
   Value result;
-  return ir::execute(*ctx, ir::Op::array_resize, operands, 2, static_cast<std::uintptr_t>(kind), result);
+  return ir::execute(*ctx, op, operands, 2, static_cast<std::uintptr_t>(kind), result);
+}
+
+bool is_plain(const ArrayObject* array, std::int64_t length) {
+  return (array->flags & array_owns_memory) && !(array->flags & (array_shared | array_borrowed)) && length >= 0 &&
+         array->element_size;
+}
+
+}  // namespace
+
+bool array_resize(Context* ctx, ArrayObject* array, std::int64_t length, std::int64_t kind) {
+  if (!is_plain(array, length) || length > array->capacity)
+    return resize_in_general(ctx, ir::Op::array_resize, array, length, kind);
+  if (length > array->length) {
+    std::memset(array->data + array->length * array->element_size, 0,
+                static_cast<std::size_t>(length - array->length) * array->element_size);
+  }
+  array->length = length;
+  array->dims[0] = length;
+  return true;
+}
+
+bool resize_front(Context* ctx, ArrayObject* array, std::int64_t length, std::int64_t kind) {
+  const std::int64_t added = length - array->length;
+  if (!is_plain(array, length) || added > front_of(array))
+    return resize_in_general(ctx, ir::Op::array_resize_front, array, length, kind);
+  front_of(array) -= added;
+  array->capacity += added;
+  array->data -= added * array->element_size;
+  if (added > 0) std::memset(array->data, 0, static_cast<std::size_t>(added) * array->element_size);
+  array->length = length;
+  array->dims[0] = length;
+  return true;
 }
 
 bool store_global(Context* ctx, Binding* binding, const Type* type, std::int64_t payload) {

@@ -36,6 +36,7 @@ namespace slope::codegen {
   H(scratch_enter, l, "p")       /* ctx -> serial */                                                  \
   H(scratch_leave, v, "pl")      /* ctx, serial */                                                    \
   H(array_resize, b, "ppll")     /* ctx, vector, length, ResizeKind */                                \
+  H(resize_front, b, "ppll")     /* the same, before the first element */                             \
   H(store_global, b, "pppl")     /* ctx, Binding, type, payload */                                    \
   H(may_store, b, "pwpllp")      /* ctx, op, operands, count, aux, TraceSite */                       \
   H(call_splat, b, "ppllp")      /* ctx, operands, count, mask, result */                             \

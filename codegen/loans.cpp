@@ -35,6 +35,7 @@ std::pair<std::size_t, std::size_t> stored_operands(const ir::Inst& inst) {
       return {0, count};
     case Op::array_set:
     case Op::array_init:
+    case Op::array_check:
       return {1, 2};
     case Op::make_struct: {
       const DataType* type = as_data(inst.type);

@@ -317,11 +317,19 @@ bool Emitter::emit_array(const ir::Inst& inst, Val& result) {
       result = {inst.type, {out}, nullptr};
       return true;
     }
-    case Op::array_resize: {
+    case Op::array_check:
+      if (!array() ||
+          !is_subtype(layout_.types(), type_of(inst.operands[1]), as_data(type_of(inst.operands[0]))->params[0]))
+        return false;
+      result = constant(layout_.runtime().nothing(), names.nothing);
+      return true;
+    case Op::array_resize:
+    case Op::array_resize_front: {
       V a = array();
       V length = a ? index(inst.operands[1]) : nullptr;
       if (!length || dimensions(type_of(inst.operands[0])) != 1) return false;
-      fail_when(b_.CreateNot(helper(Helper::array_resize, {context_, a, length, b_.getInt64(inst.aux)})));
+      const Helper resize = inst.op == Op::array_resize ? Helper::array_resize : Helper::resize_front;
+      fail_when(b_.CreateNot(helper(resize, {context_, a, length, b_.getInt64(inst.aux)})));
       result = operand(inst.operands[0]);
       return true;
     }

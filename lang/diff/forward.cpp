@@ -290,10 +290,11 @@ bool Forward::inst(std::uint32_t id) {
       if (varied(inst.operands[0])) for_each_direction([&] { store(id); });
       return true;
     case Op::array_resize:
+    case Op::array_resize_front:
       clone(id);
       if (varied(inst.operands[0]))
         for_each_direction([&] {
-          b_->emit(Op::array_resize, {shadow(inst.operands[0]), value(inst.operands[1])}, builtin_.nothing, inst.aux);
+          b_->emit(inst.op, {shadow(inst.operands[0]), value(inst.operands[1])}, builtin_.nothing, inst.aux);
         });
       return true;
     case Op::slot_set:

@@ -209,9 +209,11 @@ MemorySummary MemoryEffects::analyse(const ir::Function& function) {
             set(id, of_operand(inst.operands[2]));
             break;
           case Op::array_resize:
+          case Op::array_resize_front:
             summary.writes |= all;
             break;
           case Op::array_new:
+          case Op::array_check:
             break;
           case Op::slot_set:
             store(0, all);

@@ -40,6 +40,7 @@ Treatment classify(const ir::Inst& inst, RuleKind rule) {
     case Op::array_get:
     case Op::array_share:
     case Op::array_resize:
+    case Op::array_resize_front:
     case Op::cell_new:
     case Op::cell_get:
       return Treatment::value;

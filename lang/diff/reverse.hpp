@@ -148,6 +148,8 @@ class Reverse : private Transform {
 
   // --- reverse_memory.cpp ---
   bool forward_store(std::uint32_t id);
+  struct EndFunctions;
+  static EndFunctions end_functions(ir::Op resize);
   void forward_resize(std::uint32_t id);
   bool forward_load(std::uint32_t id);
   ValueIndex old_content(const Place& place, ir::Operand object, ir::Operand index, const Type* type);

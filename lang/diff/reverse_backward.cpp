@@ -30,6 +30,7 @@ bool Reverse::backward_step(std::uint32_t id) {
       backward_store(id);
       return true;
     case Op::array_resize:
+    case Op::array_resize_front:
       backward_resize(id);
       return true;
     case Op::tape_open:

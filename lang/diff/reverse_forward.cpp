@@ -71,6 +71,7 @@ bool Reverse::forward_inst(std::uint32_t id) {
       if (!forward_store(id)) return false;
       break;
     case Op::array_resize:
+    case Op::array_resize_front:
       forward_resize(id);
       break;
     case Op::native:

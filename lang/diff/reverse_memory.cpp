@@ -160,6 +160,16 @@ void Reverse::backward_load(std::uint32_t id) {
   store_tangent(*r_, place, memory, index, whole_tangent(*r_, place, kept, packed));
 }
 
+// The functions of the library that keep what a resize cuts off, fill what it adds to a shadow, and undo it.
+struct Reverse::EndFunctions {
+  const char *saved, *put_back, *zero;
+};
+
+Reverse::EndFunctions Reverse::end_functions(Op resize) {
+  if (resize == Op::array_resize_front) return {"saved_head", "put_back_head!", "zero_head!"};
+  return {"saved_tail", "put_back_tail!", "zero_tail!"};
+}
+
 // What a shrinking array loses is kept, and of its shadow too where that holds more than numbers.
 void Reverse::forward_resize(std::uint32_t id) {
   const ir::Inst inst = primal_->insts[id];
@@ -170,17 +180,17 @@ void Reverse::forward_resize(std::uint32_t id) {
   Operand memory = forward(inst.operands[0]);
   Operand length = forward(inst.operands[1]);
   extra_of_[id] = remember(f_->emit(Op::array_length, {memory}, builtin_.int64), builtin_.int64);
-  // The op has no shadow of its own: its place holds the tail.
-  if (must_restore(id)) shadow_of_[id] = remember(call_base(*f_, "saved_tail", {memory, length}, array), array);
+  const EndFunctions end = end_functions(inst.op);
+  // The op has no shadow of its own: its place holds what is cut off.
+  if (must_restore(id)) shadow_of_[id] = remember(call_base(*f_, end.saved, {memory, length}, array), array);
   if (!carries) return;
   Operand shadow_memory = shadow(inst.operands[0]);
   if (tangents_.has_shadow(array->params[0])) {
     const Type* type = tangents_.shadow(array);
-    old_shadow_of_[id] = remember(call_base(*f_, "saved_tail", {shadow_memory, length}, type), type);
+    old_shadow_of_[id] = remember(call_base(*f_, end.saved, {shadow_memory, length}, type), type);
   }
-  f_->emit(Op::array_resize, {shadow_memory, length}, builtin_.nothing, inst.aux);
-  if (has_boxed_cotangents(array))
-    call_base(*f_, "zero_tail!", {shadow_memory, values_[extra_of_[id]].forward}, nullptr);
+  f_->emit(inst.op, {shadow_memory, length}, builtin_.nothing, inst.aux);
+  if (has_boxed_cotangents(array)) call_base(*f_, end.zero, {shadow_memory, values_[extra_of_[id]].forward}, nullptr);
 }
 
 // Are the places of its shadow boxes, which memory that has grown lacks?
@@ -193,19 +203,20 @@ void Reverse::backward_resize(std::uint32_t id) {
   if (extra_of_[id] == no_value) return;
   const ir::Inst inst = primal_->insts[id];
   Operand length = in_reverse(extra_of_[id]);
+  const EndFunctions end = end_functions(inst.op);
   // The kind says that others may share the memory by now: they came after what is undone.
-  auto undo = [&](Operand memory, Operand tail) {
-    r_->emit(Op::array_resize, {memory, length}, builtin_.nothing, ir::undo_resize);
-    if (tail.valid()) call_base(*r_, "put_back_tail!", {memory, length, tail}, nullptr);
+  auto undo = [&](Operand memory, Operand cut_off) {
+    r_->emit(inst.op, {memory, length}, builtin_.nothing, ir::undo_resize);
+    if (cut_off.valid()) call_base(*r_, end.put_back, {memory, cut_off}, nullptr);
   };
   undo(primal_in_reverse(inst.operands[0]), shadow_of_[id] == no_value ? Operand() : in_reverse(shadow_of_[id]));
   if (!varied(inst.operands[0])) return;
-  auto tail = old_shadow_of_.find(id);
+  auto cut_off = old_shadow_of_.find(id);
   Operand shadow_memory = shadow_in_reverse(inst.operands[0]);
   const bool boxes = has_boxed_cotangents(as_data(type_of(inst.operands[0])));
   Operand shorter = boxes ? r_->emit(Op::array_length, {shadow_memory}, builtin_.int64) : Operand();
-  undo(shadow_memory, tail == old_shadow_of_.end() ? Operand() : in_reverse(tail->second));
-  if (boxes) call_base(*r_, "zero_tail!", {shadow_memory, shorter}, nullptr);
+  undo(shadow_memory, cut_off == old_shadow_of_.end() ? Operand() : in_reverse(cut_off->second));
+  if (boxes) call_base(*r_, end.zero, {shadow_memory, shorter}, nullptr);
 }
 
 }  // namespace slope::diff

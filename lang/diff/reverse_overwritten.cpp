@@ -24,7 +24,8 @@ void Reverse::find_stores() {
       switch (inst.op) {
         // array_init writes only what was never read: no load before it sees the difference.
         case Op::array_set:
-        case Op::array_resize: {
+        case Op::array_resize:
+        case Op::array_resize_front: {
           const DataType* array = as_data(type_of(inst.operands[0]));
           const Type* element = array && array->params.size() == 2 ? array->params[0] : nullptr;
           stored_arrays_.push_back({element, sharing_->group(inst.operands[0]), origin_of(inst.operands[0])});
@@ -201,7 +202,7 @@ bool Reverse::is_stored_after(std::uint32_t id, Operand memory) const {
   for (const ir::Block& block : primal_->blocks)
     for (std::uint32_t later : block.insts) {
       const ir::Inst& inst = primal_->insts[later];
-      const bool stores = inst.op == Op::array_set || inst.op == Op::array_resize || inst.op == Op::set_field_at ||
+      const bool stores = inst.op == Op::array_set || ir::is_resize(inst.op) || inst.op == Op::set_field_at ||
                           inst.op == Op::cell_set || inst.op == Op::set_field;
       if (stores && hits(sharing_->group(inst.operands[0]), later)) return true;
       for (std::uint32_t written : sharing_->written_by(later))

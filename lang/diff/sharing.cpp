@@ -144,7 +144,9 @@ void Sharing::visit(std::uint32_t id) {
     case Op::array_new:
     case Op::array_length:
     case Op::array_size:
+    case Op::array_check:
     case Op::array_resize:
+    case Op::array_resize_front:
     case Op::tape_open:
     case Op::tape_reserve:
     case Op::tape_close:

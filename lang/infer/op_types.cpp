@@ -242,6 +242,8 @@ class OpTypes {
       }
       case Op::array_length:
         return array_operand(0);
+      case Op::array_check:
+        return array(0) ? operand_is(1, array(0)->params[0]) : array_operand(0);
       case Op::array_size:
       case Op::array_get:
         return both(array_operand(0), operand_is(1, builtin_.int64));
@@ -251,6 +253,7 @@ class OpTypes {
         return result == Fit::holds ? operand_is(1, array(0)->params[0]) : result;
       }
       case Op::array_resize:
+      case Op::array_resize_front:
         return both(array_operand(0), operand_is(1, builtin_.int64));
       case Op::array_share:
         return both(array_operand(0), integers_from(1));
@@ -360,7 +363,9 @@ class OpTypes {
       case Op::cell_set:
       case Op::array_set:
       case Op::array_init:
+      case Op::array_check:
       case Op::array_resize:
+      case Op::array_resize_front:
       case Op::tape_reserve:
       case Op::tape_store:
       case Op::tape_close:

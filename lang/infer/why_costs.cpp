@@ -202,6 +202,7 @@ class Walk {
         return {"an array of its own is made for another shape of the same memory: " + to_string(inst.type),
                 "reshape once, before"};
       case Op::array_resize:
+      case Op::array_resize_front:
         return {"an array grows, and may need more memory", "say how long it will get: `sizehint!(v, n)`"};
       case Op::tuple:
         return object(inst.type, "tuple");

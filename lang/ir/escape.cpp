@@ -71,6 +71,7 @@ class Escape {
     switch (inst.op) {
       case Op::array_length:
       case Op::array_size:
+      case Op::array_check:
       case Op::array_get:
       case Op::array_new:
       case Op::tape_open:

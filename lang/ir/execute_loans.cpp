@@ -15,6 +15,7 @@ bool stores_value(Op op) {
     case Op::set_field_at:
     case Op::array_set:
     case Op::array_init:
+    case Op::array_check:
     case Op::make_struct:
       return true;
     default:
@@ -41,6 +42,7 @@ bool may_store(Context& ctx, Op op, const Value* operands, std::size_t count, st
     case Op::set_field_at:
     case Op::array_set:
     case Op::array_init:
+    case Op::array_check:
       return watch.may_store(operands[1], operands[0].object, where);
     case Op::set_field:  // of something that has no fields it is an error of its own
       return !as_data(operands[0].type)->is_mutable || watch.may_store(operands[2], operands[0].object, where);

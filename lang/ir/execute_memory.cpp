@@ -80,6 +80,16 @@ bool array_get(const Operation& o) {
   return o.ctx.raise(o.types.undef_ref_error->instance);
 }
 
+bool fits(const Operation& o, const Type* element, Value v) {
+  return v.type == element || is_instance(o.runtime.types, v, element) || o.ctx.type_error("setindex!", element, v);
+}
+
+// Of what is lent by the host, may_store has been asked before.
+bool array_check(const Operation& o) {
+  ArrayObject* array = array_of(o);
+  return array && fits(o, array_element_type(array), o.operands[1]) && o.give_nothing();
+}
+
 bool array_set(const Operation& o) {
   ArrayObject* array = array_of(o);
   if (!array || !o.want(o.types.int64, 2)) return false;
@@ -88,7 +98,7 @@ bool array_set(const Operation& o) {
   if (o.ctx.generating && !may_change(o.ctx, o.operands[0])) return false;
   const Type* element = array_element_type(array);
   Value v = o.operands[1];
-  if (v.type != element && !is_instance(o.runtime.types, v, element)) return o.ctx.type_error("setindex!", element, v);
+  if (!fits(o, element, v)) return false;
   store_value(array->data + (i - 1) * array->element_size, element, v);
   return o.give_nothing();
 }
@@ -100,10 +110,14 @@ bool array_resize(const Operation& o) {
   if (array_ndims(array) != 1) return o.ctx.argument_error("only a Vector can be resized");
   if (o.operands[1].bits < 0) return o.ctx.argument_error("new length must be ≥ 0");
   // What is undone goes back to a length that the memory has had; who shares it came later.
-  const bool undo = o.aux == undo_resize && o.operands[1].bits <= array->capacity && !(array->flags & array_borrowed);
+  const std::int64_t length = o.operands[1].bits;
+  const bool undo =
+      o.aux == undo_resize && length <= front_of(array) + array->capacity && !(array->flags & array_borrowed);
   if (!undo && (array->flags & (array_borrowed | array_shared) || !(array->flags & array_owns_memory)))
     return o.ctx.raise_error("cannot resize array with shared data");
-  return o.ctx.heap->resize_vector(array, o.operands[1].bits) ? o.give_nothing() : o.ctx.out_of_memory();
+  const bool done = o.op == Op::array_resize ? o.ctx.heap->resize_vector(array, length)
+                                             : o.ctx.heap->resize_vector_front(array, length);
+  return done ? o.give_nothing() : o.ctx.out_of_memory();
 }
 
 bool string_operation(const Operation& o) {
@@ -164,7 +178,10 @@ bool execute_memory(const Operation& o) {
     case Op::array_set:
     case Op::array_init:
       return array_set(o);
+    case Op::array_check:
+      return array_check(o);
     case Op::array_resize:
+    case Op::array_resize_front:
       return array_resize(o);
     case Op::array_share:
       return array_share(o);

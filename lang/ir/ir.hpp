@@ -108,9 +108,10 @@ struct Inst {
     return reinterpret_cast<T*>(aux);
   }
 };
-// What Op::array_resize has as aux. An undone resize goes back to a length that the memory has had, and may therefore
-// meet others that share it by now.
+// What array_resize and array_resize_front have as aux. An undone resize goes back to a length that the memory has had,
+// and may therefore meet others that share it by now.
 enum ResizeKind : std::uintptr_t { plain_resize, undo_resize };
+inline bool is_resize(Op op) { return op == Op::array_resize || op == Op::array_resize_front; }
 // Op::type_assert's aux, where it stands for the test of a condition: the error says so.
 inline constexpr std::uintptr_t assert_condition = 1;
 enum InstFlags : std::uint16_t {

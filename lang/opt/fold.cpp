@@ -19,7 +19,7 @@ class Folder {
       : runtime_(runtime), builtin_(runtime.types.builtin()), function_(function), replacement_(function.insts.size()) {
     for (const ir::Block& block : function_.blocks)
       for (std::uint32_t id : block.insts)
-        if (function_.insts[id].op == Op::array_resize) resized_ = true;
+        if (ir::is_resize(function_.insts[id].op)) resized_ = true;
   }
 
   bool run() {
@@ -121,6 +121,13 @@ class Folder {
         if (sum && sum->op == Op::add_int && follow(sum->operands[0]) == inst.operands[1])
           return follow(sum->operands[1]);
         return {};
+      }
+      case Op::array_check: {  // nothing that the host may lend
+        const DataType* array = as_data(type_of(inst.operands[0]));
+        const DataType* item = as_data(type_of(inst.operands[1]));
+        const bool fits = is_array(array) && item && item->is_concrete && item->is_isbits &&
+                          is_subtype(runtime_.types, item, array->params[0]);
+        return fits ? function_.constant(runtime_.nothing()) : Operand();
       }
       case Op::mul_int:
         if (is_int(inst.operands[0], 1)) return inst.operands[1];

@@ -21,6 +21,7 @@ bool may_resize(const ir::Function& function, const Type* bottom) {
       const ir::Inst& inst = function.insts[id];
       switch (inst.op) {
         case Op::array_resize:
+        case Op::array_resize_front:
           return true;
         case Op::call:
         case Op::call_splat:

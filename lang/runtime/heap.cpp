@@ -224,8 +224,7 @@ char* Heap::allocate_array_memory(ArrayObject* array, std::size_t bytes) {
   return raw + buffer_margin;
 }
 
-void Heap::free_array_memory(ArrayObject* array) {
-  std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(array->data - buffer_margin);
+void Heap::free_array_memory(std::uintptr_t begin) {
   statistics_.live_bytes -= impl_->regions.at(begin).end - begin;
   impl_->free_region(begin);
 }
@@ -308,35 +307,80 @@ ArrayObject* Heap::borrow_array(const DataType* array_type, void* data, std::spa
   return array;
 }
 
-bool Heap::resize_vector(ArrayObject* array, std::int64_t new_length) {
-  std::size_t element_size = array->element_size;
-  if (new_length > array->capacity) {
-    std::int64_t growth = std::max<std::int64_t>(array->capacity, 8);
-    if (growth * static_cast<std::int64_t>(element_size) > (64 << 20)) growth /= 2;  // large ones grow by half
-    std::int64_t capacity = std::max(new_length, array->capacity + growth);
-    std::int64_t bytes = 0;
-    if (__builtin_mul_overflow(capacity, static_cast<std::int64_t>(element_size), &bytes)) return false;
-    char* data = allocate_array_memory(array, static_cast<std::size_t>(bytes));
-    if (!data && capacity > new_length) {  // near the limit: just enough
-      capacity = new_length;
-      data = allocate_array_memory(array, static_cast<std::size_t>(capacity) * element_size);
-    }
-    if (!data) return false;
-    std::memcpy(data, array->data, static_cast<std::size_t>(array->length) * element_size);
-    if (array->flags & array_external) {
-      free_array_memory(array);
-    } else {
-      array->flags |= array_external;
-      impl_->external.push_back(array);
-    }
+// Room for `before` more elements in front of the first, or for `after` more behind the last: by moving the elements
+// within their memory when much of that is free, else by more memory.
+//
+// Amortised constant time for an element added at either end, also of a vector that grows and shrinks at both in turn:
+// of what is free afterwards, at least half as much as there are elements, most lies at the side that grows; where the
+// other side had room it keeps a quarter. So the next move comes after a number of changes in proportion to the length.
+bool Heap::make_room(ArrayObject* array, std::int64_t before, std::int64_t after) {
+  const std::int64_t element_size = array->element_size;
+  const std::int64_t held = front_of(array) + array->capacity;
+  std::int64_t needed = 0;
+  if (__builtin_add_overflow(array->length, before + after, &needed)) return false;
+  const std::int64_t room_of_other_side = before > 0 ? array->capacity - array->length : front_of(array);
+  auto place = [&](char* memory, std::int64_t total) {
+    const std::int64_t free = total - needed;
+    const std::int64_t kept = std::min(room_of_other_side, free / 4);
+    const std::int64_t front = before > 0 ? free - kept + before : kept;
+    char* data = memory + front * element_size;
+    std::memmove(data, array->data, static_cast<std::size_t>(array->length * element_size));
     array->data = data;
-    array->capacity = capacity;
+    array->capacity = total - front;
+    front_of(array) = front;
+  };
+  // Others look into the memory when a change is undone: it stays.
+  const bool must_stay = (array->flags & array_shared) != 0;
+  if (held - needed >= needed / 2 || (must_stay && held >= needed)) {
+    place(memory_of(array), held);
+    return true;
   }
-  if (new_length > array->length)
-    std::memset(array->data + static_cast<std::size_t>(array->length) * element_size, 0,
-                static_cast<std::size_t>(new_length - array->length) * element_size);
-  array->length = new_length;
-  array->dims[0] = new_length;
+  std::int64_t growth = std::max<std::int64_t>(held, 8);
+  if (growth * element_size > (64 << 20)) growth /= 2;  // large ones grow by half
+  std::int64_t total = std::max(needed, held + growth);
+  std::int64_t bytes = 0;
+  if (__builtin_mul_overflow(total, element_size, &bytes)) return false;
+  char* memory = allocate_array_memory(array, static_cast<std::size_t>(bytes));
+  if (!memory && total > needed) {  // near the limit: just enough
+    if (held >= needed) {
+      place(memory_of(array), held);
+      return true;
+    }
+    total = needed;
+    memory = allocate_array_memory(array, static_cast<std::size_t>(total * element_size));
+  }
+  if (!memory) return false;
+  const bool had_memory = (array->flags & array_external) != 0;
+  const auto old = reinterpret_cast<std::uintptr_t>(memory_of(array) - buffer_margin);
+  place(memory, total);
+  if (had_memory) {
+    free_array_memory(old);
+  } else {
+    array->flags |= array_external;
+    impl_->external.push_back(array);
+  }
+  return true;
+}
+
+bool Heap::resize_vector(ArrayObject* array, std::int64_t new_length) {
+  const std::int64_t added = new_length - array->length;
+  if (new_length > array->capacity && !make_room(array, 0, added)) return false;
+  if (added > 0)
+    std::memset(array->data + array->length * array->element_size, 0,
+                static_cast<std::size_t>(added) * array->element_size);
+  array->length = array->dims[0] = new_length;
+  return true;
+}
+
+bool Heap::resize_vector_front(ArrayObject* array, std::int64_t new_length) {
+  if (array->element_size == 0) return resize_vector(array, new_length);  // nothing has a place
+  const std::int64_t added = new_length - array->length;
+  if (added > front_of(array) && !make_room(array, added, 0)) return false;
+  front_of(array) -= added;
+  array->capacity += added;
+  array->data -= added * static_cast<std::int64_t>(array->element_size);
+  if (added > 0) std::memset(array->data, 0, static_cast<std::size_t>(added) * array->element_size);
+  array->length = array->dims[0] = new_length;
   return true;
 }
 

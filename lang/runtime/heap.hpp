@@ -63,7 +63,10 @@ class Heap {
                               std::span<const std::int64_t> dims);  // numbers undefined, references null
   ArrayObject* share_array(const DataType* array_type, ArrayObject* owner, std::span<const std::int64_t> dims);
   ArrayObject* borrow_array(const DataType* array_type, void* data, std::span<const std::int64_t> dims);
-  bool resize_vector(ArrayObject* array, std::int64_t new_length);  // grows geometrically; new slots zeroed
+  // At its end, or at its front: grows geometrically, new slots zeroed. Memory that others share stays where it is; the
+  // caller sees to it that it suffices.
+  bool resize_vector(ArrayObject* array, std::int64_t new_length);
+  bool resize_vector_front(ArrayObject* array, std::int64_t new_length);
   StringObject* allocate_string(std::string_view text);
   StringObject* allocate_string_uninitialized(std::size_t bytes);
   CellObject* allocate_cell();
@@ -120,7 +123,8 @@ class Heap {
   bool refill(std::uint8_t size_class);
   Object* allocate_large(const DataType* type, std::size_t bytes, std::size_t zeroed_bytes);
   char* allocate_array_memory(ArrayObject* array, std::size_t bytes);
-  void free_array_memory(ArrayObject* array);
+  void free_array_memory(std::uintptr_t begin);
+  bool make_room(ArrayObject* array, std::int64_t before, std::int64_t after);
   ArrayObject* allocate_array_header(const DataType* array_type, std::span<const std::int64_t> dims,
                                      std::size_t inline_bytes);
   void scan_stack(Marker& marker);

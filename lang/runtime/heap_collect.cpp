@@ -129,9 +129,12 @@ struct Heap::Marker final : Tracer, Survivors {
 
   void trace_array(ArrayObject* array) {
     if (array->owner) object(array->owner);
-    if (!(array->flags & array_owns_memory)) return;  // the owner traces the elements
+    // One that shares memory may hold elements that its owner has given up since (ResizeKind).
+    const bool holds_elements =
+        (array->flags & array_owns_memory) || (array->owner && !(array->flags & array_borrowed));
+    if (!holds_elements) return;
     if (array->flags & array_external) {
-      auto begin = reinterpret_cast<std::uintptr_t>(array->data - buffer_margin);
+      auto begin = reinterpret_cast<std::uintptr_t>(memory_of(array) - buffer_margin);
       live_bytes += impl.regions.at(begin).end - begin;
     }
     const Type* element = array_element_type(array);
@@ -233,7 +236,7 @@ void Heap::sweep(Marker& marker) {
   impl_->free_spare();
   std::erase_if(impl_->external, [&](ArrayObject* array) {
     if (marker.is_marked(array)) return false;
-    impl_->free_region(reinterpret_cast<std::uintptr_t>(array->data - buffer_margin));
+    impl_->free_region(reinterpret_cast<std::uintptr_t>(memory_of(array) - buffer_margin));
     return true;
   });
   for (auto it = impl_->regions.begin(); it != impl_->regions.end();) {

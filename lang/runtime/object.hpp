@@ -23,14 +23,18 @@ struct Object {
 };
 static_assert(sizeof(Object) == 8);
 
+// A vector may begin anywhere in its memory, so that it grows and shrinks at both ends:
+//
+//   | front: free | length: data[0] … | free |
+//                 |<------ capacity ------->|
 struct ArrayObject : Object {
-  char* data;             // first element; 64-byte aligned when owned
+  char* data;             // first element; 64-byte aligned when owned, but of a vector that has changed at its front
   std::int64_t length;    // product of the dims
-  std::int64_t capacity;  // elements that fit; of a 1-d array that owns its memory
+  std::int64_t capacity;  // elements that fit from `data` on; of a 1-d array that owns its memory
   Object* owner;          // the array whose memory this one shares (reshape, views of memory), else null
   std::uint32_t flags;    // ArrayFlags
   std::uint32_t element_size;
-  std::int64_t dims[];  // as many as the type says (dims[0] == length for vectors)
+  std::int64_t dims[];  // as many as the type says (dims[0] == length for vectors, which have front_of behind it)
 };
 enum ArrayFlags : std::uint32_t {
   array_owns_memory = 1,
@@ -60,7 +64,13 @@ inline Value load_field(class Heap& heap, Object* object, const Field& field) {
   return load_stored(heap, object ? object->payload() + field.offset : nullptr, field.type);
 }
 inline std::int64_t array_dim(const ArrayObject* a, int dimension) { return a->dims[dimension]; }
+// Elements that fit before the first, of a vector alone: its header has room for this anyway.
+inline std::int64_t& front_of(ArrayObject* vector) { return vector->dims[1]; }
 int array_ndims(const ArrayObject* a);
+// Where the memory of an array that owns it begins.
+inline char* memory_of(ArrayObject* a) {
+  return array_ndims(a) == 1 ? a->data - front_of(a) * static_cast<std::int64_t>(a->element_size) : a->data;
+}
 inline const Type* array_element_type(const ArrayObject* a) { return a->type->params[0]; }
 
 // `===`: payloads, and the contents of immutable aggregates and immutable references, strings by their bytes.

@@ -132,6 +132,7 @@ bool element_at(Call& call, ArrayObject*& a, char*& where) {
   return true;
 }
 
+// Whether an element is there: the one at an index, or all from one to another.
 bool array_assigned(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "isassigned", args, count, result);
   ArrayObject* a = nullptr;
@@ -139,9 +140,15 @@ bool array_assigned(Context& ctx, const Value* args, std::size_t count, Value& r
   if (!element_at(call, a, where)) return false;
   Storage storage = storage_of(array_element_type(a));
   if (storage != Storage::reference && storage != Storage::dynamic) return call.give_bool(true);
-  void* first;
-  std::memcpy(&first, where, sizeof first);
-  return call.give_bool(first != nullptr);
+  std::int64_t last = args[1].bits;
+  if (count > 2 && !call.integer(2, last)) return false;
+  if (last > a->length) return ctx.bounds_error(args[0], args[2]);
+  for (const char* end = a->data + last * a->element_size; where < end; where += a->element_size) {
+    void* first;
+    std::memcpy(&first, where, sizeof first);
+    if (!first) return call.give_bool(false);
+  }
+  return call.give_bool(true);
 }
 
 // Unassigns an element, so that the collector may have what it referred to.

@@ -218,6 +218,33 @@ TEST_CASE("arrays grow", "[codegen]") {
   CHECK(m.call(f, {m.i(50)}).bits == 49);
 }
 
+TEST_CASE("arrays grow at their front", "[codegen]") {
+  Machine m;
+  const DataType* array = m.runtime.types.array_of(m.t.int64, 1);
+  // Two in at the front and one out for each k: what is behind counts down from the last two.
+  Compiled& f = m.define("f", {m.t.int64}, m.t.int64, [&](Builder& b, std::vector<Operand>& p, Compiled&) {
+    BlockId header = b.new_block(), body = b.new_block(), exit = b.new_block();
+    Operand a = b.emit(Op::array_new, {b.constant(m.type(array)), b.constant(m.i(0))}, array);
+    b.jump(header, {b.constant(m.i(0))});
+    Operand k = b.add_parameter(header, m.t.int64);
+    b.set_block(header);
+    b.branch(b.emit(Op::slt_int, {k, p[1]}, m.t.boolean), body, exit);
+    b.set_block(body);
+    Operand one = b.constant(m.i(1));
+    Operand i = b.emit(Op::add_int, {k, one}, m.t.int64);
+    b.emit(Op::array_resize_front, {a, b.emit(Op::add_int, {i, one}, m.t.int64)}, array);
+    b.emit(Op::array_set, {a, k, one}, array);
+    b.emit(Op::array_set, {a, k, b.constant(m.i(2))}, array);
+    b.emit(Op::array_resize_front, {a, i}, array);
+    b.jump(header, {i});
+    b.set_block(exit);
+    b.ret(b.emit(Op::array_get, {a, b.constant(m.i(3))}, m.t.int64));
+  });
+  CHECK(m.call(f, {m.i(1000)}).bits == 997);
+  m.runtime.heap.set_stress(true);
+  CHECK(m.call(f, {m.i(50)}).bits == 47);
+}
+
 TEST_CASE("dumps", "[codegen]") {
   Machine m;
   Compiled& f = m.define("f", {m.t.int64}, m.t.int64, [&](Builder& b, std::vector<Operand>& p, Compiled&) {

@@ -321,6 +321,20 @@ class Generator {
         line(depth, "push!(" + r + ", " + leaf() + ")");
         if (pick(0, 1)) line(depth, any(numbers_) + " = tanh(pop!(" + r + ") * " + r + "[1])");
         line(depth, "append!(" + r + ", " + any(vectors_) + ")");
+        switch (pick(0, 3)) {
+          case 0:
+            line(depth, "pushfirst!(" + r + ", " + leaf() + " * " + r + "[2])");
+            break;
+          case 1:
+            line(depth, any(numbers_) + " = tanh(popfirst!(" + r + ") * " + r + "[1])");
+            line(depth, "prepend!(" + r + ", " + any(vectors_) + ")");
+            break;
+          case 2:
+            line(depth, "insert!(" + r + ", 2, " + leaf() + " * popfirst!(" + r + "))");
+            break;
+          default:
+            break;
+        }
         line(depth, "resize!(" + r + ", 3)");
         vectors_.push_back(r);
         return;

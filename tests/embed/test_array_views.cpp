@@ -235,7 +235,9 @@ TEST_CASE("Memory that is given away is released once, after its last use") {
     engine.collect_garbage();
     CHECK(released[0] == 0);
     CHECK(engine.eval<double>("v[6]").value() == 7);
-    CHECK_FALSE(engine.run("push!(v, 1.0)").ok());
+    for (const char* change : {"push!(v, 1.0)", "pop!(v)", "pushfirst!(v, 1.0)", "popfirst!(v)", "deleteat!(v, 1)"})
+      CHECK_FALSE(engine.run(change).ok());
+    CHECK(engine.eval<double>("sum(v)").value() == 22);
 
     give_away(engine, "b", b, [&](double*) {
       ++released[1];

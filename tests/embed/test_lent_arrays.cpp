@@ -87,6 +87,26 @@ function reshaped(v)
     holder.it = reshape(hidden(v), 1, :)
     1.0
 end
+function at_front(v)
+    pushfirst!(all, hidden(v))
+    1.0
+end
+function inside(v)
+    insert!(typed, 1, hidden(v))
+    1.0
+end
+function behind(v)
+    append!(all, Any[1, hidden(v)])
+    1.0
+end
+function before(v)
+    prepend!(typed, [hidden(v)])
+    1.0
+end
+function between(v)
+    splice!(all, 1:0, (1, hidden(v)))
+    1.0
+end
 )",
            "keep.slope")
       .value();
@@ -99,16 +119,16 @@ end
     refused_at(f, v, line, "cannot be kept");
   }
   // These store in the library's code: the host's line is the call's.
-  const std::pair<const char*, unsigned> calls[] = {{"in_list", 16}, {"in_typed", 20}, {"in_table", 24}};
+  const std::pair<const char*, unsigned> calls[] = {{"in_list", 16},  {"in_typed", 20}, {"in_table", 24},
+                                                    {"at_front", 49}, {"inside", 53},   {"behind", 57},
+                                                    {"before", 61},   {"between", 65}};
   for (const auto& [name, line] : calls) {
     INFO(name);
     auto f = engine.function<double(Span)>(name, Dispatch::allowed).value();
     refused_at(f, v, line, "cannot be kept");
   }
-  // Lists have grown before the element is refused.
   CHECK(engine.eval<bool>("kept === nothing && holder.it === nothing && isempty(table)").value());
-  CHECK(engine.eval<bool>("!any(i -> isassigned(all, i), eachindex(all))").value());
-  CHECK(engine.eval<bool>("!any(i -> isassigned(typed, i), eachindex(typed))").value());
+  CHECK(engine.eval<bool>("isempty(all) && isempty(typed)").value());
 }
 
 TEST_CASE("Scripts may catch that a lent array cannot be kept, and store a copy") {

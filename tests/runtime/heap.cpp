@@ -155,6 +155,98 @@ TEST_CASE_METHOD(Fixture, "appending one by one moves the elements a logarithmic
   CHECK(moves < 30);
 }
 
+TEST_CASE_METHOD(Fixture, "a vector changes at both ends in constant amortised time") {
+  // What is added at each end and taken from it, in turn, from time to time for so long that the other end is reached.
+  struct Change {
+    std::int64_t front, end;
+  };
+  const std::vector<std::vector<Change>> patterns = {{{1, 0}},          {{1, 0}, {0, 1}},   {{-1, 0}, {0, 1}},
+                                                     {{1, 0}, {0, -1}}, {{3, -1}, {-1, 2}}, {{0, 1}, {1, 0}, {-2, 1}}};
+  for (const std::vector<Change>& pattern : patterns) {
+    for (std::int64_t start : {0, 1, 5, 1000, 50'000}) {
+      Rooted roots(heap);
+      ArrayObject* array = vector(b.int64, start);
+      roots.values.push_back(Value(array->type, array));
+      std::int64_t first = 0;  // elements are numbered from here on
+      auto at = [&](std::int64_t i) -> std::int64_t& { return reinterpret_cast<std::int64_t*>(array->data)[i]; };
+      for (std::int64_t i = 0; i < start; ++i) at(i) = i;
+      std::int64_t moved = 0;
+      constexpr std::int64_t changes = 300'000;
+      for (std::int64_t k = 0; k < changes; ++k) {
+        const Change change = pattern[static_cast<std::size_t>(k) % pattern.size()];
+        for (bool front : {true, false}) {
+          const std::int64_t added = std::max(front ? change.front : change.end, -array->length);
+          if (added == 0) continue;
+          const char* stays = array->data;
+          const std::int64_t length = array->length;
+          const std::int64_t changed = length + added;
+          REQUIRE((front ? heap.resize_vector_front(array, changed) : heap.resize_vector(array, changed)));
+          if (front) stays -= 8 * added;
+          if (array->data != stays) moved += length;
+          if (front) first -= added;
+          for (std::int64_t i = 0; i < added; ++i) {
+            const std::int64_t place = front ? i : length + i;
+            REQUIRE(at(place) == 0);
+            at(place) = first + place;
+          }
+          if (array->length > 0) {
+            REQUIRE(at(0) == first);
+            REQUIRE(at(array->length - 1) == first + array->length - 1);
+          }
+        }
+      }
+      for (std::int64_t i = 0; i < array->length; ++i) REQUIRE(at(i) == first + i);
+      CHECK(moved <= 8 * (changes + start));
+      CHECK(front_of(array) + array->capacity <= 4 * std::max<std::int64_t>(array->length, start + 16));
+    }
+  }
+}
+
+TEST_CASE_METHOD(Fixture, "a vector that begins inside its memory is kept and freed with it") {
+  const std::uint64_t before = heap.statistics().live_bytes;
+  apart([&] {
+    Rooted roots(heap);
+    for (std::int64_t length : {4, 10'000, 10'000, 10'000, 10'000, 10'000, 10'000, 10'000}) {
+      ArrayObject* array = vector(b.string, length);
+      roots.values.push_back(Value(array->type, array));
+      heap.set_stress(true);
+      for (std::int64_t i = 0; i < 20; ++i) {
+        heap.resize_vector_front(array, array->length - 1);
+        StringObject* text = heap.allocate_string("number " + std::to_string(i));
+        heap.resize_vector(array, array->length + 1);
+        store_value(array->data + (array->length - 1) * 8, b.string, Value(b.string, text));
+      }
+      heap.set_stress(false);
+      Value last = load_stored(heap, array->data + (array->length - 2) * 8, b.string);
+      CHECK(static_cast<StringObject*>(last.object)->view() == "number 18");
+    }
+  });
+  wipe_stack();
+  heap.collect();
+  CHECK(heap.statistics().live_bytes <= before + 400'000);  // one or two may still show on the stack
+}
+
+TEST_CASE_METHOD(Fixture, "what shares the memory of a vector keeps the elements that its owner has given up") {
+  Rooted roots(heap);
+  ArrayObject* owner = vector(b.string, 3);
+  roots.values.push_back(Value(owner->type, owner));
+  for (std::int64_t i = 0; i < 3; ++i) {
+    StringObject* text = heap.allocate_string("number " + std::to_string(i));
+    store_value(owner->data + i * 8, b.string, Value(b.string, text));
+  }
+  const std::int64_t dims[] = {1, 3};
+  ArrayObject* shared = heap.share_array(runtime.types.array_of(b.string, 2), owner, dims);
+  roots.values.push_back(Value(shared->type, shared));
+  REQUIRE(heap.resize_vector(owner, 2));
+  REQUIRE(heap.resize_vector_front(owner, 1));
+  heap.collect();
+  for (int i = 0; i < 10'000; ++i) heap.allocate_string("garbage!");
+  for (std::int64_t i = 0; i < 3; ++i) {
+    Value v = load_stored(heap, shared->data + i * 8, b.string);
+    CHECK(static_cast<StringObject*>(v.object)->view() == "number " + std::to_string(i));
+  }
+}
+
 TEST_CASE_METHOD(Fixture, "a limit is a limit") {
   std::uint64_t limit = heap.statistics().live_bytes + 10'000'000;
   heap.set_limit(limit);
