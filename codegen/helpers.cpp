@@ -245,6 +245,11 @@ bool store_global(Context* ctx, Binding* binding, const Type* type, std::int64_t
   return ir::execute(*ctx, ir::Op::store_global, &v, 1, reinterpret_cast<std::uintptr_t>(binding), result);
 }
 
+bool undef_var(Context* ctx, const Symbol* name) {
+  SharedAccess shared(*ctx);
+  return ctx->undef_var(name);
+}
+
 bool may_store(Context* ctx, std::uint32_t op, const Value* operands, std::uint64_t count, std::uint64_t aux,
                const TraceSite* site) {
   return ir::may_store(*ctx, static_cast<ir::Op>(op), operands, count, aux, site->entries);

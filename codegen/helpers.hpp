@@ -38,6 +38,7 @@ namespace slope::codegen {
   H(array_resize, b, "ppll")     /* ctx, vector, length, ResizeKind */                                \
   H(resize_front, b, "ppll")     /* the same, before the first element */                             \
   H(store_global, b, "pppl")     /* ctx, Binding, type, payload */                                    \
+  H(undef_var, b, "pp")          /* ctx, Symbol: raises */                                            \
   H(may_store, b, "pwpllp")      /* ctx, op, operands, count, aux, TraceSite */                       \
   H(call_splat, b, "ppllp")      /* ctx, operands, count, mask, result */                             \
   H(catch_depth, l, "p")         /* ctx -> how many exceptions are being handled */                   \

@@ -64,6 +64,11 @@ bool Emitter::emit_memory(const ir::Inst& inst, Val& result) {
     case Op::static_param: {
       if (inst.aux >= function_.static_params.size()) return false;
       const Type* p = function_.static_params[inst.aux];
+      if (const TypeVar* unbound = as_var(p)) {
+        fail_when(b_.CreateNot(helper(Helper::undef_var, {context_, pointer(unbound->name)})));
+        result = from_dynamic(llvm::ConstantPointerNull::get(layout_.ptr), b_.getInt64(0), inst.type);
+        return true;
+      }
       const ValueType* v = as_value(p);
       Value c = v ? v->value : layout_.runtime().from_type(p);
       result = constant(c, layout_.types().type_of_constant(c));

@@ -115,8 +115,12 @@ class Inliner {
   bool worth_it(const Specialization& target, const ir::Function& body, std::size_t size) const {
     const int hint = written(target, body)->inline_hint;
     if (hint < 0 || !body.slots.empty()) return false;
-    for (const ir::Block& block : body.blocks)
+    for (const ir::Block& block : body.blocks) {
       if (block.handler != ir::no_block) return false;
+      // What still stands there is a parameter that the arguments left open; its number is the callee's.
+      for (std::uint32_t inside : block.insts)
+        if (body.insts[inside].op == Op::static_param) return false;
+    }
     std::size_t cost = live_insts(body);
     if (cost <= 12) return true;
     if (size > static_cast<std::size_t>(options_.inline_total)) return false;
