@@ -47,8 +47,8 @@ inline std::uint64_t dynamic_call_bit(std::size_t i) {
 bool is_dynamic_call(const ir::Function& function, const ir::Inst& inst, Runtime& runtime);
 std::string why_refused(const ir::Inst& inst, Runtime& runtime);
 
-// `t[i]` with an index known only at run time, of a tuple whose elements all have one type, which has either a cotangent
-// or a shadow: that type; else null.
+// `t[i]` with an index known only at run time, of a tuple whose elements all have one type, which has either a
+// cotangent or a shadow: that type; else null.
 const Type* indexed_element(const ir::Function& function, const ir::Inst& inst, Runtime& runtime);
 
 // A refusal at the user's own line: an instruction that was inlined from the standard library counts as the call of it.

@@ -136,7 +136,8 @@ class Dispatching {
   Operand undefined_of(const Type* type, std::unordered_map<const Type*, Operand>& known) {
     auto [found, fresh] = known.try_emplace(type);
     if (!fresh) return found->second;
-    if (Value value = tangent_types(runtime_).stand_ins.of(type); value.defined()) return found->second = function_.constant(value);
+    if (Value value = tangent_types(runtime_).stand_ins.of(type); value.defined())
+      return found->second = function_.constant(value);
     ir::Inst inst;
     inst.op = Op::undef;
     inst.type = type;

@@ -16,8 +16,7 @@ namespace slope::diff {
 // Answers are cached by type for one derivative; types are immortal, so the cache may outlive it.
 class TangentTypes {
  public:
-  explicit TangentTypes(Runtime& runtime)
-      : stand_ins(runtime), runtime_(runtime), builtin_(runtime.types.builtin()) {}
+  explicit TangentTypes(Runtime& runtime) : stand_ins(runtime), runtime_(runtime), builtin_(runtime.types.builtin()) {}
   StandIns stand_ins;
 
   // `nothing`'s type when there is none; DynamicTangent when the type does not tell (Any, unions). Null when nothing is
