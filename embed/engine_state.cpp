@@ -419,12 +419,16 @@ void EngineState::name_host_function(std::string& message) const {
   const std::size_t trace = message.find("\nStacktrace:", at);
   const std::string rest = trace == std::string::npos ? std::string() : message.substr(trace);
   message.resize(from);
-  message += host_functions[number]->title;
+  const std::string& title = host_functions[number]->title;
+  message += title;
   message += sees_object ? " looks at an object that carries derivatives, and has no derivative rule"
                          : " has no derivative rule";
   message +=
-      "\n  = help: tell it where the function is defined: `.derivative(…)`, `.jvp(…)`, "
-      "`.vjp(…)` or `.non_differentiable()` after `define`";
+      title.starts_with(rule_of)
+          ? "\n  = help: for second derivatives let the script tell the rule instead (`@scalar_rule f(x) df(x)`, or an "
+            "`rrule`), with a `df` that is defined with a derivative of its own"
+          : "\n  = help: tell it where the function is defined: `.derivative(…)`, `.jvp(…)`, "
+            "`.vjp(…)` or `.non_differentiable()` after `define`";
   if (sees_object) message += "; or let the script read the object's fields";
   message += rest;
 }

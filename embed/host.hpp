@@ -4,6 +4,7 @@
 #include <exception>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lang/runtime/method.hpp"
@@ -33,6 +34,8 @@ bool raise_host_exception(Context& ctx, const std::string& message, const std::e
 
 bool is_identifier(std::string_view name);  // and no word of the language
 
+// What the title of a rule begins with.
+inline constexpr std::string_view rule_of = "the derivative of ";
 // Gives its number.
 std::size_t add_host_function(EngineState& engine, std::unique_ptr<HostFunction> function, std::string title);
 

@@ -240,6 +240,24 @@ TEST_CASE("A rule for one mode is tested in that mode") {
   CHECK(engine.check_rule("without", at).error().kind == ErrorKind::not_differentiable);
 }
 
+TEST_CASE("Second derivatives pass through a host function whose derivative has one") {
+  Engine engine;
+  engine.define("cube", [](double x) { return x * x * x; }).derivative([](double x) { return 3 * x * x; }).value();
+  engine.run("f(w) = cube(w[1]) * w[2]").value();
+  const std::vector<double> w = {1, 2}, v = {1, 0};
+  std::vector<double> h(2);
+  auto f = engine.function<double(std::span<const double>)>("f").value();
+  const auto refused = f.hvp(w, v, h);
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().message.find("`@scalar_rule f(x) df(x)`") != std::string::npos);
+
+  engine.define("third_power", [](double x) { return x * x * x; }).value();
+  engine.define("slope_of_cube", [](double x) { return 3 * x * x; }).derivative([](double x) { return 6 * x; }).value();
+  engine.run("@scalar_rule third_power(x) slope_of_cube(x)\ng(w) = third_power(w[1]) * w[2]").value();
+  engine.function<double(std::span<const double>)>("g").value().hvp(w, v, h).value();
+  CHECK(h == std::vector<double>{12, 3});
+}
+
 TEST_CASE("An error that passes through script, host and script is told once") {
   Engine engine;
   engine.define("inner", [](double x) -> double { throw std::runtime_error("no root of " + std::to_string(x)); })
