@@ -20,11 +20,15 @@ using detail::RawValue;
 std::string_view version() { return SLOPE_VERSION; }
 
 Engine::Engine(Options options) : state_(std::make_unique<EngineState>(std::move(options))) {}
-Engine::~Engine() { EngineState::end(std::move(state_)); }
+Engine::~Engine() {
+  EngineState::keep_if_used(state_);
+  delete state_.get();  // with its address still here: what it lets go of may use the engine
+  (void)state_.release();
+}
 Engine::Engine(Engine&&) noexcept = default;
 Engine& Engine::operator=(Engine&& other) noexcept {
   std::unique_ptr<EngineState> before = std::exchange(state_, std::move(other.state_));
-  EngineState::end(std::move(before));
+  EngineState::keep_if_used(before);
   return *this;
 }
 

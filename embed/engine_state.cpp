@@ -163,7 +163,7 @@ EngineState::~EngineState() {
   handles->close();
 }
 
-void EngineState::end(std::unique_ptr<EngineState> state) noexcept {
+void EngineState::keep_if_used(std::unique_ptr<EngineState>& state) noexcept {
   if (!state || state->uses_ == 0) return;
   state->ends_after_use_ = true;
   state->ctx.interrupt.store(interrupt_final, std::memory_order_relaxed);

@@ -253,7 +253,15 @@ TEST_CASE("Memory that is given away is released once, after its last use") {
     // Without optimisation dead values stay in this function's frame, which the collector has to respect.
     CHECK(released == std::vector<int>{1, 1, 0});
 #endif
-    engine.set("c", engine.adopt(c, [&](double*) { ++released[2]; }).value()).value();
+    engine
+        .set("c", engine
+                      .adopt(c,
+                             [&](double*) {
+                               ++released[2];
+                               CHECK(engine.eval<int>("1 + 1").value() == 2);  // also at its end
+                             })
+                      .value())
+        .value();
   }
   CHECK(released == std::vector<int>{1, 1, 1});
 }
