@@ -105,8 +105,8 @@ class EngineState {
  public:
   explicit EngineState(Options given);
   ~EngineState();
-  // The host lets go of it. One that is in use, for a function of the host that it calls let go, stops what runs, and is
-  // its own from here on: gone when the outermost use ends.
+  // The host lets go of it. One that is in use, for a function of the host that it calls let go, stops what runs, and
+  // is its own from here on: gone when the outermost use ends.
   static void keep_if_used(std::unique_ptr<EngineState>& state) noexcept;
 
   Result<api::Value> run(std::string name, std::string text);

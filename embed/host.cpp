@@ -307,7 +307,9 @@ Definition& Definition::run(std::string text) {
 const detail::DefinedHost& Definition::host() const { return *engine_->host_functions[function_]; }
 const HostFunction& Definition::function() const { return *host().function; }
 
-std::string Definition::rule_title() const { return std::string(detail::rule_of) + "the host's function `" + name_ + "`"; }
+std::string Definition::rule_title() const {
+  return std::string(detail::rule_of) + "the host's function `" + name_ + "`";
+}
 
 Definition& Definition::refuse(const std::string& what, const std::string& expected) {
   return fail(detail::engine_error("the " + what + " of the host function `" + name_ + "`: expected " + expected));
