@@ -202,6 +202,7 @@ class EngineState {
     uses_ = 0;
     thread_check_.end();
   }
+  const void* lends_at_once = nullptr;  // the function whose gradient was asked for that way, with its arrays lent
   bool is_unlimited() const { return is_unlimited_; }
   void go_on() {  // after a use that was stopped and left at once
     ctx.go_on();

@@ -295,7 +295,7 @@ bool SlopeFunction::call_lowered(const Datum* arguments, Datum& result, api::Val
   if (why.empty()) why = lowered.lower(given_, arguments, nullptr);
   if (!why.empty()) return refuse("call of `" + name_ + "`, " + why, ErrorKind::conversion);
   Entry entry(engine_, found_.world);
-  if (found_.direct.entry && (!lent_ || !lent_->in_use)) return call_direct(lowered.data.data(), result);
+  if (found_.direct.entry && !arrays_are_out()) return call_direct(lowered.data.data(), result);
   return call_values(lowered.data.data(), result, holder);
 }
 
@@ -303,7 +303,7 @@ bool SlopeFunction::call(const Datum* arguments, Datum& result, api::Value* hold
   if (!alive()) return false;
   if (has_shapes_) return call_lowered(arguments, result, holder);
   Entry entry(engine_, found_.world);
-  if (found_.direct.entry && (!lent_ || !lent_->in_use)) return call_direct(arguments, result);
+  if (found_.direct.entry && !arrays_are_out()) return call_direct(arguments, result);
   return call_values(arguments, result, holder);
 }
 

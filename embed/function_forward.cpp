@@ -214,7 +214,7 @@ bool SlopeFunction::jvp_lowered(const Datum* arguments, const TangentGiven* tang
   if (!code->looked && found_.direct.entry && result_ == Kind::number && code->code.active == moving)
     find_forward_direct(*code, *code->code.target, 2);
   code->looked = true;
-  if (code->direct.entry && (!lent_ || !lent_->in_use)) {
+  if (code->direct.entry && !arrays_are_out()) {
     Words words;
     std::size_t next = give_words(parameters_, arguments, lent_.get(), words);
     for (std::size_t i = 0; i < count; ++i)
@@ -338,7 +338,7 @@ bool SlopeFunction::hvp_lowered(const Datum* arguments, const TangentGiven* dire
   if (!code->looked && found_.gradient_direct && code->code.active == moving)
     find_forward_direct(*code, *code->code.target, 2 * (1 + found_.gradient_direct->numbers.size()));
   code->looked = true;
-  if (code->direct.entry && (!lent_ || !lent_->in_use)) return hvp_direct(*code, arguments, direction, targets);
+  if (code->direct.entry && !arrays_are_out()) return hvp_direct(*code, arguments, direction, targets);
 
   LentCall lent(*this);
   RawArguments raw, moves;

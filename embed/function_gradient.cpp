@@ -115,15 +115,14 @@ AtOnce SlopeFunction::flat_gradient(FunctionState& function, const FlatArgument*
   auto& self = static_cast<SlopeFunction&>(function);
   const FlatGradient& at_once = self.found_.flat_gradient;  // nothing when the engine is gone
   EngineState& engine = self.engine_;
-  if (!at_once.run || !engine.enter_at_once(__builtin_frame_address(0))) [[unlikely]]
+  // The arguments are on the caller's stack (FlatArgument).
+  if (!at_once.run || !engine.enter_at_once(arguments)) [[unlikely]]
     return AtOnce::otherwise;  // also where a call inside a call finds the arrays lent
-  Context& ctx = *at_once.ctx;
-  ctx.world = self.found_.world;
-  LentArrays* const lent = self.lent_.get();
-  if (lent) lent->in_use = true;
+  engine.ctx.world = self.found_.world;
+  engine.lends_at_once = &self;
   const flat::Outcome outcome = at_once(arguments, targets, value);
-  if (lent) lent->in_use = false;
-  if (outcome != flat::Outcome::done || ctx.stopped != Stop::none) [[unlikely]]
+  engine.lends_at_once = nullptr;
+  if (outcome != flat::Outcome::done || engine.ctx.stopped != Stop::none) [[unlikely]]
     return self.flat_gradient_ended(outcome);
   engine.leave_at_once();
   return AtOnce::done;
@@ -156,7 +155,7 @@ bool SlopeFunction::gradient(const Datum* arguments, const GradientTarget* targe
 
 bool SlopeFunction::gradient_lowered(const Datum* arguments, const GradientTarget* targets, double& value) {
   Entry entry(engine_, found_.world);
-  const bool free = !lent_ || !lent_->in_use;
+  const bool free = !arrays_are_out();
   if (found_.gradient_direct && free && found_.gradient_direct->is_for(parameters_.size(), targets)) {
     Lending lending(lent_.get());
     return lending.ends(

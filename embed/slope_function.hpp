@@ -264,6 +264,9 @@ class SlopeFunction final : public FunctionState, public std::enable_shared_from
   // Are the method's parameters the arguments, one to one, and is there nothing else that derivatives reach?
   bool is_one_to_one() const { return found_.one_to_one; }
 
+  // By a call of this function that the running one is inside of.
+  bool arrays_are_out() const { return lent_ && (lent_->in_use || engine_.lends_at_once == this); }
+
   // --- gradients (function_gradient.cpp) ---
   static AtOnce flat_gradient(FunctionState& function, const FlatArgument* arguments, const FlatTarget* targets,
                               double& value);

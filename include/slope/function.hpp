@@ -65,7 +65,8 @@ struct GradientTarget {
         }) {}
 };
 
-// The same of functions of numbers and vectors of them, as few words as will do: what is built for each call.
+// The same of functions of numbers and vectors of them, as few words as will do: what is built for each call, on the
+// stack.
 struct FlatArgument {
   std::uint64_t word;  // a number's bits, or where the vector is
   std::size_t size;    // of a number: 1
