@@ -52,7 +52,7 @@ bool Emitter::emit_call(const ir::Inst& inst, Val& result) {
   }
 }
 
-// What never returns may put an array into an exception: that must not lie in scratch memory (lang/ir/escape.cpp).
+// What never returns may put an array into an exception: that must not lie in scratch memory (lang/ir/passes/escape.cpp).
 Val Emitter::given_operand(const ir::Inst& call, ir::Operand o) {
   Val given = operand(o);
   const DataType* type = as_data(given.type);

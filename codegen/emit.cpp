@@ -7,7 +7,7 @@
 
 #include "codegen/counted_loops.hpp"
 #include "codegen/debug_info.hpp"
-#include "lang/ir/escape.hpp"
+#include "lang/ir/passes/escape.hpp"
 
 namespace slope::codegen {
 

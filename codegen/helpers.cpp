@@ -6,11 +6,11 @@
 #include <cmath>
 #include <cstring>
 
-#include "lang/ir/execute.hpp"
+#include "lang/ir/execute/execute.hpp"
 #include "lang/ir/ir.hpp"
+#include "lang/memory/tape.hpp"
 #include "lang/runtime/call_cache.hpp"
 #include "lang/runtime/runtime.hpp"
-#include "lang/runtime/tape.hpp"
 
 namespace slope::codegen {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "lang/runtime/tape.hpp"
+#include "lang/memory/tape.hpp"
 
 // The structures here are not all standard-layout; GCC and Clang lay them out as expected and offsetof holds.
 #pragma GCC diagnostic ignored "-Winvalid-offsetof"

@@ -1,7 +1,7 @@
 // Stores of what may be an array that the host lent for one call: where Context::loans watches, it is asked first.
 // Costs other calls a load and a branch for each store of a reference; stores of numbers nothing.
 #include "codegen/emit.hpp"
-#include "lang/ir/execute.hpp"
+#include "lang/ir/execute/execute.hpp"
 
 namespace slope::codegen {
 

@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "codegen/emit.hpp"
-#include "lang/runtime/module.hpp"
-#include "lang/runtime/subtype.hpp"
-#include "lang/runtime/tape.hpp"
+#include "lang/memory/tape.hpp"
+#include "lang/types/module.hpp"
+#include "lang/types/subtype.hpp"
 
 namespace slope::codegen {
 

@@ -1,6 +1,6 @@
 // Tests and assertions on types and identity.
 #include "codegen/emit.hpp"
-#include "lang/runtime/subtype.hpp"
+#include "lang/types/subtype.hpp"
 
 namespace slope::codegen {
 

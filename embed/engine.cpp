@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "embed/engine_state.hpp"
-#include "embed/host.hpp"
+#include "embed/host/host.hpp"
 
 namespace slope::api {
 

@@ -20,14 +20,13 @@
 #include <limits>
 #include <sstream>
 
-#include "embed/line_watch.hpp"
-#include "embed/profiler.hpp"
-#include "embed/slope_function.hpp"
-#include "embed/tools.hpp"
-#include "lang/ir/execute.hpp"
+#include "embed/functions/slope_function.hpp"
+#include "embed/watch/line_watch.hpp"
+#include "embed/watch/profiler.hpp"
+#include "lang/ir/execute/execute.hpp"
 #include "lang/ir/ir.hpp"
 #include "lang/lower/lower.hpp"
-#include "lang/runtime/thread_stack.hpp"
+#include "lang/memory/thread_stack.hpp"
 #include "lang/support/diagnostic.hpp"
 #include "stdlib/load_order.hpp"
 #include "stdlib/native/natives.hpp"

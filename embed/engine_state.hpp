@@ -25,14 +25,14 @@
 #include <vector>
 
 #include "codegen/loader.hpp"
-#include "embed/adopted.hpp"
-#include "embed/host.hpp"
-#include "embed/host_types.hpp"
-#include "embed/thread_check.hpp"
-#include "embed/watchdog.hpp"
-#include "embed/workspace.hpp"
+#include "embed/functions/workspace.hpp"
+#include "embed/host/host.hpp"
+#include "embed/host/host_types.hpp"
+#include "embed/values/adopted.hpp"
+#include "embed/watch/thread_check.hpp"
+#include "embed/watch/watchdog.hpp"
 #include "interpreter/interpreter.hpp"
-#include "lang/pipeline.hpp"
+#include "lang/pipeline/pipeline.hpp"
 #include "slope/engine.hpp"
 
 namespace slope::api::detail {
@@ -320,6 +320,9 @@ bool own_arrays(EngineState& engine, RawValue& v, int depth = 0);
 inline constexpr std::size_t most_arguments = 16;  // of a typed handle
 void define_engine_natives(EngineState& engine);   // host.cpp: calls of host functions, exit
 void define_type_natives(EngineState& engine);     // host_types.cpp
+void define_tool_natives(EngineState& engine);     // of the room above, tools/help.cpp
+// The methods of a function or a type that are current; none for other values.
+std::vector<const Method*> current_methods(EngineState& engine, RawValue callee);
 Error not_convertible(const api::Value& value, const std::string& wanted);
 std::shared_ptr<FunctionState> make_function(EngineState& engine, std::string name, std::span<const Kind> parameters,
                                              Kind result, Dispatch dispatch, Error& error);

@@ -114,4 +114,26 @@ Result<std::string> Engine::help(std::string_view name) {
   return text;
 }
 
+namespace detail {
+
+std::vector<const Method*> current_methods(EngineState& engine, RawValue callee) {
+  Runtime& runtime = engine.runtime;
+  MethodTable* table = nullptr;
+  const Type* constructed = nullptr;
+  if (runtime.is_type_value(callee)) {
+    constructed = without_variables(callee.as_type);
+    if (!as_data(constructed)) return {};
+    table = runtime.method_table(runtime.types.type_type(constructed));
+  } else if (as_data(callee.type)->name->is_function) {
+    table = runtime.method_table(callee.type);
+  }
+  std::vector<const Method*> found;
+  if (!table) return found;
+  for (const auto& method : table->methods)
+    if (method->max_world == newest_world) found.push_back(method.get());
+  return found;
+}
+
+}  // namespace detail
+
 }  // namespace slope::api

@@ -15,7 +15,7 @@
 #include "interpreter/interpreter.hpp"
 #include "interpreter/trace.hpp"
 #include "lang/ir/continuation.hpp"
-#include "lang/ir/execute.hpp"
+#include "lang/ir/execute/execute.hpp"
 
 namespace slope::interpreter {
 

@@ -1,4 +1,4 @@
-// Frames of the protocol in and out; what they say is the business of stdlib/lsp.slope. When a document is opened or
+// Frames of the protocol in and out; what they say is the business of stdlib/tools/lsp.slope. When a document is opened or
 // saved, its definitions run in the server's engine, never its other statements: so that their names, fields and places
 // are known.
 #include "repl/lsp.hpp"

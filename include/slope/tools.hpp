@@ -98,7 +98,7 @@ void set_color(Engine& engine, bool color);
 // What the script that just ran asks of the prompt, once: "edit:LINE:FILE", "descend:CALL"; empty: nothing.
 std::string take_request(Engine& engine);
 
-// The engine answers what Base.lsp_handle asks (stdlib/lsp.slope) as long as it stays where it is.
+// The engine answers what Base.lsp_handle asks (stdlib/tools/lsp.slope) as long as it stays where it is.
 void serve(Engine& engine);
 
 // The line that an error or a trace names, with a caret under the column; empty when the text is not at hand.

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "lang/ir/ir.hpp"
+#include "lang/memory/tape.hpp"
 #include "lang/runtime/runtime.hpp"
-#include "lang/runtime/tape.hpp"
 
 namespace slope::diff {
 

@@ -8,7 +8,7 @@
 #include "lang/diff/tuple_reads.hpp"
 #include "lang/ir/build.hpp"
 #include "lang/ir/cfg.hpp"
-#include "lang/ir/passes.hpp"
+#include "lang/ir/passes/passes.hpp"
 
 namespace slope::diff {
 

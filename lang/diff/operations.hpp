@@ -25,7 +25,7 @@ bool is_undefined(const ir::Function& function, ir::Operand o, Runtime& runtime)
 bool forgets_element(const ir::Inst& inst);
 // Core.zero_shadows or Core.constant_shadow, in a derivative that is differentiated again: memory that starts at zero.
 bool makes_shadows(const ir::Inst& inst);
-// Core.value_and_gradient_call or Core.jvp_call, which was not expanded (lang/pipeline_operators.cpp).
+// Core.value_and_gradient_call or Core.jvp_call, which was not expanded (lang/derive/operators.cpp).
 bool is_operator(const ir::Inst& inst);
 // Core.call_derivative, or an operator that was not expanded: a call whose target is found when it runs.
 bool calls_what_it_is_given(const ir::Inst& inst);

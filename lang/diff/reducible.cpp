@@ -13,7 +13,7 @@
 #include "lang/diff/tangent.hpp"
 #include "lang/ir/build.hpp"
 #include "lang/ir/cfg.hpp"
-#include "lang/ir/passes.hpp"
+#include "lang/ir/passes/passes.hpp"
 
 namespace slope::diff {
 

@@ -14,7 +14,7 @@ enum class RuleKind : std::uint8_t {
   scalar,              // @scalar_rule: Base.scalar_partials(f, Ω, args…) → tuple of partials
   reverse,             // rrule(f, args…) → (value, pullback)
   built,     // build_rrule(Tuple{typeof(f), types of args…}) → what is called as rrule is, without its name
-  stateful,  // rule_state, rule_forward!, rule_reverse! (reverse_rules.cpp)
+  stateful,  // rule_state, rule_forward!, rule_reverse! (lang/diff/reverse/rules.cpp)
 };
 
 // `call_types`: Tuple{typeof(f), args…}. Where rules of several kinds apply, the one that was defined last. The

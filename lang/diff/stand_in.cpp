@@ -3,8 +3,8 @@
 #include <cstring>
 #include <vector>
 
-#include "lang/runtime/subtype.hpp"
-#include "lang/runtime/tape.hpp"
+#include "lang/memory/tape.hpp"
+#include "lang/types/subtype.hpp"
 
 namespace slope::diff {
 

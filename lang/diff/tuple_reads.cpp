@@ -6,7 +6,7 @@
 
 #include "lang/diff/operations.hpp"
 #include "lang/ir/build.hpp"
-#include "lang/ir/passes.hpp"
+#include "lang/ir/passes/passes.hpp"
 
 namespace slope::diff {
 

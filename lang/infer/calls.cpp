@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "lang/infer/engine.hpp"
-#include "lang/ir/execute.hpp"
+#include "lang/ir/execute/execute.hpp"
 
 namespace slope::infer {
 

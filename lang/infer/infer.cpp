@@ -26,7 +26,7 @@
 
 #include "lang/infer/engine.hpp"
 #include "lang/ir/build.hpp"
-#include "lang/ir/passes.hpp"
+#include "lang/ir/passes/passes.hpp"
 
 namespace slope::infer {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "lang/runtime/object.hpp"
+#include "lang/types/object.hpp"
 
 namespace slope::infer {
 

@@ -4,7 +4,7 @@
 
 #include "lang/infer/infer.hpp"
 #include "lang/infer/lattice.hpp"
-#include "lang/runtime/tape.hpp"
+#include "lang/memory/tape.hpp"
 
 namespace slope::infer {
 

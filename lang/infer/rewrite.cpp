@@ -12,8 +12,8 @@
 #include <unordered_map>
 
 #include "lang/infer/engine.hpp"
-#include "lang/ir/execute.hpp"
-#include "lang/ir/passes.hpp"
+#include "lang/ir/execute/execute.hpp"
+#include "lang/ir/passes/passes.hpp"
 
 namespace slope::infer {
 

@@ -1,5 +1,5 @@
 // Ops as values and as names in Core.
-#include "lang/ir/execute.hpp"
+#include "lang/ir/execute/execute.hpp"
 
 namespace slope::ir {
 

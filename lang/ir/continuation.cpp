@@ -4,7 +4,7 @@
 
 #include "lang/ir/build.hpp"
 #include "lang/ir/cfg.hpp"
-#include "lang/ir/passes.hpp"
+#include "lang/ir/passes/passes.hpp"
 
 namespace slope::ir {
 

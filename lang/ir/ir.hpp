@@ -31,8 +31,8 @@
 #include <vector>
 
 #include "lang/runtime/method.hpp"
-#include "lang/runtime/value.hpp"
 #include "lang/support/source.hpp"
+#include "lang/types/value.hpp"
 
 namespace slope::ir {
 

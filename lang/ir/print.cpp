@@ -3,11 +3,11 @@
 #include <charconv>
 #include <cmath>
 
-#include "lang/ir/passes.hpp"
-#include "lang/runtime/module.hpp"
-#include "lang/runtime/object.hpp"
-#include "lang/runtime/symbol.hpp"
-#include "lang/runtime/tape.hpp"
+#include "lang/ir/passes/passes.hpp"
+#include "lang/memory/tape.hpp"
+#include "lang/types/module.hpp"
+#include "lang/types/object.hpp"
+#include "lang/types/symbol.hpp"
 
 namespace slope::ir {
 

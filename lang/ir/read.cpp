@@ -4,8 +4,8 @@
 #include <deque>
 #include <unordered_map>
 
-#include "lang/ir/execute.hpp"
-#include "lang/ir/passes.hpp"
+#include "lang/ir/execute/execute.hpp"
+#include "lang/ir/passes/passes.hpp"
 #include "lang/ir/text_cursor.hpp"
 #include "lang/runtime/runtime.hpp"
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "lang/ir/passes.hpp"
+#include "lang/ir/passes/passes.hpp"
 
 namespace slope::ir {
 

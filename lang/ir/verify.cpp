@@ -1,7 +1,7 @@
 // What every pass may rely on. The first fault found is reported, with the block and the instruction.
 #include <algorithm>
 
-#include "lang/ir/passes.hpp"
+#include "lang/ir/passes/passes.hpp"
 
 namespace slope::ir {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "lang/ir/execute.hpp"
-#include "lang/lower/desugar.hpp"
+#include "lang/ir/execute/execute.hpp"
+#include "lang/lower/desugar/desugar.hpp"
 #include "lang/lower/emit.hpp"
 #include "lang/lower/generated.hpp"
 #include "lang/lower/type_expression.hpp"

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "lang/ir/passes.hpp"
+#include "lang/ir/passes/passes.hpp"
 #include "lang/lower/scope.hpp"
 #include "lang/lower/state.hpp"
 

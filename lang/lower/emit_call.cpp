@@ -1,7 +1,7 @@
 // Calls (ops called by name become the op itself), properties and module paths, type application.
 #include <utility>
 
-#include "lang/ir/execute.hpp"
+#include "lang/ir/execute/execute.hpp"
 #include "lang/lower/emit.hpp"
 #include "lang/lower/scope.hpp"
 

@@ -3,7 +3,7 @@
 #include <array>
 #include <utility>
 
-#include "lang/ir/execute.hpp"
+#include "lang/ir/execute/execute.hpp"
 #include "lang/lower/definition.hpp"
 #include "lang/lower/signature.hpp"
 #include "lang/lower/state.hpp"

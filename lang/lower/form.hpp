@@ -17,9 +17,9 @@
 
 #include "lang/ir/ir.hpp"
 #include "lang/lower/signature.hpp"
-#include "lang/runtime/module.hpp"
 #include "lang/runtime/runtime.hpp"
 #include "lang/support/source.hpp"
+#include "lang/types/module.hpp"
 
 namespace slope::lower {
 

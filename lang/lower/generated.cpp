@@ -5,11 +5,11 @@
 #include <map>
 #include <utility>
 
-#include "lang/ir/passes.hpp"
-#include "lang/lower/desugar.hpp"
+#include "lang/ir/passes/passes.hpp"
+#include "lang/lower/desugar/desugar.hpp"
 #include "lang/lower/emit.hpp"
 #include "lang/lower/expr.hpp"
-#include "lang/lower/lowered_code.hpp"
+#include "lang/lower/reflect/lowered_code.hpp"
 #include "lang/lower/scope.hpp"
 #include "lang/lower/state.hpp"
 #include "lang/runtime/call_text.hpp"

@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "lang/ir/passes.hpp"
+#include "lang/ir/passes/passes.hpp"
 #include "lang/lower/definition.hpp"
-#include "lang/lower/desugar.hpp"
+#include "lang/lower/desugar/desugar.hpp"
 #include "lang/lower/emit.hpp"
 #include "lang/lower/scope.hpp"
 #include "lang/lower/state.hpp"

@@ -5,10 +5,10 @@
 #include <unordered_map>
 #include <utility>
 
-#include "lang/ir/execute.hpp"
+#include "lang/ir/execute/execute.hpp"
 #include "lang/lower/definition.hpp"
 #include "lang/lower/expr.hpp"
-#include "lang/lower/lowered_code.hpp"
+#include "lang/lower/reflect/lowered_code.hpp"
 #include "lang/lower/state.hpp"
 #include "lang/syntax/operators.hpp"
 #include "lang/syntax/parse.hpp"

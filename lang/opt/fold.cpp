@@ -2,8 +2,8 @@
 //
 // Requirements of every rule: the result has a type that is at most the instruction's, raises nothing that the
 // instruction would not have raised, and reads no memory that could have changed.
-#include "lang/ir/execute.hpp"
-#include "lang/ir/passes.hpp"
+#include "lang/ir/execute/execute.hpp"
+#include "lang/ir/passes/passes.hpp"
 #include "lang/opt/opt.hpp"
 
 namespace slope::opt {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "lang/ir/build.hpp"
-#include "lang/ir/passes.hpp"
+#include "lang/ir/passes/passes.hpp"
 #include "lang/opt/opt.hpp"
 
 namespace slope::opt {

@@ -1,4 +1,4 @@
-#include "lang/ir/passes.hpp"
+#include "lang/ir/passes/passes.hpp"
 #include "lang/opt/opt.hpp"
 
 namespace slope::opt {

@@ -3,7 +3,7 @@
 #include <unordered_map>
 
 #include "lang/ir/cfg.hpp"
-#include "lang/ir/passes.hpp"
+#include "lang/ir/passes/passes.hpp"
 #include "lang/opt/opt.hpp"
 
 namespace slope::opt {

@@ -4,7 +4,7 @@
 //
 // Aggregates made and read on one path need nothing here: fold sees field_at of tuple/make_struct.
 #include "lang/ir/build.hpp"
-#include "lang/ir/passes.hpp"
+#include "lang/ir/passes/passes.hpp"
 #include "lang/opt/opt.hpp"
 
 namespace slope::opt {

@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "lang/memory/heap.hpp"
 #include "lang/runtime/frames.hpp"
-#include "lang/runtime/heap.hpp"
 #include "lang/runtime/method.hpp"
 #include "lang/support/source.hpp"
 
@@ -21,7 +21,7 @@ namespace slope {
 class LoanWatch;
 class Runtime;
 
-struct TapePool;  // lang/runtime/tape.hpp
+struct TapePool;  // lang/memory/tape.hpp
 
 // Why running code was ended for good: the error passes every catch block on its way to the host, and until the host
 // has it (Context::go_on) whatever else the context runs ends at its first safe point.

@@ -10,7 +10,7 @@
 #include <algorithm>
 
 #include "lang/runtime/runtime_impl.hpp"
-#include "lang/runtime/type_table_impl.hpp"
+#include "lang/types/type_table_impl.hpp"
 
 namespace slope {
 

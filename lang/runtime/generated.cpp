@@ -11,7 +11,7 @@
 #include <chrono>
 #include <utility>
 
-#include "lang/runtime/heap_impl.hpp"
+#include "lang/memory/heap_impl.hpp"
 #include "lang/runtime/runtime_impl.hpp"
 
 namespace slope {

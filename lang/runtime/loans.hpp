@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "lang/runtime/frames.hpp"
-#include "lang/runtime/object.hpp"
+#include "lang/types/object.hpp"
 
 namespace slope {
 

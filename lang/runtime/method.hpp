@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
-#include "lang/runtime/type.hpp"
 #include "lang/support/source.hpp"
+#include "lang/types/type.hpp"
 
 namespace slope {
 

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
+#include "lang/memory/thread_stack.hpp"
 #include "lang/runtime/runtime_impl.hpp"
-#include "lang/runtime/thread_stack.hpp"
-#include "lang/runtime/type_table_impl.hpp"
+#include "lang/types/type_table_impl.hpp"
 
 namespace slope {
 
@@ -29,8 +29,8 @@ Runtime::Runtime() : types(symbols), heap(types), impl_(std::make_unique<Impl>(*
   context.runtime = this;
   context.heap = &heap;
   context.world = world_;
-  impl_->tapes = std::make_unique<TapePool>(context);
-  context.tapes = impl_->tapes.get();
+  impl_->tapes = std::make_unique<ContextTapes>(context);
+  context.tapes = impl_->tapes->pool();
   enter_thread(context);
   impl_->root_key = heap.add_root_tracer([this](Tracer& tracer) { impl_->trace(tracer); });
 
@@ -118,7 +118,7 @@ void Runtime::Impl::trace(Tracer& tracer) {
 Module* Runtime::new_module(const Symbol* name, Module* parent) {
   impl_->modules.emplace_back();
   Module* module = &impl_->modules.back();
-  module->runtime = this;
+  module->library = this;
   module->name = name;
   module->parent = parent;
   if (parent) {

@@ -13,10 +13,10 @@
 #include "lang/runtime/backend.hpp"
 #include "lang/runtime/capabilities.hpp"
 #include "lang/runtime/context.hpp"
-#include "lang/runtime/module.hpp"
-#include "lang/runtime/subtype.hpp"
-#include "lang/runtime/symbol.hpp"
 #include "lang/support/source.hpp"
+#include "lang/types/module.hpp"
+#include "lang/types/subtype.hpp"
+#include "lang/types/symbol.hpp"
 
 namespace slope {
 
@@ -33,7 +33,7 @@ struct Postponed {
   std::uint32_t definition = 0;
 };
 
-class Runtime {
+class Runtime final : public LibraryNames {
  public:
   Runtime();
   ~Runtime();
@@ -99,11 +99,12 @@ class Runtime {
   Method* add_method(std::unique_ptr<Method> method);
   // Makes known what the standard library defines in Base; all of it waits until somebody asks (postponed.cpp).
   void open_library(const LibraryIndex& index);
-  Binding* enter_library_name(const Symbol* name);  // into Base; null: no name of the library, or already there
-  void enter_all_library_names();
-  bool library_exports(std::string_view name) const;
+  Binding* enter_library_name(
+      const Symbol* name) override;  // into Base; null: no name of the library, or already there
+  void enter_all_library_names() override;
+  bool library_exports(std::string_view name) const override;
   bool is_library_module(std::string_view name) const;  // also before it is made
-  void make_postponed(Binding& binding);
+  void make_postponed(Binding& binding) override;
   std::function<bool(Context&, Postponed)> define_postponed;  // set by lang/lower; false: error raised in ctx
   void define_all_postponed();
   void define_native(Module* module,

@@ -9,9 +9,9 @@
 
 #include "lang/runtime/call_cache.hpp"
 #include "lang/runtime/call_text.hpp"
+#include "lang/runtime/context_tapes.hpp"
 #include "lang/runtime/library_index.hpp"
 #include "lang/runtime/runtime.hpp"
-#include "lang/runtime/tape.hpp"
 
 namespace slope {
 
@@ -39,7 +39,7 @@ struct Runtime::Impl {
   std::deque<Module> modules;
   std::deque<Binding> bindings;
   std::deque<MethodTable> tables;
-  std::unique_ptr<TapePool> tapes;
+  std::unique_ptr<ContextTapes> tapes;
   int root_key = 0;
 
   // Direct-mapped, by the types of callee and arguments: what Runtime::call asks first.

@@ -1,6 +1,8 @@
-// The rooms and who may see whom: every #include line of the repository against one table.
+// The rooms and who may see whom: every #include line of the repository, and the table of the README, against the one
+// list of cmake/rooms.txt.
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -20,42 +22,74 @@ struct Include {
   std::string path;
 };
 
-// The longest name that is a prefix of the path is its room.
-const std::vector<std::string> rooms = {
-    "lang/support",  "lang/syntax", "lang/runtime", "lang/ir",     "lang/lower", "lang/infer",
-    "lang/diff",     "lang/opt",    "lang",         "interpreter", "codegen",    "stdlib/native",
-    "stdlib",        "embed",       "include",      "repl",        "examples",   "tests/embed",
-    "tests/install", "tests/fuzz",  "tests",        "bench",
+// The rooms of cmake/rooms.txt, in its order.
+struct Room {
+  std::string name;
+  std::string what;
+  std::vector<std::string> sees;  // as written: whom these may see, it may see too
 };
 
-// What a room may include besides itself. `stdlib` is the table of the library's text, trees and index; `lang` the
-// pipeline.
-const std::map<std::string, std::set<std::string>> may_include = {
-    {"lang/support", {}},
-    {"lang/syntax", {"lang/support"}},
-    {"lang/runtime", {"lang/support"}},
-    {"lang/ir", {"lang/runtime", "lang/support"}},
-    {"lang/lower", {"lang/syntax", "lang/ir", "lang/runtime", "lang/support"}},
-    {"lang/infer", {"lang/ir", "lang/runtime", "lang/support"}},
-    {"lang/diff", {"lang/infer", "lang/ir", "lang/runtime", "lang/support"}},
-    {"lang/opt", {"lang/infer", "lang/ir", "lang/runtime", "lang/support"}},
-    {"lang",
-     {"lang/lower", "lang/infer", "lang/diff", "lang/opt", "lang/syntax", "lang/ir", "lang/runtime", "lang/support"}},
-    {"interpreter", {"lang/ir", "lang/runtime", "lang/support"}},
-    {"codegen", {"lang/ir", "lang/runtime", "lang/support"}},
-    {"stdlib/native", {"lang/runtime", "lang/support"}},
-    {"stdlib", {"lang/lower", "lang/syntax", "lang/runtime", "lang/support"}},  // images.cpp, while building
-    {"embed",
-     {"lang", "lang/lower", "lang/infer", "lang/diff", "lang/opt", "lang/syntax", "lang/ir", "lang/runtime",
-      "lang/support", "interpreter", "codegen", "stdlib", "stdlib/native", "include"}},
-    {"include", {}},
-    {"repl", {"include"}},
-    {"examples", {"include"}},
-    {"tests/embed", {"include", "tests"}},
-    {"tests/install", {"include"}},
-    {"tests/fuzz", {"include", "tests"}},
-    {"bench", {"include", "lang/syntax", "lang/support"}},  // the parser has a bench of its own
+fs::path top() { return SLOPE_SOURCE_DIR; }
+
+std::string trimmed(const std::string& text) {
+  const auto begin = text.find_first_not_of(' ');
+  return begin == std::string::npos ? "" : text.substr(begin, text.find_last_not_of(' ') + 1 - begin);
+}
+
+std::vector<Room> read_rooms() {
+  std::vector<Room> found;
+  std::ifstream in(top() / "cmake/rooms.txt");
+  for (std::string line; std::getline(in, line);) {
+    if (line.empty() || line[0] == '#') continue;
+    std::istringstream columns(line);
+    Room room;
+    std::string sees;
+    std::getline(columns, room.name, '|');
+    std::getline(columns, room.what, '|');
+    std::getline(columns, sees);
+    room.name = trimmed(room.name);
+    room.what = trimmed(room.what);
+    std::istringstream names(sees);
+    for (std::string name; names >> name;) room.sees.push_back(name);
+    found.push_back(std::move(room));
+  }
+  return found;
+}
+
+const std::vector<Room>& rooms() {
+  static const std::vector<Room> all = read_rooms();
+  return all;
+}
+
+const Room* room_named(const std::string& name) {
+  for (const Room& room : rooms())
+    if (room.name == name) return &room;
+  return nullptr;
+}
+
+// Tests of one layer may see what is below it, and that is left to the linker; these see the public headers.
+const std::map<std::string, std::set<std::string>> tests_see = {
+    {"tests/embed", {"include/slope", "tests"}},
+    {"tests/install", {"include/slope"}},
+    {"tests/fuzz", {"include/slope", "tests"}},
 };
+
+void add_seen(const Room& room, std::set<std::string>& seen) {
+  for (const std::string& name : room.sees) {
+    if (!seen.insert(name).second) continue;
+    if (const Room* below = room_named(name)) add_seen(*below, seen);
+  }
+}
+
+// What a file in `room` may include besides the room itself; nothing when that is not restricted.
+std::optional<std::set<std::string>> may_include(const std::string& room) {
+  if (const auto at = tests_see.find(room); at != tests_see.end()) return at->second;
+  const Room* found = room_named(room);
+  if (!found) return std::nullopt;
+  std::set<std::string> seen;
+  add_seen(*found, seen);
+  return seen;
+}
 
 // Libraries that only one room may see.
 const std::vector<std::pair<std::string, std::set<std::string>>> library_rooms = {
@@ -66,13 +100,15 @@ const std::vector<std::pair<std::string, std::set<std::string>>> library_rooms =
     {"CLI/", {"repl"}},
 };
 
-fs::path top() { return SLOPE_SOURCE_DIR; }
-
+// The longest name that is a prefix of the path is its room.
 std::string room_of(const std::string& path) {
   std::string best;
-  for (const auto& room : rooms) {
+  const auto consider = [&](const std::string& room) {
     if (path.starts_with(room + "/") && room.size() > best.size()) best = room;
-  }
+  };
+  for (const Room& room : rooms()) consider(room.name);
+  for (const auto& [room, seen] : tests_see) consider(room);
+  consider("tests");
   return best;
 }
 
@@ -108,8 +144,8 @@ std::vector<Include> includes_of(const fs::path& file) {
 std::vector<Include> all_includes() {
   std::vector<Include> all;
   const std::set<std::string> extensions = {".cpp", ".hpp", ".h", ".c", ".def", ".inc"};
-  for (const char* folder :
-       {"lang", "interpreter", "codegen", "stdlib", "embed", "include", "repl", "examples", "tests", "bench"}) {
+  for (const char* folder : {"lang", "interpreter", "codegen", "stdlib", "embed", "tools", "include", "repl",
+                             "examples", "tests", "bench"}) {
     if (!fs::exists(top() / folder)) continue;
     for (const auto& entry : fs::recursive_directory_iterator(top() / folder)) {
       if (!entry.is_regular_file() || !extensions.contains(entry.path().extension().string())) continue;
@@ -131,9 +167,10 @@ TEST_CASE("Every room includes only what it may") {
   for (const auto& include : all_includes()) {
     const auto from = room_of(include.file);
     const auto target = resolve(include.path);
-    if (!target || !may_include.contains(from)) continue;  // outside the repository, or tests of a layer
+    const auto allowed = may_include(from);
+    if (!target || !allowed) continue;  // outside the repository, or tests of a layer
     const auto to = room_of(*target);
-    if (from == to || may_include.at(from).contains(to)) continue;
+    if (from == to || allowed->contains(to)) continue;
     problems += where(include) + ": " + from + " may not see " + to + "\n";
   }
   INFO(problems);
@@ -168,7 +205,7 @@ TEST_CASE("A library is seen by its own room alone") {
 TEST_CASE("Public headers include the C++ standard library and each other, nothing else") {
   std::string problems;
   for (const auto& include : all_includes()) {
-    if (room_of(include.file) != "include") continue;
+    if (room_of(include.file) != "include/slope") continue;
     const bool standard = include.path.find('/') == std::string::npos &&
                           (include.path.find('.') == std::string::npos || include.path.starts_with("std"));
     if (standard || include.path.starts_with("slope/")) continue;
@@ -176,4 +213,27 @@ TEST_CASE("Public headers include the C++ standard library and each other, nothi
   }
   INFO(problems);
   CHECK(problems.empty());
+}
+
+TEST_CASE("The README's table of rooms is the list that CMake reads") {
+  std::string table = "| room | what | may see |\n|---|---|---|\n";
+  for (const Room& room : rooms()) {
+    std::string sees;
+    for (const std::string& name : room.sees) sees += (sees.empty() ? "`" : ", `") + name + "`";
+    table += "| `" + room.name + "` | " + room.what + " | " + (sees.empty() ? "" : sees + " ") + "|\n";
+  }
+  std::ifstream in(top() / "README.md");
+  std::ostringstream text;
+  text << in.rdbuf();
+  std::string readme = text.str();
+  const std::string begin = "| room |";
+  const auto at = readme.find(begin);
+  REQUIRE(at != std::string::npos);
+  const auto end = readme.find("\n\n", at) + 1;
+  if (std::getenv("SLOPE_UPDATE_GOLDEN")) {
+    readme.replace(at, end - at, table);
+    std::ofstream(top() / "README.md") << readme;
+    return;
+  }
+  CHECK(readme.substr(at, end - at) == table);
 }

@@ -1,5 +1,5 @@
 // Branches, loops, calls, errors and handlers in compiled code.
-#include "lang/runtime/tape.hpp"
+#include "lang/memory/tape.hpp"
 #include "tests/codegen/fixture.hpp"
 
 using namespace slope;

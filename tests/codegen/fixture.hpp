@@ -8,8 +8,8 @@
 
 #include "codegen/loader.hpp"
 #include "lang/ir/build.hpp"
-#include "lang/ir/execute.hpp"
-#include "lang/ir/passes.hpp"
+#include "lang/ir/execute/execute.hpp"
+#include "lang/ir/passes/passes.hpp"
 #include "lang/runtime/runtime.hpp"
 
 extern "C" slope::CodeGenerator* slope_create_code_generator(slope::Runtime* runtime, const slope::CodegenHost* host);

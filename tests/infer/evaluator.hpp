@@ -4,7 +4,7 @@
 
 #include <unordered_map>
 
-#include "lang/runtime/object.hpp"
+#include "lang/types/object.hpp"
 #include "tests/infer/fixture.hpp"
 
 namespace slope::test {

@@ -10,8 +10,8 @@
 
 #include "lang/infer/infer.hpp"
 #include "lang/ir/build.hpp"
-#include "lang/ir/execute.hpp"
-#include "lang/ir/passes.hpp"
+#include "lang/ir/execute/execute.hpp"
+#include "lang/ir/passes/passes.hpp"
 #include "lang/runtime/runtime.hpp"
 #include "tests/golden.hpp"
 

@@ -1,4 +1,4 @@
-#include "lang/infer/warntype.hpp"
+#include "lang/explain/warntype.hpp"
 #include "tests/infer/fixture.hpp"
 
 using namespace slope;

@@ -1,9 +1,9 @@
-#include "lang/ir/execute.hpp"
+#include "lang/ir/execute/execute.hpp"
 
 #include <bit>
 #include <cmath>
 
-#include "lang/runtime/tape.hpp"
+#include "lang/memory/tape.hpp"
 #include "tests/ir/fixture.hpp"
 
 using namespace slope;

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "lang/ir/execute.hpp"
-#include "lang/ir/passes.hpp"
+#include "lang/ir/execute/execute.hpp"
+#include "lang/ir/passes/passes.hpp"
 #include "lang/runtime/runtime.hpp"
 
 namespace slope::test {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "lang/ir/execute.hpp"
-#include "lang/ir/passes.hpp"
+#include "lang/ir/execute/execute.hpp"
+#include "lang/ir/passes/passes.hpp"
 #include "lang/lower/definition.hpp"
 #include "lang/lower/lower.hpp"
 #include "lang/syntax/parse.hpp"

@@ -1,4 +1,4 @@
-#include "lang/runtime/heap.hpp"
+#include "lang/memory/heap.hpp"
 
 #include <catch2/catch.hpp>
 #include <string>

@@ -1,4 +1,4 @@
-#include "lang/runtime/object.hpp"
+#include "lang/types/object.hpp"
 
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "lang/runtime/tape.hpp"
+#include "lang/memory/tape.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -6,9 +6,9 @@
 #include <stdexcept>
 #include <string>
 
-#include "lang/runtime/subtype.hpp"
-#include "lang/runtime/symbol.hpp"
-#include "lang/runtime/type.hpp"
+#include "lang/types/subtype.hpp"
+#include "lang/types/symbol.hpp"
+#include "lang/types/type.hpp"
 
 namespace slope::testing {
 

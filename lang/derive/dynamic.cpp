@@ -1,0 +1,668 @@
+// Calls inside derivative code whose target is found when they run: Core.dynamic_forward and Core.dynamic_reverse
+// (lang/diff/reverse/dynamic.cpp says where they come from).
+//
+//   dynamic_forward(callee, args::Tuple, shadows::Tuple, active::Int, where::String)
+//     → Base.DynamicCall(value, shadow, record)
+//   dynamic_reverse(record, cotangent::DynamicTangent) → a tuple, one cotangent an operand (callee first), or nothing
+//
+//   dynamic_tangent(callee, args, shadows, active, where, tangents::Tuple): forward mode; the record is the tangent
+//
+// `shadows` and the bits of `active` have the callee first. The record of a call is a tuple that begins with what kind
+// of call it was.
+#include "lang/derive/dynamic.hpp"
+#include "lang/diff/operations.hpp"
+#include "lang/diff/rules.hpp"
+#include "lang/ir/execute/execute.hpp"
+#include "lang/pipeline/impl.hpp"
+
+namespace slope {
+
+namespace {
+
+class DynamicForward {
+ public:
+  DynamicForward(Context& ctx, const Value* args, const Value* tangents)
+      : ctx_(ctx),
+        runtime_(*ctx.runtime),
+        tangents_(diff::tangent_types(runtime_)),
+        pipeline_(*static_cast<Pipeline*>(runtime_.tiers)),
+        roots_(runtime_.heap),
+        asked_(static_cast<std::uint64_t>(args[3].bits)),
+        where_(static_cast<const StringObject*>(args[4].object)->view()) {
+    operands_.push_back(args[0]);
+    take(args[1], operands_, false);
+    take(args[2], shadows_, true);
+    if (tangents) {
+      forward_mode_ = true;
+      take(*tangents, numbers_, true);
+    }
+    for (std::size_t i = 0; i < operands_.size(); ++i) {
+      active_.push_back(asked(i) && tangents_.differentiable(operands_[i].type));
+      any_ |= active_.back();
+    }
+  }
+
+  bool run(Value& result) {
+    const BuiltinTypes& builtin = runtime_.types.builtin();
+    if (calls_derivative()) unpack_call();
+    Value callee = operands_[0];
+    if (callee.type == builtin.builtin_function) {
+      if (!any_) return plain(true, result);
+      if (callee.bits & 1) {
+        switch (static_cast<ir::Op>(callee.bits >> 1)) {
+          case ir::Op::get_field:
+            return get_field(result);
+          case ir::Op::set_field:
+            return set_field(result);
+          case ir::Op::tuple:
+            return tuple(result);
+          case ir::Op::type_assert: {
+            Value checked;
+            if (!runtime_.execute_op(ctx_, static_cast<unsigned>(ir::Op::type_assert), operands_.data() + 1, 2, 0,
+                                     checked))
+              return false;
+            return same(result);
+          }
+          default:
+            if (ir::op_info(static_cast<ir::Op>(callee.bits >> 1)).derivative == ir::Derivative::none)
+              return plain(true, result);
+            break;
+        }
+      }
+      return refuse_builtin();
+    }
+    if (!find_target()) return false;
+    if (is_plain()) return plain(may_return_old_memory(), result);
+    return call(result);
+  }
+
+  // What the call's derivative is, for what differentiates it again (Base.dynamic_forward_again): a number for a call
+  // that is made as it is (1: what it gives is constant), of a builtin a tuple that begins with a number; else
+  //   (derivative, its reverse half, which that is, a Base.CallStep that says how its arguments are made of the
+  //   operands)
+  bool describe(Value& result) {
+    const BuiltinTypes& builtin = runtime_.types.builtin();
+    if (calls_derivative()) unpack_call();
+    Value callee = operands_[0];
+    if (callee.type == builtin.builtin_function) {
+      const bool is_op = (callee.bits & 1) != 0;
+      if (!any_ || (is_op && ir::op_info(static_cast<ir::Op>(callee.bits >> 1)).derivative == ir::Derivative::none)) {
+        result = runtime_.from_int(1);
+        return true;
+      }
+      if (is_op) return describe_builtin(static_cast<ir::Op>(callee.bits >> 1), result);
+      return refuse_builtin();
+    }
+    if (!find_target()) return false;
+    if (is_plain()) {
+      result = runtime_.from_int(may_return_old_memory() ? 1 : 0);
+      return true;
+    }
+    Packed packed;
+    if (!pack(packed)) return false;
+    std::vector<Value> parts;
+    std::vector<char> active;
+    std::vector<const Type*> seeds;
+    if (forward_mode_) {
+      const diff::Environment::Tangent* code = pipeline_.tangent(ctx_, *target_, packed.active, 1);
+      if (!code) return false;
+      active = code->active;
+      for (std::size_t i = 0; i < packed.arguments.size(); ++i)
+        seeds.push_back(active[i] ? tangents_.cotangent(type_of_argument(packed.arguments, i)) : builtin.nothing);
+      parts = {code->callee, runtime_.nothing(), runtime_.from_int(0)};
+    } else {
+      const diff::Environment::Halves* halves = pipeline_.halves(ctx_, *target_, packed.active);
+      if (!halves) return false;
+      active = halves->active;
+      pipeline_.pin(*halves->forward);
+      pipeline_.pin(*halves->reverse);  // a record will hold it
+      seeds.push_back(tangents_.cotangent(halves->result_type));
+      parts = {halves->forward_callee, halves->reverse_callee,
+               runtime_.from_int(reinterpret_cast<std::intptr_t>(halves->reverse))};
+    }
+    diff::MemorySummary effects = pipeline_.memory(ctx_).of(*target_);
+    std::vector<char> with_shadows(packed.arguments.size());
+    std::vector<char> boxed(packed.arguments.size());
+    for (std::size_t i = 0; i < packed.arguments.size(); ++i) {
+      const Type* type = type_of_argument(packed.arguments, i);
+      if (!active[i] || !tangents_.has_shadow(type)) continue;
+      with_shadows[i] = 1;
+      boxed[i] = tangents_.shadow(type) == tangents_.dynamic();
+      for (std::size_t k = i; k < operands_.size() && (k == i || i + 1 == packed.arguments.size()); ++k)
+        if (!only_accumulates() && (effects.writes & diff::parameter_mask(i)) && active_[k] &&
+            diff::has_forbidden_stores(runtime_, shadows_[k]))
+          return refuse_store(target_->method);
+    }
+    const Type* masks[3];
+    if (!words_of(active_, masks[0]) || !words_of(with_shadows, masks[1]) || !words_of(boxed, masks[2])) return false;
+    const Type* const step[] = {runtime_.types.value_int(packed_call_ ? -1 : static_cast<std::int64_t>(packed.rest_at)),
+                                masks[0], masks[1], masks[2], runtime_.types.tuple(seeds)};
+    const Type* wrapper = runtime_.base->find(runtime_.symbol("CallStep"))->value.as_type;
+    parts.push_back(as_data(runtime_.types.apply_wrapper(wrapper, step, nullptr))->instance);
+    return record_of(parts, result);
+  }
+
+ private:
+  // Bits as a type: a tuple of integers with 62 each.
+  bool words_of(const std::vector<char>& bits, const Type*& words) {
+    constexpr std::size_t in_word = 62;
+    std::vector<Value> made(bits.size() / in_word + 1, runtime_.from_int(0));
+    for (std::size_t i = 0; i < bits.size(); ++i)
+      if (bits[i]) made[i / in_word].bits |= std::int64_t{1} << (i % in_word);
+    Value all;
+    if (!record_of(made, all)) return false;
+    words = runtime_.types.value(all);
+    return true;
+  }
+  bool calls_derivative() const {
+    return operands_[0].type == runtime_.types.builtin().builtin_function && !(operands_[0].bits & 1) &&
+           operands_.size() == 3 &&
+           operands_[0].identical(runtime_.core->find(runtime_.symbol("call_derivative"))->value);
+  }
+  // call_derivative(f, arguments::Tuple) is the call f(arguments...).
+  void unpack_call() {
+    packed_call_ = true;
+    const Value arguments = operands_[2];
+    const Value shadow = shadows_[2];
+    const Value number = numbers_.empty() ? runtime_.nothing() : numbers_[2];
+    operands_ = {operands_[1]};
+    shadows_ = {shadows_[1]};
+    if (forward_mode_) numbers_ = {numbers_[1]};
+    const bool tuple_active = asked(2);
+    active_ = {active_[1]};
+    any_ = active_[0];
+    auto part = [&](Value whole, std::size_t i) {
+      const DataType* d = as_data(whole.type);
+      if (!d->is_tuple || i >= d->fields.size()) return runtime_.nothing();
+      Value found = field_of(runtime_, whole, i);
+      roots_.values.push_back(found);
+      found = unboxed(found);
+      roots_.values.push_back(found);
+      return found;
+    };
+    for (std::size_t i = 0; i < as_data(arguments.type)->fields.size(); ++i) {
+      operands_.push_back(part_of(arguments, i));
+      shadows_.push_back(part(shadow, i));
+      if (forward_mode_) numbers_.push_back(part(number, i));
+      active_.push_back(tuple_active && tangents_.differentiable(operands_.back().type));
+      any_ |= active_.back();
+    }
+  }
+  Value part_of(Value tuple, std::size_t i) {
+    Value found = field_of(runtime_, tuple, i);
+    roots_.values.push_back(found);
+    return found;
+  }
+
+  bool asked(std::size_t i) const { return (asked_ & diff::dynamic_call_bit(i)) != 0; }
+  bool find_target() {
+    target_ = pipeline_.derivative_of(operands_[0]);
+    is_derivative_ = target_ != nullptr;
+    if (!target_) target_ = runtime_.dispatch(ctx_, operands_[0], operands_.data() + 1, operands_.size() - 1);
+    if (!is_derivative_) return target_ != nullptr;
+    for (std::size_t i = 0; i < operands_.size(); ++i) {  // its parameters may know less than the values say
+      active_[i] = asked(!packed_call_ ? i : i == 0 ? 1 : 2) && tangents_.differentiable(declared(i));
+      any_ |= active_[i] != 0;
+    }
+    return true;
+  }
+  // A derivative, or what stands for one: what it writes of what it is given are accumulators and what was overwritten
+  // before; what user code stores is checked where that is called.
+  bool only_accumulates() { return is_derivative_ || diff::is_written_out(operands_[0], runtime_); }
+  const Type* declared(std::size_t i) const { return as_data(target_->types)->params[i]; }
+  // The type that argument `i` of the method has in its code.
+  const Type* type_of_argument(const std::vector<Value>& arguments, std::size_t i) const {
+    return is_derivative_ ? declared(i) : arguments[i].type;
+  }
+  bool is_plain() {
+    if (tangents_.is_forward_half(target_) || diff::makes_record(operands_[0], runtime_)) return false;
+    return !any_ ||
+           diff::find_rule(runtime_, target_->types, ctx_.world, nullptr) == diff::RuleKind::non_differentiable;
+  }
+  bool refuse_builtin() {
+    return refuse(
+        "a builtin function is called here on values that carry a derivative and whose types were not "
+        "inferred",
+        nullptr);
+  }
+  bool refuse_store(const Method* method) {
+    return refuse(
+        "it may store a value that carries a derivative into memory that is a global's, or that two "
+        "arguments share; pass it as an argument, or a copy of it",
+        method);
+  }
+  bool record_of(const std::vector<Value>& parts, Value& result) {
+    if (!runtime_.new_tuple(ctx_, parts.data(), parts.size(), result)) return false;
+    roots_.values.push_back(result);
+    return true;
+  }
+  // (kind, index of the field, fields there are, whether it is mutable, what the field is declared to hold)
+  bool describe_builtin(ir::Op op, Value& result) {
+    if (op == ir::Op::tuple || op == ir::Op::type_assert)
+      return record({runtime_.from_int(kind_tuple), runtime_.from_bool(op == ir::Op::type_assert)}, result);
+    if (op != ir::Op::get_field && op != ir::Op::set_field) return refuse_builtin();
+    const DataType* d = as_data(operands_[1].type);
+    std::int64_t index = field_index(operands_[1], operands_[2]);
+    if (index < 0) return false;
+    if (op == ir::Op::set_field && tangents_.has_shadow(operands_[1].type) && any_ &&
+        (!active_[1] || diff::has_forbidden_stores(runtime_, shadows_[1])))
+      return refuse_set_field();
+    return record(
+        {runtime_.from_int(op == ir::Op::get_field ? kind_get_field : kind_set_field), runtime_.from_int(index),
+         runtime_.from_int(static_cast<std::int64_t>(d->fields.size())), runtime_.from_bool(d->is_mutable),
+         runtime_.from_type(d->fields[static_cast<std::size_t>(index)].type)},
+        result);
+  }
+
+  // Elements of a tuple; taking one out may allocate, and so collect.
+  void take(Value tuple, std::vector<Value>& to, bool boxed) {
+    for (std::size_t i = 0; i < as_data(tuple.type)->fields.size(); ++i) {
+      Value v = field_of(runtime_, tuple, i);
+      roots_.values.push_back(v);
+      to.push_back(boxed ? unboxed(v) : v);
+      roots_.values.push_back(to.back());
+    }
+  }
+
+  Value unboxed(Value tangent) {
+    return tangent.type == tangents_.dynamic() ? field_of(runtime_, tangent, 0) : tangent;
+  }
+
+  bool refuse(const std::string& reason, const Method* method) {
+    std::string name = method && method->name ? std::string(method->name->name) : std::string();
+    return ctx_.raise_message(runtime_.types.builtin().differentiation_error,
+                              "cannot differentiate" + (name.empty() ? "" : " the call of `" + name + "`") + ": " +
+                                  reason + std::string(where_));
+  }
+
+  bool finish(Value value, Value shadow, Value record, Value& result) {
+    if (forward_mode_) {
+      if (record.type != tangents_.dynamic() && !runtime_.new_object(ctx_, tangents_.dynamic(), &record, 1, record))
+        return false;
+      roots_.values.push_back(record);
+    }
+    if (shadow.type != tangents_.dynamic() && !runtime_.new_object(ctx_, tangents_.dynamic(), &shadow, 1, shadow))
+      return false;
+    roots_.values.push_back(shadow);
+    Value fields[3] = {value, shadow, record};
+    const DataType* type = as_data(runtime_.base->find(runtime_.symbol("DynamicCall"))->value.as_type);
+    return runtime_.new_object(ctx_, type, fields, 3, result);
+  }
+
+  bool record(std::initializer_list<Value> parts, Value& result) {
+    if (!runtime_.new_tuple(ctx_, parts.begin(), parts.size(), result)) return false;
+    roots_.values.push_back(result);
+    return true;
+  }
+
+  // The result may share memory with what is constant here.
+  bool may_return_old_memory() {
+    diff::MemorySummary effects = pipeline_.memory(ctx_).of(*target_);
+    if (effects.result & diff::global_memory) return true;
+    for (std::size_t i = 0; i < operands_.size(); ++i)
+      if ((effects.result & diff::parameter_mask(i)) && tangents_.has_shadow(operands_[i].type)) return true;
+    return false;
+  }
+
+  // Nothing that carries a derivative goes in, or it stops there.
+  bool plain(bool constant, Value& result) {
+    Value value;
+    if (target_ && pipeline_.derivative_of(operands_[0]) == target_
+            ? !runtime_.call_specialized(ctx_, *target_, operands_[0], operands_.data() + 1, operands_.size() - 1,
+                                         value)
+            : !runtime_.call(ctx_, operands_[0], operands_.data() + 1, operands_.size() - 1, value))
+      return false;
+    roots_.values.push_back(value);
+    diff::ShadowMaker maker(ctx_);
+    Value shadow = runtime_.nothing();
+    if (tangents_.has_shadow(value.type) && !maker.shadow(value, shadow)) return false;
+    if (constant) maker.forbid_stores();
+    return finish(value, shadow, runtime_.nothing(), result);
+  }
+
+  bool constant_shadow(Value v, Value& shadow) {
+    diff::ShadowMaker maker(ctx_);
+    if (!maker.shadow(v, shadow)) return false;
+    maker.forbid_stores();
+    roots_.values.push_back(shadow);
+    return true;
+  }
+
+  bool box_as(const Type* declared, Value& shadow) {
+    if (tangents_.shadow(declared) != tangents_.dynamic() || shadow.type == tangents_.dynamic()) return true;
+    if (!runtime_.new_object(ctx_, tangents_.dynamic(), &shadow, 1, shadow)) return false;
+    roots_.values.push_back(shadow);
+    return true;
+  }
+
+  // One shadow an argument of the method: a vararg is one tuple of them.
+  bool shadow_of(std::size_t first, std::size_t count, bool is_rest, Value rest, Value& shadow) {
+    if (!is_rest) {
+      shadow = shadows_[first];
+      return active_[first] || constant_shadow(operands_[first], shadow);
+    }
+    Rooted parts(runtime_.heap);
+    const DataType* type = as_data(tangents_.shadow(rest.type));
+    for (std::size_t i = first; i < first + count; ++i) {
+      Value part = shadows_[i];
+      if (!active_[i] && !constant_shadow(operands_[i], part)) return false;
+      if (type->params[i - first] == tangents_.dynamic() && part.type != tangents_.dynamic() &&
+          !runtime_.new_object(ctx_, tangents_.dynamic(), &part, 1, part))
+        return false;
+      parts.values.push_back(part);
+    }
+    if (!runtime_.new_tuple(ctx_, parts.values.data(), parts.values.size(), shadow)) return false;
+    roots_.values.push_back(shadow);
+    return true;
+  }
+
+  // The operands as the method has its arguments: a vararg is one tuple.
+  struct Packed {
+    std::vector<Value> arguments;
+    std::vector<char> active;
+    std::size_t fixed = 0;
+    std::size_t rest_at = 0;  // the vararg's place; 0: there is none
+  };
+  bool pack(Packed& packed) {
+    const Method& method = *target_->method;
+    packed.fixed = method.is_vararg ? method.arg_count : operands_.size();
+    const auto fixed = static_cast<std::ptrdiff_t>(packed.fixed);
+    packed.arguments.assign(operands_.begin(), operands_.begin() + fixed);
+    packed.active.assign(active_.begin(), active_.begin() + fixed);
+    if (!method.is_vararg) return true;
+    packed.rest_at = packed.fixed;
+    Value rest;
+    if (!runtime_.new_tuple(ctx_, operands_.data() + fixed, operands_.size() - packed.fixed, rest)) return false;
+    roots_.values.push_back(rest);
+    packed.arguments.push_back(rest);
+    bool any = false;
+    for (std::size_t i = packed.fixed; i < operands_.size(); ++i) any |= active_[i] != 0;
+    packed.active.push_back(any);
+    return true;
+  }
+
+  bool call(Value& result) {
+    const Method& method = *target_->method;
+    Packed packed;
+    if (!pack(packed)) return false;
+    const std::size_t fixed = packed.fixed;
+    const std::vector<Value>& arguments = packed.arguments;
+    const std::vector<char>& active = packed.active;
+    if (forward_mode_) return tangent_call(arguments, active, fixed, result);
+    const diff::Environment::Halves* found = pipeline_.halves(ctx_, *target_, active);
+    if (!found) return false;
+    diff::Environment::Halves halves = *found;
+    pipeline_.pin(*halves.reverse);  // a record will hold it
+    diff::MemorySummary effects = pipeline_.memory(ctx_).of(*target_);
+    std::vector<Value> given = arguments;
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+      if (!halves.active[i] || !tangents_.has_shadow(type_of_argument(arguments, i))) continue;
+      Value shadow;
+      bool is_rest = method.is_vararg && i + 1 == arguments.size();
+      if (!shadow_of(i, is_rest ? operands_.size() - fixed : 1, is_rest, arguments[i], shadow)) return false;
+      if (!box_as(type_of_argument(arguments, i), shadow)) return false;
+      if (!only_accumulates() && (effects.writes & diff::parameter_mask(i)) &&
+          diff::has_forbidden_stores(runtime_, shadow))
+        return refuse_store(&method);
+      given.push_back(shadow);
+    }
+    Value triple;
+    if (!runtime_.call_specialized(ctx_, *halves.forward, halves.forward_callee, given.data(), given.size(), triple))
+      return false;
+    roots_.values.push_back(triple);
+    const Type* seed = tangents_.cotangent(halves.result_type);
+    Value kept;
+    if (!record({runtime_.from_int(kind_call), field_of(runtime_, triple, 2),
+                 runtime_.from_int(reinterpret_cast<std::intptr_t>(halves.reverse)), halves.reverse_callee,
+                 runtime_.from_type(seed),
+                 runtime_.from_int(packed_call_ ? -1 : static_cast<std::int64_t>(packed.rest_at))},
+                kept))
+      return false;
+    return finish(field_of(runtime_, triple, 0), field_of(runtime_, triple, 1), kept, result);
+  }
+
+  bool tangent_call(const std::vector<Value>& arguments, const std::vector<char>& active, std::size_t fixed,
+                    Value& result) {
+    const diff::Environment::Tangent* found = pipeline_.tangent(ctx_, *target_, active, 1);
+    if (!found) return false;
+    diff::Environment::Tangent code = *found;
+    diff::MemorySummary effects = pipeline_.memory(ctx_).of(*target_);
+    std::vector<Value> given = arguments;
+    std::vector<Value> numbers;
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+      if (!code.active[i]) continue;
+      bool is_rest = target_->method->is_vararg && i + 1 == arguments.size();
+      const Type* argument_type = type_of_argument(arguments, i);
+      if (tangents_.has_shadow(argument_type)) {
+        Value shadow;
+        if (!shadow_of(i, is_rest ? operands_.size() - fixed : 1, is_rest, arguments[i], shadow)) return false;
+        if (!box_as(argument_type, shadow)) return false;
+        if (!only_accumulates() && (effects.writes & diff::parameter_mask(i)) &&
+            diff::has_forbidden_stores(runtime_, shadow))
+          return refuse(
+              "it may store a value that carries a derivative into memory that is a global's; pass it as an "
+              "argument, or a copy of it",
+              target_->method);
+        given.push_back(shadow);
+      }
+      const Type* type = tangents_.cotangent(argument_type);
+      if (type == runtime_.nothing().type) continue;
+      Value loose = runtime_.nothing();
+      if (is_rest) {
+        if (!runtime_.new_tuple(ctx_, numbers_.data() + fixed, numbers_.size() - fixed, loose)) return false;
+        roots_.values.push_back(loose);
+      } else if (active[i]) {
+        loose = numbers_[i];
+      }
+      Value call[2] = {runtime_.from_type(type), loose};
+      Value number;
+      if (!runtime_.call(ctx_, runtime_.base->find(runtime_.symbol("as_cotangent"))->value, call, 2, number))
+        return false;
+      roots_.values.push_back(number);
+      numbers.push_back(number);
+    }
+    given.insert(given.end(), numbers.begin(), numbers.end());
+    Value triple;
+    if (!runtime_.call_specialized(ctx_, *code.target, code.callee, given.data(), given.size(), triple)) return false;
+    roots_.values.push_back(triple);
+    return finish(field_of(runtime_, triple, 0), field_of(runtime_, triple, 1), field_of(runtime_, triple, 2), result);
+  }
+
+  bool same(Value& result) {  // the first argument, asserted to be of some type
+    if (forward_mode_) return finish(operands_[1], shadows_[1], numbers_[1], result);
+    Value kept;
+    return record({runtime_.from_int(kind_tuple), runtime_.from_bool(true)}, kept) &&
+           finish(operands_[1], shadows_[1], kept, result);
+  }
+
+  bool tuple(Value& result) {
+    Value value;
+    if (!runtime_.new_tuple(ctx_, operands_.data() + 1, operands_.size() - 1, value)) return false;
+    roots_.values.push_back(value);
+    Value shadow = runtime_.nothing();
+    if (tangents_.has_shadow(value.type) && !shadow_of(1, operands_.size() - 1, true, value, shadow)) return false;
+    Value kept;
+    if (forward_mode_) {
+      if (!runtime_.new_tuple(ctx_, numbers_.data() + 1, numbers_.size() - 1, kept)) return false;
+      roots_.values.push_back(kept);
+      return finish(value, shadow, kept, result);
+    }
+    return record({runtime_.from_int(kind_tuple), runtime_.from_bool(false)}, kept) &&
+           finish(value, shadow, kept, result);
+  }
+
+  // The index of the field that a symbol or a number names; -1: there is none (an error is raised).
+  std::int64_t field_index(Value object, Value name) {
+    const DataType* d = as_data(object.type);
+    std::int64_t index = name.type == runtime_.types.builtin().symbol ? d->field_index(name.symbol) : name.bits - 1;
+    if (index >= 0 && index < static_cast<std::int64_t>(d->fields.size())) return index;
+    Value ignored;
+    if (runtime_.get_field(ctx_, object, name, ignored)) ctx_.argument_error("no such field");
+    return -1;
+  }
+
+  // What the shadow of a mutable object holds for one field, in two parts.
+  void parts_of(const Type* declared, Value stored, Value& shadow, Value& cotangent) {
+    shadow = cotangent = runtime_.nothing();
+    if (!tangents_.has_shadow(declared)) {
+      cotangent = stored;
+    } else if (!tangents_.has_cotangent(declared)) {
+      shadow = unboxed(stored);
+    } else {
+      shadow = unboxed(field_of(runtime_, stored, 0));
+      cotangent = field_of(runtime_, stored, 1);
+    }
+  }
+
+  bool get_field(Value& result) {
+    Value object = operands_[1];
+    const DataType* d = as_data(object.type);
+    std::int64_t index = field_index(object, operands_[2]);
+    if (index < 0) return false;
+    const Field& field = d->fields[static_cast<std::size_t>(index)];
+    Value value;
+    if (!runtime_.get_field(ctx_, object, runtime_.from_int(index + 1), value)) return false;
+    roots_.values.push_back(value);
+    Value shadow = runtime_.nothing();
+    Value number = runtime_.nothing();
+    if (forward_mode_ && active_[1] && numbers_[1].type != runtime_.nothing().type)
+      number = unboxed(field_of(runtime_, numbers_[1], static_cast<std::size_t>(index)));
+    if (active_[1] && as_data(shadows_[1].type)->fields.size() > static_cast<std::size_t>(index) &&
+        shadows_[1].type != runtime_.nothing().type) {
+      Value stored = field_of(runtime_, shadows_[1], static_cast<std::size_t>(index));
+      Value cotangent;
+      if (d->is_mutable)
+        parts_of(field.type, stored, shadow, cotangent), number = unboxed(cotangent);
+      else
+        shadow = unboxed(stored);
+    }
+    if (forward_mode_) return finish(value, shadow, number, result);
+    Value kept;
+    return record({runtime_.from_int(kind_get_field), runtime_.from_int(index),
+                   runtime_.from_int(static_cast<std::int64_t>(d->fields.size())), runtime_.from_bool(d->is_mutable),
+                   shadows_[1], object},
+                  kept) &&
+           finish(value, shadow, kept, result);
+  }
+
+  bool set_field(Value& result) {
+    Value object = operands_[1];
+    const DataType* d = as_data(object.type);
+    std::int64_t index = field_index(object, operands_[2]);
+    if (index < 0) return false;
+    std::size_t at = static_cast<std::size_t>(index);
+    Value old = load_field(runtime_.heap, object.object, d->fields[at]);
+    if (!runtime_.set_field(ctx_, object, operands_[2], operands_[3])) return false;
+    if (!active_[3] && !active_[1]) return finish(operands_[3], runtime_.nothing(), runtime_.nothing(), result);
+    const Type* declared = d->fields[at].type;
+    Value shadow = shadows_[3];
+    if (tangents_.has_shadow(operands_[3].type) && !active_[3] && !constant_shadow(operands_[3], shadow)) return false;
+    if (!tangents_.has_shadow(object.type)) return finish(operands_[3], shadow, runtime_.nothing(), result);
+    if (!active_[1] || diff::has_forbidden_stores(runtime_, shadows_[1])) return refuse_set_field();
+    const DataType* shadow_type = as_data(shadows_[1].type);
+    const Field& place = shadow_type->fields[at];
+    Value old_tangent = load_field(runtime_.heap, shadows_[1].object, place);
+    roots_.values.push_back(old_tangent);
+    Value made;
+    if (!stored_tangent(declared, place.type, shadow, made)) return false;
+    store_value(shadows_[1].object->payload() + place.offset, place.type, made);
+    if (forward_mode_) return finish(operands_[3], shadow, active_[3] ? numbers_[3] : runtime_.nothing(), result);
+    Value kept;
+    Value before = old.defined() ? old : runtime_.nothing();
+    return record({runtime_.from_int(kind_set_field), runtime_.from_int(index), shadows_[1], object, before,
+                   runtime_.from_bool(old.defined()), old_tangent},
+                  kept) &&
+           finish(operands_[3], shadow, kept, result);
+  }
+
+  bool refuse_set_field() {
+    return refuse(
+        "a value that carries a derivative is stored into an object that is a global's, or that two "
+        "arguments share; pass it as an argument, or a copy of it",
+        nullptr);
+  }
+
+  bool stored_tangent(const Type* declared, const Type* stored, Value shadow, Value& made) {
+    diff::ShadowMaker maker(ctx_);
+    Rooted both(runtime_.heap);
+    both.values = {shadow, Value()};
+    if (tangents_.has_shadow(declared)) {
+      const Type* held = tangents_.has_cotangent(declared) ? as_data(stored)->params[0] : stored;
+      if (held == tangents_.dynamic() && !runtime_.new_object(ctx_, tangents_.dynamic(), &shadow, 1, both.values[0]))
+        return false;
+      made = both.values[0];
+      if (!tangents_.has_cotangent(declared)) return true;
+    }
+    if (!maker.zero(tangents_.cotangent(declared), both.values[1])) return false;
+    if (forward_mode_ && active_[3]) {
+      Value call[2] = {runtime_.from_type(tangents_.cotangent(declared)), numbers_[3]};
+      if (!runtime_.call(ctx_, runtime_.base->find(runtime_.symbol("as_cotangent"))->value, call, 2, both.values[1]))
+        return false;
+    }
+    made = both.values[1];
+    if (!tangents_.has_shadow(declared)) return true;
+    return runtime_.new_tuple(ctx_, both.values.data(), 2, made);
+  }
+
+  Context& ctx_;
+  Runtime& runtime_;
+  diff::TangentTypes& tangents_;
+  Pipeline& pipeline_;
+  Rooted roots_;
+  std::uint64_t asked_;
+  std::string_view where_;       // the user's line, for refusals
+  std::vector<Value> operands_;  // callee first
+  std::vector<Value> shadows_;   // likewise, out of their boxes; nothing where there is none
+  std::vector<Value> numbers_;   // forward mode: tangents of immutable values, out of their boxes
+  std::vector<char> active_;
+  bool forward_mode_ = false;
+  bool is_derivative_ = false;  // the target is a derivative
+  bool packed_call_ = false;    // the operands came as call_derivative has them
+  bool any_ = false;
+  Specialization* target_ = nullptr;
+};
+
+bool dynamic_forward(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count != 5) return ctx.argument_error("dynamic_forward takes a callee, arguments, shadows, a mask and a place");
+  return DynamicForward(ctx, args, nullptr).run(result);
+}
+
+bool dynamic_tangent(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count != 6) return ctx.argument_error("dynamic_tangent takes six arguments");
+  return DynamicForward(ctx, args, args + 5).run(result);
+}
+
+// derivative_step(callee, args::Tuple, shadows::Tuple, active::Int, where::String, tangents::Tuple or nothing)
+bool derivative_step(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count != 6) return ctx.argument_error("derivative_step takes six arguments");
+  const bool forward = args[5].type != ctx.runtime->nothing().type;
+  return DynamicForward(ctx, args, forward ? args + 5 : nullptr).describe(result);
+}
+
+// call_derivative(derivative, arguments::Tuple): the call of what derivative_step or pullback_step named.
+bool call_derivative(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count != 2 || !as_data(args[1].type) || !as_data(args[1].type)->is_tuple)
+    return ctx.argument_error("call_derivative takes a derivative and a tuple of arguments");
+  Specialization* target = static_cast<Pipeline*>(ctx.runtime->tiers)->derivative_of(args[0]);
+  if (!target) return ctx.argument_error("call_derivative takes a derivative that was made before");
+  Rooted given(ctx.runtime->heap);
+  for (std::size_t i = 0; i < as_data(args[1].type)->fields.size(); ++i)
+    given.values.push_back(field_of(*ctx.runtime, args[1], i));
+  return ctx.runtime->call_specialized(ctx, *target, args[0], given.values.data(), given.values.size(), result);
+}
+
+const NativeInfo natives[] = {
+    {"dynamic_forward", dynamic_forward, effect_all, nullptr},
+    {"dynamic_tangent", dynamic_tangent, effect_all, nullptr},
+    {"dynamic_reverse", dynamic_reverse, effect_all, nullptr},
+    {"derivative_step", derivative_step, effect_throws | effect_reads | effect_allocates, nullptr},
+    {"call_derivative", call_derivative, effect_all, nullptr},
+};
+
+}  // namespace
+
+void define_dynamic_natives(Runtime& runtime) {
+  for (const NativeInfo& native : natives) runtime.define_native(runtime.core, &native);
+}
+
+}  // namespace slope

@@ -1,0 +1,157 @@
+#include "lang/derive/natives/call.hpp"
+
+namespace slope {
+
+void append_elements(Context& ctx, Value tuple, Rooted& to) {
+  for (const Field& field : as_data(tuple.type)->fields)
+    to.values.push_back(load_field(ctx.runtime->heap, tuple.object, field));
+}
+
+bool expect_tuple(Context& ctx, const char* where, Value v) {
+  const DataType* d = as_data(v.type);
+  return (d && d->is_tuple) || ctx.type_error(where, ctx.runtime->types.builtin().tuple_any, v);
+}
+
+Specialization* inferred_call_of(Context& ctx, Value f, Value given_types) {
+  Runtime& runtime = *ctx.runtime;
+  std::vector<const Type*> types{runtime.is_type_value(f) ? runtime.types.type_of_constant(f) : f.type};
+  if (!expect_tuple(ctx, "argument types", given_types)) return nullptr;
+  Rooted given(runtime.heap);
+  append_elements(ctx, given_types, given);
+  for (const Value v : given.values) {
+    if (!runtime.is_type_value(v)) {
+      ctx.type_error("argument types", runtime.types.builtin().type, v);
+      return nullptr;
+    }
+    types.push_back(v.as_type);
+  }
+  const DataType* call = runtime.types.tuple(types);
+  Specialization* target = runtime.lookup_specialization(call, ctx.world);
+  if (!target) {
+    ctx.argument_error("no unique method matches the call " + to_string(call));
+    return nullptr;
+  }
+  pipeline_of(ctx).typed_code(ctx, *target);
+  return ctx.failed() ? nullptr : target;
+}
+
+bool DerivedCall::resolve(Value f, Value xs_tuple) {
+  Runtime& runtime = *ctx.runtime;
+  if (!expect_tuple(ctx, "gradient", xs_tuple)) return false;
+  append_elements(ctx, xs_tuple, values);
+  xs = values.values;
+  if (f.type == runtime.types.builtin().builtin_function)
+    return ctx.argument_error("builtin functions cannot be differentiated directly; wrap the call in a function");
+  target = runtime.dispatch(ctx, f, xs.data(), xs.size());
+  if (!target) return false;
+  const Method& method = *target->method;
+  arguments.push_back(f);
+  std::size_t fixed = method.is_vararg ? method.arg_count - 1 : xs.size();
+  for (std::size_t i = 0; i < fixed; ++i) arguments.push_back(xs[i]);
+  if (method.is_vararg) {
+    Value rest;
+    if (!runtime.new_tuple(ctx, xs.data() + fixed, xs.size() - fixed, rest)) return false;
+    values.values.push_back(rest);
+    arguments.push_back(rest);
+  }
+  asked.assign(arguments.size(), 1);
+  asked[0] = 0;
+  return true;
+}
+
+bool DerivedCall::find_shared_memory() {
+  Runtime& runtime = *ctx.runtime;
+  diff::TangentTypes& tangents = diff::tangent_types(runtime);
+  std::vector<std::size_t> holders;
+  for (std::size_t i = 0; i < arguments.size(); ++i)
+    if (tangents.has_shadow(arguments[i].type)) holders.push_back(i);
+  bool only_callee = holders.empty() || (holders.size() == 1 && holders[0] == 0);
+  if (only_callee) return true;
+  diff::MemorySummary effects = pipeline_of(ctx).memory(ctx).of(*target);
+  diff::MemoryMask mask = 0;
+  for (std::size_t i : holders)
+    if (i != 0) mask |= diff::parameter_mask(i);
+  if (!((effects.writes | effects.unknown) & mask)) return true;
+  std::vector<std::unique_ptr<diff::ShadowMaker>> makers;
+  for (std::size_t i : holders) {
+    makers.push_back(std::make_unique<diff::ShadowMaker>(ctx));
+    Value ignored;
+    if (!makers.back()->shadow(arguments[i], ignored)) return false;
+  }
+  for (std::size_t a = 0; a < holders.size(); ++a)
+    for (std::size_t b = a + 1; b < holders.size(); ++b) {
+      if (!makers[a]->overlaps(*makers[b])) continue;
+      diff::MemoryMask both = diff::parameter_mask(holders[a]) | diff::parameter_mask(holders[b]);
+      if (effects.writes & both) {
+        shared = true;
+        asked[holders[a]] = asked[holders[b]] = 1;
+      } else if (effects.unknown & both) {
+        stores_forbidden = true;
+      }
+    }
+  diff::ShadowMaker globals(ctx);
+  Value ignored;
+  diff::MemoryEffects::Globals looked_at = pipeline_of(ctx).globals_of(ctx, *target);
+  for (Value v : looked_at.constants)
+    if (tangents.has_shadow(v.type) && !globals.shadow(v, ignored)) return false;
+  for (const Binding* binding : looked_at.bindings)
+    if (binding->value.defined() && tangents.has_shadow(binding->value.type) &&
+        !globals.shadow(binding->value, ignored))
+      return false;
+  for (std::size_t a = 0; a < holders.size(); ++a) {
+    if (!makers[a]->overlaps(globals)) continue;
+    diff::MemoryMask bit = diff::parameter_mask(holders[a]);
+    if (effects.writes & bit)
+      return ctx.raise_message(runtime.types.builtin().differentiation_error,
+                               "cannot differentiate `" + std::string(target->method->name->name) +
+                                   "`: it stores into an argument that it also reads as a global; give it a copy of "
+                                   "the argument");
+    if (effects.unknown & bit) stores_forbidden = true;
+  }
+  return true;
+}
+
+bool DerivedCall::make_shadows(const std::vector<char>& active) {
+  Runtime& runtime = *ctx.runtime;
+  diff::ShadowMaker common(ctx);
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    Value made = runtime.nothing();
+    diff::ShadowMaker own(ctx);
+    diff::ShadowMaker& maker = shared ? common : own;
+    if (active[i] && !maker.shadow(arguments[i], made)) return false;
+    if (stores_forbidden) maker.forbid_stores();
+    values.values.push_back(made);
+    shadows.push_back(made);
+  }
+  return true;
+}
+
+bool DerivedCall::finish(Value cotangents, Value& result) {
+  Runtime& runtime = *ctx.runtime;
+  Rooted parts(runtime.heap);
+  append_elements(ctx, cotangents, parts);
+  Rooted finished(runtime.heap);
+  for (std::size_t i = 1; i < arguments.size(); ++i) {
+    Value made;
+    if (!diff::finish_tangent(ctx, arguments[i], shadows[i], parts.values[i], made)) return false;
+    if (target->method->is_vararg && i + 1 == arguments.size()) {
+      if (as_data(made.type)->is_tuple)
+        append_elements(ctx, made, finished);
+      else
+        finished.values.resize(xs.size(), runtime.nothing());
+    } else {
+      finished.values.push_back(made);
+    }
+  }
+  return runtime.new_tuple(ctx, finished.values.data(), finished.values.size(), result);
+}
+
+std::vector<Value> DerivedCall::shadow_arguments(const std::vector<char>& active) const {
+  std::vector<Value> given;
+  diff::TangentTypes& tangents = diff::tangent_types(*ctx.runtime);
+  for (std::size_t i = 0; i < arguments.size(); ++i)
+    if (active[i] && tangents.has_shadow(arguments[i].type)) given.push_back(shadows[i]);
+  return given;
+}
+
+}  // namespace slope

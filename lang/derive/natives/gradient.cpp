@@ -1,0 +1,233 @@
+// Reverse mode as the user calls it: Core.value_and_gradient_call, and pullbacks in two halves.
+#include "lang/derive/natives/call.hpp"
+
+namespace slope {
+
+namespace {
+
+bool raise_sharing(Context& ctx, const Specialization& target) {
+  return ctx.raise_message(ctx.runtime->types.builtin().differentiation_error,
+                           "cannot differentiate `" + std::string(target.method->name->name) +
+                               "` inside a differentiated function: it stores into memory that two arguments share; "
+                               "give it a copy of one");
+}
+
+// value_and_gradient_call(f, xs::Tuple) → (value, gradients::Tuple)
+bool value_and_gradient_call(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count != 2) return ctx.argument_error("value_and_gradient_call takes a function and a tuple of arguments");
+  Runtime& runtime = *ctx.runtime;
+  DerivedCall primal(ctx);
+  if (!primal.resolve(args[0], args[1]) || !primal.find_shared_memory()) return false;
+  const Pipeline::GradientCode* code = pipeline_of(ctx).gradient_code(ctx, *primal.target, primal.asked);
+  if (!code) return false;
+  if (!primal.make_shadows(code->active)) return false;
+  std::vector<Value> given = primal.arguments;
+  for (Value v : primal.shadow_arguments(code->active)) given.push_back(v);
+  const Type* seed = code->target->types->params.back();
+  diff::TangentTypes& tangents = diff::tangent_types(runtime);
+  Value one = runtime.from_float(1.0);
+  if (seed == tangents.dynamic()) {
+    if (!runtime.new_object(ctx, tangents.dynamic(), &one, 1, one)) return false;
+    primal.values.values.push_back(one);
+  } else if (seed == runtime.types.builtin().float32) {
+    one.type = seed;
+    one.bits = 0;
+    one.float32 = 1.0f;
+  }
+  given.push_back(one);
+  TapeGuard guard(ctx);
+  Value pair;
+  if (!runtime.call_specialized(ctx, *code->target, code->callee, given.data(), given.size(), pair)) {
+    guard.failed = true;
+    return false;
+  }
+  Rooted parts(ctx.runtime->heap);
+  append_elements(ctx, pair, parts);
+  if (!tangents.is_float(parts.values[0].type))
+    return ctx.raise_message(runtime.types.builtin().differentiation_error,
+                             "cannot differentiate `" + std::string(primal.target->method->name->name) +
+                                 "`: the gradient needs a function that returns one floating-point number; this one "
+                                 "returned a value of type " +
+                                 to_string(parts.values[0].type));
+  Value both[2] = {parts.values[0], Value()};
+  if (!primal.finish(parts.values[1], both[1])) return false;
+  return runtime.new_tuple(ctx, both, 2, result);
+}
+
+// pullback_forward(f, xs::Tuple) → (value, shadow of value, record, shadows::Tuple, which code the record is for)
+bool pullback_forward(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count != 2) return ctx.argument_error("pullback_forward takes a function and a tuple of arguments");
+  Runtime& runtime = *ctx.runtime;
+  DerivedCall primal(ctx);
+  if (!primal.resolve(args[0], args[1]) || !primal.find_shared_memory()) return false;
+  const diff::Environment::Halves* halves = pipeline_of(ctx).halves(ctx, *primal.target, primal.asked);
+  if (!halves) return false;
+  if (!primal.make_shadows(halves->active)) return false;
+  std::vector<Value> given = primal.arguments;
+  for (Value v : primal.shadow_arguments(halves->active)) given.push_back(v);
+  TapeGuard guard(ctx);
+  Value triple;
+  if (!runtime.call_specialized(ctx, *halves->forward, halves->forward_callee, given.data(), given.size(), triple)) {
+    guard.failed = true;
+    return false;
+  }
+  Value shadows;
+  if (!runtime.new_tuple(ctx, primal.shadows.data(), primal.shadows.size(), shadows)) return false;
+  Rooted parts(runtime.heap);
+  append_elements(ctx, triple, parts);
+  parts.values.push_back(shadows);
+  parts.values.push_back(runtime.from_int(static_cast<std::int64_t>(halves->serial)));
+  return runtime.new_tuple(ctx, parts.values.data(), parts.values.size(), result);
+}
+
+// pullback_reverse(f, xs::Tuple, shadow of value, record, shadows::Tuple, code, cotangent) → gradients::Tuple; nothing
+// when the code was made anew since: then the forward half must run again.
+bool pullback_reverse(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count != 7) return ctx.argument_error("pullback_reverse takes seven arguments");
+  Runtime& runtime = *ctx.runtime;
+  DerivedCall primal(ctx);
+  if (!primal.resolve(args[0], args[1])) return false;
+  Rooted shadows(runtime.heap);
+  append_elements(ctx, args[4], shadows);
+  primal.shadows = shadows.values;
+  primal.asked[0] = primal.shadows[0].type != runtime.types.builtin().nothing;
+  const diff::Environment::Halves* halves = pipeline_of(ctx).halves(ctx, *primal.target, primal.asked);
+  if (!halves) return false;
+  if (static_cast<std::int64_t>(halves->serial) != args[5].bits) {
+    result = runtime.nothing();
+    return true;
+  }
+  Value given[2] = {args[3], Value()};
+  TangentSeeder seeder(ctx, TangentSeeder::Kind::cotangent);
+  if (!seeder.seed(halves->result_type, Value(), args[6], args[2], given[1])) return false;
+  shadows.values.push_back(given[1]);
+  Value cotangents;
+  if (!runtime.call_specialized(ctx, *halves->reverse, halves->reverse_callee, given, 2, cotangents)) return false;
+  return primal.finish(cotangents, result);
+}
+
+// pullback_step(f, xs::Tuple, active::Int or nothing): what the two halves are, for what differentiates a pullback
+// again (Base.pullback_forward_again): (forward half, reverse half, which that is, seed type, active arguments as bits,
+// where a vararg begins).
+bool pullback_step(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count != 2) return ctx.argument_error("pullback_step takes a function and a tuple of arguments");
+  Runtime& runtime = *ctx.runtime;
+  DerivedCall primal(ctx);
+  if (!primal.resolve(args[0], args[1]) || !primal.find_shared_memory()) return false;
+  if (primal.shared || primal.stores_forbidden) return raise_sharing(ctx, *primal.target);
+  const diff::Environment::Halves* halves = pipeline_of(ctx).halves(ctx, *primal.target, primal.asked);
+  if (!halves) return false;
+  Value parts[6];
+  if (!Pipeline::describe_halves(ctx, *primal.target, *halves, parts)) return false;
+  return runtime.new_tuple(ctx, parts, 6, result);
+}
+
+}  // namespace
+
+bool Pipeline::describe_halves(Context& ctx, const Specialization& target, const diff::Environment::Halves& halves,
+                               Value (&parts)[6]) {
+  Runtime& runtime = *ctx.runtime;
+  diff::TangentTypes& tangents = diff::tangent_types(runtime);
+  const Method& method = *target.method;
+  if (halves.active.size() > 63)
+    return ctx.raise_message(runtime.types.builtin().differentiation_error,
+                             "cannot differentiate a pullback of `" + std::string(method.name->name) +
+                                 "` again: it has more than 62 arguments");
+  std::uint64_t active = 0;
+  for (std::size_t i = 0; i < halves.active.size(); ++i)
+    if (halves.active[i] && tangents.has_shadow(halves.forward->types->params[i + 1])) active |= std::uint64_t{1} << i;
+  parts[0] = halves.forward_callee;
+  parts[1] = halves.reverse_callee;
+  parts[2] = runtime.from_int(static_cast<std::int64_t>(halves.serial));
+  parts[3] = runtime.from_type(tangents.cotangent(halves.result_type));
+  parts[4] = runtime.from_int(static_cast<std::int64_t>(active));
+  parts[5] = runtime.from_int(method.is_vararg ? static_cast<std::int64_t>(method.arg_count) : 0);
+  return true;
+}
+
+namespace {
+
+// check_sharing(f, xs::Tuple): raises when what `f` stores into can be reached in two ways, which a derivative inside a
+// differentiated function cannot take into account.
+bool check_sharing(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count != 2) return ctx.argument_error("check_sharing takes a function and a tuple of arguments");
+  DerivedCall primal(ctx);
+  if (!primal.resolve(args[0], args[1]) || !primal.find_shared_memory()) return false;
+  result = ctx.runtime->nothing();
+  return (!primal.shared && !primal.stores_forbidden) || raise_sharing(ctx, *primal.target);
+}
+
+// share_memory(f, xs::Tuple) → Bool: whether `f` stores into memory that it reaches through several of its arguments.
+// What it has captured is not told to an inner derivative's callers: shared with that it is refused.
+bool share_memory(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count != 2) return ctx.argument_error("share_memory takes a function and a tuple of arguments");
+  DerivedCall primal(ctx);
+  if (!primal.resolve(args[0], args[1]) || !primal.find_shared_memory()) return false;
+  result = ctx.runtime->from_bool(primal.shared);
+  if (primal.stores_forbidden || primal.asked[0]) return raise_sharing(ctx, *primal.target);
+  return true;
+}
+
+// value_and_gradient_into(f, gs::Tuple, xs::Tuple) → (value, gradients): those of arrays are `gs`. Compiled code calls
+// the gradient function itself (lang/derive/operators.cpp) with `gs` as what it accumulates into.
+bool value_and_gradient_into(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count != 3) return ctx.argument_error("value_and_gradient_into takes a function and two tuples");
+  Binding* by_copy = ctx.runtime->base->find(ctx.runtime->symbol("value_and_gradient_by_copy"));
+  return ctx.runtime->call(ctx, by_copy->value, args, 3, result);
+}
+
+// prepare_gradient_call(f, xs::Tuple): the derivative is made now, and its machine code where there is a code
+// generator.
+bool prepare_gradient_call(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count != 2) return ctx.argument_error("prepare_gradient_call takes a function and a tuple of arguments");
+  DerivedCall primal(ctx);
+  if (!primal.resolve(args[0], args[1]) || !primal.find_shared_memory()) return false;
+  const Pipeline::GradientCode* code = pipeline_of(ctx).gradient_code(ctx, *primal.target, primal.asked);
+  if (!code) return false;
+  std::string why;
+  if (pipeline_of(ctx).mode != TierMode::interpret) pipeline_of(ctx).compile(ctx, *code->target, why);
+  result = ctx.runtime->nothing();
+  return true;
+}
+
+// mutates_arguments(f, xs::Tuple) → Bool: whether `f` may store into memory that the caller sees.
+bool mutates_arguments(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count != 2) return ctx.argument_error("mutates_arguments takes a function and a tuple of arguments");
+  DerivedCall primal(ctx);
+  if (!primal.resolve(args[0], args[1])) return false;
+  diff::MemorySummary effects = pipeline_of(ctx).memory(ctx).of(*primal.target);
+  result = ctx.runtime->from_bool((effects.writes | effects.unknown) != 0);
+  return true;
+}
+
+// derivatives_built() → how many derivatives (gradients, halves, forward derivatives) were made so far
+bool derivatives_built(Context& ctx, const Value*, std::size_t count, Value& result) {
+  if (count != 0) return ctx.argument_error("derivatives_built takes no arguments");
+  result = ctx.runtime->from_int(static_cast<std::int64_t>(pipeline_of(ctx).statistics().derivatives));
+  return true;
+}
+
+const Type* gives_nothing(TypeTable& types, std::span<const Type* const>) { return types.builtin().nothing; }
+const Type* gives_bool(TypeTable& types, std::span<const Type* const>) { return types.builtin().boolean; }
+const Type* gives_int(TypeTable& types, std::span<const Type* const>) { return types.builtin().int64; }
+
+const NativeInfo natives[] = {
+    {"share_memory", share_memory, effect_throws | effect_reads | effect_allocates, gives_bool},
+    {"check_sharing", check_sharing, effect_throws | effect_reads | effect_allocates, gives_nothing},
+    {"value_and_gradient_into", value_and_gradient_into, effect_all, nullptr},
+    {"prepare_gradient_call", prepare_gradient_call, effect_all, nullptr},
+    {"mutates_arguments", mutates_arguments, effect_throws | effect_reads | effect_allocates, gives_bool},
+    {"derivatives_built", derivatives_built, effect_reads, gives_int},
+    {"value_and_gradient_call", value_and_gradient_call, effect_all, nullptr},
+    {"pullback_step", pullback_step, effect_throws | effect_reads | effect_allocates, nullptr},
+    {"pullback_forward", pullback_forward, effect_all, nullptr},
+    {"pullback_reverse", pullback_reverse, effect_all, nullptr},
+};
+
+}  // namespace
+
+void define_gradient_natives(Runtime& runtime) {
+  for (const NativeInfo& native : natives) runtime.define_native(runtime.core, &native);
+}
+
+}  // namespace slope

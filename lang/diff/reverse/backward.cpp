@@ -1,0 +1,288 @@
+// The reverse step of each operation. When it runs, memory is as it was right after the primal operation: everything
+// the primal did later has been undone.
+#include "lang/diff/operations.hpp"
+#include "lang/diff/partials.hpp"
+#include "lang/diff/reverse/reverse.hpp"
+
+namespace slope::diff {
+
+using ir::Op;
+using ir::Operand;
+
+bool Reverse::backward_inst(std::uint32_t id) {
+  const ir::Inst inst = primal_->insts[id];
+  r_->set_span(inst.span);
+  r_->set_scope(inst.scope);
+  bool done = backward_step(id);
+  restore_written_arrays(id);  // its own step finds them as it left them
+  return done;
+}
+
+bool Reverse::backward_step(std::uint32_t id) {
+  const ir::Inst inst = primal_->insts[id];
+  if (extra_of_[id] != no_value && inst.op == Op::invoke) return backward_call(id);
+  if (is_dynamic_call(*primal_, inst, runtime_)) return backward_dynamic(id);
+  switch (inst.op) {
+    case Op::array_set:
+    case Op::array_init:
+    case Op::set_field_at:
+    case Op::cell_set:
+      backward_store(id);
+      return true;
+    case Op::array_resize:
+    case Op::array_resize_front:
+      backward_resize(id);
+      return true;
+    case Op::tape_open:
+      r_->emit(Op::tape_close, {primal_in_reverse(Operand::inst(id))});
+      return true;
+    case Op::tape_store:
+    case Op::tape_load:
+      backward_tape(id);
+      return true;
+    case Op::native:
+      if (extra_of_[id] == no_value) return true;
+      call_base(*r_, "restore_element!",
+                {primal_in_reverse(inst.operands[0]), primal_in_reverse(inst.operands[1]), in_reverse(extra_of_[id])},
+                nullptr);
+      return true;
+    case Op::array_new:
+      // A pullback that is called again must find the shadow as the first call did.
+      if (split_ && activity_.varied[id] && shadow_of_[id] != no_value)
+        call_base(*r_, "clear_shadow", {shadow_in_reverse(Operand::inst(id))}, nullptr);
+      return true;
+    default:
+      break;
+  }
+  if (!activity_.varied[id] || !tangents_.has_cotangent(inst.type)) {
+    if (activity_.varied[id]) backward_new_object(id);
+    return true;
+  }
+  switch (inst.op) {
+    case Op::undef:  // only passes where it is not looked at
+      take_cotangent(id);
+      return true;
+    case Op::array_get:
+    case Op::cell_get:
+      backward_load(id);
+      return true;
+    case Op::field_at: {
+      const DataType* object = as_data(type_of(inst.operands[0]));
+      if (object->is_mutable) {
+        backward_load(id);
+        return true;
+      }
+      if (!object->is_concrete) {  // a tuple whose type is known in part
+        std::vector<Operand> part = convert_leaves(*r_, inst.type, take_cotangent(id), builtin_.any);
+        if (none(part)) return true;
+        Operand index = int_constant(*r_, static_cast<std::int64_t>(inst.aux) + 1);
+        Operand count = int_constant(*r_, static_cast<std::int64_t>(object->fields.size()));
+        give_cotangent(inst.operands[0], builtin_.any,
+                       {call_base(*r_, "tangent_with_part", {part[0], index, count}, tangents_.dynamic())});
+        return true;
+      }
+      std::vector<Operand> leaves = convert_leaves(*r_, inst.type, take_cotangent(id), object->fields[inst.aux].type);
+      std::size_t first = 0;
+      for (std::size_t i = 0; i < inst.aux; ++i) first += leaf_count(object->fields[i].type);
+      for (std::size_t i = 0; i < leaves.size(); ++i) add_cotangent(inst.operands[0], first + i, leaves[i]);
+      return true;
+    }
+    case Op::tuple:
+    case Op::make_struct:
+    case Op::make_closure: {
+      backward_aggregate(id);
+      return true;
+    }
+    case Op::get_field: {  // t[i]: every element but the i-th gets zero
+      std::vector<Operand> leaves = take_cotangent(id);
+      if (none(leaves)) return true;
+      Operand index = primal_in_reverse(inst.operands[1]);
+      const auto& described = tangents_.leaves(inst.type);
+      std::size_t count = as_data(type_of(inst.operands[0]))->fields.size();
+      for (std::size_t k = 0; k < count; ++k) {
+        Operand here =
+            r_->emit(Op::eq_int, {index, int_constant(*r_, static_cast<std::int64_t>(k) + 1)}, builtin_.boolean);
+        for (std::size_t i = 0; i < leaves.size(); ++i) {
+          if (!leaves[i].valid()) continue;
+          Operand part = r_->emit(Op::select, {here, leaves[i], zero(*r_, described[i].type)}, described[i].type);
+          add_cotangent(inst.operands[0], k * leaves.size() + i, part);
+        }
+      }
+      return true;
+    }
+    case Op::refine:
+    case Op::type_assert:
+      give_cotangent(inst.operands[0], inst.type, take_cotangent(id));
+      return true;
+    case Op::select: {
+      std::vector<Operand> leaves = take_cotangent(id);
+      if (none(leaves)) return true;
+      Operand condition = primal_in_reverse(inst.operands[0]);
+      const auto& described = tangents_.leaves(inst.type);
+      for (std::size_t side = 1; side < 3; ++side) {
+        if (!varied(inst.operands[side])) continue;
+        std::vector<Operand> chosen(leaves.size());
+        for (std::size_t i = 0; i < leaves.size(); ++i) {
+          if (!leaves[i].valid()) continue;
+          const Type* type = described[i].type;
+          chosen[i] = side == 1 ? r_->emit(Op::select, {condition, leaves[i], zero(*r_, type)}, type)
+                                : r_->emit(Op::select, {condition, zero(*r_, type), leaves[i]}, type);
+        }
+        give_cotangent(inst.operands[side], inst.type, chosen);
+      }
+      return true;
+    }
+    case Op::invoke:
+      return backward_call(id);
+    default:
+      break;
+  }
+  if (!tangents_.is_float(inst.type))
+    return refuse(inst, "`" + std::string(ir::op_info(inst.op).name) + "` of a composite value");
+  backward_float(inst, id);
+  return true;
+}
+
+void Reverse::backward_tape(std::uint32_t id) {
+  const ir::Inst inst = primal_->insts[id];
+  const TapeLayout& layout = *tape_layout_of(inst.aux);
+  const TapeLayout* extended = tangents_.with_tangents(&layout, 1);
+  const Type* type = layout.columns[tape_column_of(inst.aux)];
+  std::uintptr_t column = tangent_columns(layout, tape_column_of(inst.aux));
+  const auto& described_leaves = tangents_.leaves(type);
+  std::vector<Operand> given;
+  if (inst.op == Op::tape_load) {
+    if (!activity_.varied[id]) return;
+    given = convert_leaves(*r_, inst.type, take_cotangent(id), type);
+    if (none(given)) return;
+  }
+  if (described_leaves.empty()) return;
+  Operand tape = primal_in_reverse(inst.operands[0]);
+  Operand row = primal_in_reverse(inst.operands[1]);
+  std::vector<Operand> kept(described_leaves.size());
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    const Type* leaf = described_leaves[i].type;
+    if (inst.op == Op::tape_load && !given[i].valid()) continue;
+    kept[i] = r_->emit(Op::tape_load, {tape, row}, leaf, tape_aux(extended, column + i));
+    Operand left = inst.op == Op::tape_load ? add_leaves(*r_, kept[i], given[i], leaf) : zero(*r_, leaf);
+    r_->emit(Op::tape_store, {tape, row, left}, nullptr, tape_aux(extended, column + i));
+  }
+  if (inst.op == Op::tape_store) give_cotangent(inst.operands[2], type, kept);
+}
+
+// The numbers of a tuple, a struct or a closure go to what it was made of.
+void Reverse::backward_aggregate(std::uint32_t id) {
+  const ir::Inst inst = primal_->insts[id];
+  std::vector<Operand> leaves = take_cotangent(id);
+  if (none(leaves)) return;
+  std::size_t first = inst.op == Op::make_struct ? 1 : 0;
+  const DataType* made = as_data(inst.type);
+  std::size_t next = 0;
+  for (std::size_t i = first; i < inst.operands.size(); ++i) {
+    if (!is_concrete(inst.type)) {
+      if (!varied(inst.operands[i]) || !tangents_.has_cotangent(type_of(inst.operands[i]))) continue;
+      Operand at = int_constant(*r_, static_cast<std::int64_t>(i - first) + 1);
+      give_cotangent(inst.operands[i], builtin_.any,
+                     {call_base(*r_, "part_of_tangent", {leaves[0], at}, tangents_.dynamic())});
+      continue;
+    }
+    const Type* declared = made->fields[i - first].type;
+    std::size_t count = leaf_count(declared);
+    give_cotangent(inst.operands[i], declared,
+                   {leaves.begin() + static_cast<std::ptrdiff_t>(next),
+                    leaves.begin() + static_cast<std::ptrdiff_t>(next + count)});
+    next += count;
+  }
+}
+
+// A mutable object's numbers: what they were made of gets what accumulated in the shadow.
+void Reverse::backward_new_object(std::uint32_t id) {
+  const ir::Inst inst = primal_->insts[id];
+  const DataType* made = as_data(inst.type);
+  bool object = inst.op == Op::make_struct && made && made->is_mutable;
+  if (!object && inst.op != Op::cell_new) return;
+  for (std::size_t i = object ? 1 : 0; i < inst.operands.size(); ++i) {
+    Place place;
+    place.field = object ? i - 1 : 0;
+    place.declared = object ? made->fields[place.field].type : builtin_.any;
+    place.tangent = as_data(tangents_.shadow(inst.type))->fields[place.field].type;
+    if (!varied(inst.operands[i]) || !tangents_.has_cotangent(place.declared)) continue;
+    Operand tangent = load_tangent(*r_, place, shadow_in_reverse(Operand::inst(id)), Operand());
+    std::vector<Operand> leaves;
+    unpack(*r_, place.declared, cotangent_part(*r_, place, tangent), leaves);
+    give_cotangent(inst.operands[i], place.declared, leaves);
+  }
+}
+
+void Reverse::backward_float(const ir::Inst& inst, std::uint32_t id) {
+  std::vector<Operand> leaves = take_cotangent(id);
+  if (!leaves[0].valid()) return;
+  Partials partials;
+  partials.active = [&](std::size_t i) { return varied(inst.operands[i]); };
+  partials.value = [&](std::size_t i) { return primal_in_reverse(inst.operands[i]); };
+  partials.result = [&] { return primal_in_reverse(Operand::inst(id)); };
+  partials.add = [&](std::size_t i, Operand x) { add_cotangent(inst.operands[i], 0, x); };
+  if (inst.op == Op::fptrunc || inst.op == Op::fpext) {
+    const Type* from = type_of(inst.operands[1]);
+    Op back = inst.op == Op::fptrunc ? Op::fpext : Op::fptrunc;
+    Operand y = leaves[0];
+    if (from != inst.type) y = r_->emit(back, {r_->constant(runtime_.from_type(from)), y}, from);
+    add_cotangent(inst.operands[1], 0, y);
+    return;
+  }
+  if (!emit_partials(*r_, runtime_, inst, leaves[0], partials))
+    refuse(inst, "`" + std::string(ir::op_info(inst.op).name) + "` has no derivative");
+}
+
+bool Reverse::backward_call(std::uint32_t id) {
+  switch (activity_.rules[id]) {
+    case RuleKind::scalar:
+      backward_scalar_rule(id);
+      return true;
+    case RuleKind::reverse:
+    case RuleKind::built:
+      return backward_rrule(id);
+    case RuleKind::stateful:
+      return backward_stateful(id);
+    default:
+      return backward_halves(id);
+  }
+}
+
+bool Reverse::backward_halves(std::uint32_t id) {
+  if (extra_of_[id] == no_value) return true;
+  const ir::Inst inst = primal_->insts[id];
+  const Environment::Halves& halves = halves_of_[id];
+  std::vector<Packed> arguments = packed_arguments(inst);
+  Operand cotangent = r_->constant(runtime_.nothing());
+  if (tangents_.has_cotangent(halves.result_type)) {
+    std::vector<Operand> leaves(leaf_count(halves.result_type));
+    if (tangents_.has_cotangent(inst.type) && activity_.varied[id])
+      leaves = convert_leaves(*r_, inst.type, take_cotangent(id), halves.result_type);
+    cotangent = pack(*r_, halves.result_type, leaves);
+  }
+  std::vector<const Type*> types;
+  for (std::size_t i = 0; i < arguments.size(); ++i)
+    types.push_back(halves.active[i] ? tangents_.cotangent(arguments[i].type) : builtin_.nothing);
+  Operand record = in_reverse(extra_of_[id]);
+  Operand result = r_->emit(Op::invoke, {r_->constant(halves.reverse_callee), record, cotangent},
+                            runtime_.types.tuple(types), reinterpret_cast<std::uintptr_t>(halves.reverse));
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (!halves.active[i] || !tangents_.has_cotangent(arguments[i].type)) continue;
+    std::vector<Operand> leaves;
+    unpack(*r_, arguments[i].type, r_->emit(Op::field_at, {result}, types[i], i), leaves);
+    if (!arguments[i].is_tuple) {
+      give_cotangent(arguments[i].operands[0], arguments[i].type, leaves);
+      continue;
+    }
+    std::size_t next = 0;
+    for (Operand o : arguments[i].operands) {
+      std::size_t count = leaf_count(type_of(o));
+      for (std::size_t k = 0; k < count; ++k) add_cotangent(o, k, leaves[next + k]);
+      next += count;
+    }
+  }
+  return true;
+}
+
+}  // namespace slope::diff

@@ -1,0 +1,258 @@
+// What the primal overwrites, and who would miss it: loads that the reverse sweep does again, calls whose reverse step
+// looks at memory, the caller.
+//
+// Old contents come back in the reverse sweep
+//   - of memory that carries a derivative and that others see: inputs come back as they were;
+//   - of all memory, whether it carries a derivative or not, that the reverse step of an earlier call looks at: rules
+//     keep references to their arguments and results, the reverse half of a callee may load from its own again.
+// So nothing is kept of arrays that never leave the function, unless such a call has seen them before the store. A
+// callee tells what it looks at (Environment::Halves::recalled); while it is still being derived, that is all.
+#include "lang/diff/operations.hpp"
+#include "lang/diff/reverse/reverse.hpp"
+
+namespace slope::diff {
+
+using ir::Op;
+using ir::Operand;
+
+void Reverse::find_stores() {
+  sharing_ = std::make_unique<Sharing>(*primal_, cfg_, tangents_, env_.memory(), activity_.rules, activity_.returns);
+  for (ir::BlockId b = 0; b < primal_->blocks.size(); ++b) {
+    if (!activity_.returns[b]) continue;
+    for (std::uint32_t id : primal_->blocks[b].insts) {
+      const ir::Inst& inst = primal_->insts[id];
+      switch (inst.op) {
+        // array_init writes only what was never read: no load before it sees the difference.
+        case Op::array_set:
+        case Op::array_resize:
+        case Op::array_resize_front: {
+          const DataType* array = as_data(type_of(inst.operands[0]));
+          const Type* element = array && array->params.size() == 2 ? array->params[0] : nullptr;
+          stored_arrays_.push_back({element, sharing_->group(inst.operands[0]), origin_of(inst.operands[0])});
+          break;
+        }
+        default:
+          for (std::uint32_t group : sharing_->written_by(id)) stored_arrays_.push_back({nullptr, group, {}});
+          break;
+      }
+    }
+  }
+  find_recalls();
+}
+
+// What an argument held when the function was called is older than every array that the function makes.
+Reverse::Origin Reverse::origin_of(Operand array) const {
+  if (array.is_constant()) return {Origin::Kind::outer};
+  for (int depth = 0; depth < 16; ++depth) {
+    const ir::Inst& inst = primal_->inst(array);
+    switch (inst.op) {
+      case Op::parameter:
+        return {inst.block == 0 ? Origin::Kind::outer : Origin::Kind::unknown};
+      case Op::array_new:
+        return {Origin::Kind::made, array.index()};
+      case Op::field_at: {
+        const DataType* object = as_data(primal_->type_of(inst.operands[0], runtime_.types));
+        if (!object || object->is_mutable) return {};
+        break;
+      }
+      case Op::refine:
+      case Op::type_assert:
+        break;
+      default:
+        return {};
+    }
+    array = inst.operands[0];
+    if (!array.is_inst()) return {Origin::Kind::outer};
+  }
+  return {};
+}
+
+// Nothing in this function may overwrite what the load reads. Arrays of different element types never share memory
+// here; nor do one that the function made and one that it was given, or another that it made.
+bool Reverse::load_is_stable(const ir::Inst& load) const {
+  const DataType* array = as_data(primal_->type_of(load.operands[0], runtime_.types));
+  if (!array || array->params.size() != 2) return false;
+  std::uint32_t group = sharing_->group(load.operands[0]);
+  Origin from = origin_of(load.operands[0]);
+  for (const Stored& stored : stored_arrays_) {
+    if (stored.element && stored.element != array->params[0]) continue;
+    if (!sharing_->may_meet(group, stored.group)) continue;
+    bool known = from.kind != Origin::Kind::unknown && stored.origin.kind != Origin::Kind::unknown;
+    bool apart = known && (from.kind != stored.origin.kind ||
+                           (from.kind == Origin::Kind::made && from.made_by != stored.origin.made_by));
+    if (!apart) return false;
+  }
+  return true;
+}
+
+// Calls whose reverse step may look at memory: what they are given, what they gave back.
+void Reverse::find_recalls() {
+  for (ir::BlockId b = 0; b < primal_->blocks.size(); ++b) {
+    if (!activity_.returns[b]) continue;
+    for (std::uint32_t id : primal_->blocks[b].insts) {
+      const ir::Inst& inst = primal_->insts[id];
+      bool dynamic = is_dynamic_call(*primal_, inst, runtime_);
+      if (inst.op != Op::invoke && !dynamic) continue;
+      if (inst.op == Op::invoke && activity_.rules[id] == RuleKind::non_differentiable) continue;
+      bool any = activity_.varied[id];
+      for (Operand o : inst.operands) any |= varied(o);
+      if (!any) continue;
+      auto note = [&](std::uint32_t group, std::size_t operand) {
+        if (group != Sharing::no_group) recalls_.push_back({id, group, operand});
+      };
+      for (std::size_t i = 0; i < inst.operands.size(); ++i) note(sharing_->group(inst.operands[i]), i);
+      note(sharing_->group(Operand::inst(id)), Recall::result);
+      if (dynamic || activity_.rules[id] == RuleKind::none) note(sharing_->outer_group(), Recall::outer);
+    }
+  }
+}
+
+// Whether it does look there: a callee tells, of a rule its code.
+bool Reverse::looks_at(const Recall& recall) {
+  const ir::Inst& inst = primal_->insts[recall.inst];
+  if (inst.op != Op::invoke) return true;
+  switch (activity_.rules[recall.inst]) {
+    case RuleKind::none:
+      break;
+    case RuleKind::stateful:
+      return rule_looks_at(recall);
+    default:
+      return true;
+  }
+  auto [known, fresh] = asked_halves_.try_emplace(recall.inst);
+  if (fresh) {
+    Refusal refused;  // it comes again when the call is reached
+    known->second = env_.halves(*inst.aux_as<Specialization>(), active_operands(packed_arguments(inst)), refused);
+  }
+  const Environment::Halves& halves = known->second;
+  if (recall.operand == Recall::result) return halves.recalls_result;
+  if (recall.operand == Recall::outer) return (halves.recalled & global_memory) != 0;
+  const Method& method = *inst.aux_as<Specialization>()->method;
+  std::size_t last = method.is_vararg ? method.arg_count : recall.operand;
+  return (halves.recalled & parameter_mask(std::min(recall.operand, last))) != 0;
+}
+
+// A rule with state that has none (`rule_state` gives nothing): what `rule_reverse!` does with the arguments.
+bool Reverse::rule_looks_at(const Recall& recall) {
+  const ir::Inst& inst = primal_->insts[recall.inst];
+  if (recall.operand < inst.operands.size() && !sharing_->is_followed(type_of(inst.operands[recall.operand])))
+    return true;
+  auto [known, fresh] = rule_looks_.try_emplace(recall.inst, true);
+  if (!fresh) return known->second;
+  const DataType* call_types = inst.aux_as<Specialization>()->types;
+  if (env_.check_rules() || env_.return_type(rule_call(runtime_, "rule_state", call_types)) != builtin_.nothing)
+    return true;
+  const Type* result = inst.type;
+  const Type* cotangent = builtin_.nothing;
+  if (activity_.varied[recall.inst] && tangents_.differentiable(result)) {
+    if (tangents_.has_shadow(result) && tangents_.has_cotangent(result)) return true;
+    cotangent = tangents_.has_shadow(result) ? tangents_.shadow(result) : tangents_.cotangent(result);
+    if (cotangent == tangents_.dynamic()) return true;
+  }
+  std::vector<const Type*> arguments;
+  std::vector<const Type*> shadows;
+  for (std::size_t i = 1; i < inst.operands.size(); ++i) {
+    Operand o = inst.operands[i];
+    arguments.push_back(o.is_constant() ? primal_->constant_value(o).type : type_of(o));
+    bool has = varied(o) && tangents_.has_shadow(type_of(o));
+    shadows.push_back(has ? tangents_.shadow(type_of(o)) : varied(o) ? builtin_.boolean : builtin_.nothing);
+  }
+  Binding* reverse = runtime_.base->find(runtime_.symbol("rule_reverse!"));
+  const Type* types[] = {
+      reverse->value.type,          builtin_.nothing, cotangent, call_types->params[0], runtime_.types.tuple(arguments),
+      runtime_.types.tuple(shadows)};
+  Specialization* target = runtime_.lookup_specialization(runtime_.types.tuple(types), env_.world());
+  if (!target || target->method->is_vararg) return true;
+  constexpr std::size_t place_of_arguments = 4;
+  MemorySummary summary = env_.memory().of(*target);
+  bool looks = ((summary.reads | summary.unknown) & parameter_mask(place_of_arguments)) != 0;
+  rule_looks_[recall.inst] = looks;
+  return looks;
+}
+
+// Whether the reverse step of a call before `id` looks at memory of this group: at its elements, or fields.
+bool Reverse::is_recalled(std::uint32_t group, std::uint32_t id) {
+  for (const Recall& recall : recalls_)
+    if (sharing_->may_meet(recall.group, group) && sharing_->may_follow(group, recall.inst, id) && looks_at(recall))
+      return true;
+  return false;
+}
+
+// The same, of an array whose length changes: that is looked at by whoever holds it.
+bool Reverse::is_held(std::uint32_t group, std::uint32_t id) const {
+  for (const Recall& recall : recalls_)
+    if (sharing_->may_meet(recall.group, group) && sharing_->may_follow(group, recall.inst, id)) return true;
+  return false;
+}
+
+bool Reverse::must_restore(std::uint32_t id) {
+  const ir::Inst& store = primal_->insts[id];
+  if (store.op == Op::array_init) return false;
+  std::uint32_t group = sharing_->group(store.operands[0]);
+  if (varied(store.operands[0]) && sharing_->is_outer(group)) return true;
+  return is_recalled(group, id);
+}
+
+// Whether something may be stored into this memory after instruction `id`.
+bool Reverse::is_stored_after(std::uint32_t id, Operand memory) const {
+  const std::uint32_t group = sharing_->group(memory);
+  auto hits = [&](std::uint32_t written, std::uint32_t by) {
+    return sharing_->may_meet(written, group) && sharing_->may_follow(group, id, by);
+  };
+  for (const ir::Block& block : primal_->blocks)
+    for (std::uint32_t later : block.insts) {
+      const ir::Inst& inst = primal_->insts[later];
+      const bool stores = inst.op == Op::array_set || ir::is_resize(inst.op) || inst.op == Op::set_field_at ||
+                          inst.op == Op::cell_set || inst.op == Op::set_field;
+      if (stores && hits(sharing_->group(inst.operands[0]), later)) return true;
+      for (std::uint32_t written : sharing_->written_by(later))
+        if (hits(written, later)) return true;
+    }
+  return false;
+}
+
+// An array that carries no derivative, written by a call or a builtin: as a whole.
+std::vector<Operand> Reverse::arrays_to_restore(std::uint32_t id) {
+  std::vector<Operand> result;
+  const ir::Inst& inst = primal_->insts[id];
+  const std::vector<std::uint32_t>& written = sharing_->written_by(id);
+  if (written.empty()) return result;
+  for (Operand o : inst.operands) {
+    const DataType* array = as_data(type_of(o));
+    bool plain = array && array->is_concrete && array->object_kind == DataType::ObjectKind::array &&
+                 array->params.size() == 2 && as_data(array->params[0]) && as_data(array->params[0])->is_isbits;
+    if (!plain || varied(o) || !o.is_inst()) continue;
+    std::uint32_t group = sharing_->group(o);
+    bool hit = false;
+    for (std::uint32_t w : written) hit |= sharing_->may_meet(w, group);
+    if (hit && is_recalled(group, id)) result.push_back(o);
+  }
+  return result;
+}
+
+// What the reverse sweep looked at, for those who call this half.
+void Reverse::tell_recalled(Derivative& result) {
+  std::vector<std::uint32_t> groups;
+  for (const Looked& looked : looked_at_) groups.push_back(looked.group);
+  for (const Recall& recall : recalls_)
+    if (looks_at(recall)) groups.push_back(recall.group);
+  std::vector<std::uint32_t> of_parameters;
+  const std::vector<std::uint32_t>& parameters = primal_->blocks[0].parameters;
+  for (std::uint32_t id : parameters) of_parameters.push_back(sharing_->group(Operand::inst(id)));
+  std::uint32_t returned = Sharing::no_group;
+  if (exit_ != ir::no_block) returned = sharing_->group(primal_->insts[primal_->blocks[exit_].terminator].operands[0]);
+  result.recalled = 0;
+  result.recalls_result = false;
+  for (std::uint32_t group : groups) {
+    bool given = false;
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      if (of_parameters[i] != group) continue;
+      result.recalled |= parameter_mask(i);
+      given = true;
+    }
+    if (!given && sharing_->is_outer(group)) result.recalled |= global_memory;
+    if (group == returned) result.recalls_result = true;
+  }
+}
+
+}  // namespace slope::diff

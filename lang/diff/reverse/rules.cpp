@@ -1,0 +1,338 @@
+// Calls of functions that have rules (rules.hpp): the rule's forward step in place of the primal call, its pullback in
+// the reverse sweep.
+//
+// A rule with state. `rule_state(f, args…)` makes one state; `rule_forward!(state, f, args…)` is called in place of f
+// and may overwrite those arguments that `overwrites(f, args…)` names; `rule_reverse!(state, ȳ, f, args, shadows)` puts
+// them back, adds to the shadows and returns the cotangents of what is no memory. Who holds which state is decided
+// here: a call takes a free state of its rule, or has one made, and gives it back when its reverse step is done. In
+// between the state is a value of the forward sweep like any other: kept in an SSA value, a tape's column, a record. So
+// a call in a loop, in a recursion or in a second forward sweep has a state of its own, and a state whose call was
+// abandoned (an exception, a pullback that is never called) is garbage.
+//
+// Free states lie with the context (TapePool::rule_states), by the call's types and the rule's definition.
+//
+// When rules are checked (Environment::check_rules), what they return is looked at where it is returned
+// (stdlib/derivatives/rule_checks.slope), with their names.
+#include "lang/diff/operations.hpp"
+#include "lang/diff/reverse/reverse.hpp"
+
+namespace slope::diff {
+
+using ir::Op;
+using ir::Operand;
+
+Operand Reverse::packed_call(ir::Builder& at, const ir::Inst& inst, bool with_callee) {
+  std::vector<Operand> parts;
+  std::vector<const Type*> types;
+  for (std::size_t i = with_callee ? 0 : 1; i < inst.operands.size(); ++i) {
+    parts.push_back(&at == f_.get() ? forward(inst.operands[i]) : primal_in_reverse(inst.operands[i]));
+    // A type as argument is inferred as Type{T}; in a tuple it is a DataType.
+    Operand o = inst.operands[i];
+    types.push_back(o.is_constant() ? primal_->constant_value(o).type : type_of(o));
+  }
+  return at.emit(Op::tuple, parts, runtime_.types.tuple(types));
+}
+
+Operand Reverse::packed_shadows(ir::Builder& at, const ir::Inst& inst) {
+  std::vector<Operand> parts;
+  std::vector<const Type*> types;
+  for (std::size_t i = 1; i < inst.operands.size(); ++i) {
+    Operand o = inst.operands[i];
+    bool has = varied(o) && tangents_.has_shadow(type_of(o));
+    if (has) {
+      parts.push_back(&at == f_.get() ? shadow(o) : shadow_in_reverse(o));
+      types.push_back(tangents_.shadow(type_of(o)));
+    } else {  // what holds no memory: whether its cotangent is wanted
+      parts.push_back(at.constant(varied(o) ? runtime_.from_bool(true) : runtime_.nothing()));
+      types.push_back(varied(o) ? builtin_.boolean : builtin_.nothing);
+    }
+  }
+  return at.emit(Op::tuple, parts, runtime_.types.tuple(types));
+}
+
+// What the rule is told of the result's cotangent: the shadow, the numbers, or the two merged. `any` is false when no
+// derivative arrives.
+Operand Reverse::result_cotangent(std::uint32_t id, bool& any) {
+  const Type* type = primal_->insts[id].type;
+  any = true;
+  if (!activity_.varied[id]) return r_->constant(runtime_.nothing());
+  // Rules see tangents themselves, whatever is known of the result's type.
+  auto open = [&](Operand tangent, const Type* of) {
+    return of == tangents_.dynamic() ? call_base(*r_, "opened", {tangent}, nullptr) : tangent;
+  };
+  if (tangents_.has_shadow(type)) {
+    Operand cotangent = shadow_in_reverse(Operand::inst(id));
+    if (!tangents_.has_cotangent(type)) return open(cotangent, tangents_.shadow(type));
+    std::vector<Operand> leaves = take_cotangent(id);
+    return call_base(*r_, "merged_tangent", {cotangent, pack(*r_, type, leaves)}, nullptr);
+  }
+  if (!tangents_.has_cotangent(type)) return r_->constant(runtime_.nothing());
+  std::vector<Operand> leaves = take_cotangent(id);
+  any = !none(leaves);
+  return open(pack(*r_, type, leaves), tangents_.cotangent(type));
+}
+
+// --- @scalar_rule ------------------------------------------------------------------------------------------------
+
+void Reverse::backward_scalar_rule(std::uint32_t id) {
+  const ir::Inst inst = primal_->insts[id];
+  std::vector<Operand> leaves = take_cotangent(id);
+  if (none(leaves)) return;
+  std::vector<Operand> operands{base_function("scalar_partials", *r_), primal_in_reverse(inst.operands[0]),
+                                primal_in_reverse(Operand::inst(id))};
+  for (std::size_t i = 1; i < inst.operands.size(); ++i) operands.push_back(primal_in_reverse(inst.operands[i]));
+  Operand partials = r_->emit(Op::call, operands, nullptr);
+  if (env_.check_rules()) call_base(*r_, "check_partials", {rule_name(*r_, inst), partials}, nullptr);
+  for (std::size_t i = 1; i < inst.operands.size(); ++i) {
+    if (!varied(inst.operands[i])) continue;
+    Operand partial = r_->emit(Op::get_field, {partials, int_constant(*r_, static_cast<std::int64_t>(i))}, nullptr);
+    Operand number = call_base(*r_, "as_cotangent", {r_->constant(runtime_.from_type(inst.type)), partial}, inst.type);
+    add_cotangent(inst.operands[i], 0, r_->emit(Op::mul_float, {leaves[0], number}, inst.type));
+  }
+}
+
+// --- rrule -------------------------------------------------------------------------------------------------------
+
+bool Reverse::forward_rrule(std::uint32_t id) {
+  const ir::Inst inst = primal_->insts[id];
+  Specialization& callee = *inst.aux_as<Specialization>();
+  Operand rule = base_function("rrule", *f_);
+  if (activity_.rules[id] == RuleKind::built) {
+    Value made;
+    if (!env_.built_rule(callee.types, made)) return refuse(inst, "the builder of its rule failed");
+    rule = f_->constant(made);
+  }
+  std::vector<Operand> operands{rule};
+  std::vector<const Type*> types{forward_out_->type_of(operands[0], runtime_.types)};
+  for (std::size_t i = 0; i < inst.operands.size(); ++i) {
+    operands.push_back(forward(inst.operands[i]));
+    types.push_back(callee.types->params[i]);
+  }
+  const Type* pair = env_.return_type(runtime_.types.tuple(types));
+  const DataType* pair_data = as_data(pair);
+  if (!pair_data || !pair_data->is_tuple || pair_data->params.size() != 2)
+    return refuse(inst, "the rrule for " + std::string(callee.method->name->name) +
+                            " does not return (value, pullback): its result is " + to_string(pair));
+  Operand before = arguments_before(inst, id);
+  Operand result = f_->emit(Op::call, operands, pair);
+  Operand value = f_->emit(Op::field_at, {result}, pair_data->params[0], 0);
+  check_forward_step(inst, before, value, true);
+  if (pair_data->params[0] != inst.type)
+    value = f_->emit(Op::type_assert, {value, f_->constant(runtime_.from_type(inst.type))}, inst.type);
+  refuse_shared_result(id, value);
+  Operand pullback = f_->emit(Op::field_at, {result}, pair_data->params[1], 1);
+  value_of_[id] = remember(value, inst.type);
+  extra_of_[id] = remember(pullback, pair_data->params[1]);
+  if (tangents_.has_shadow(inst.type)) {
+    const Type* wanted = tangents_.shadow(inst.type);
+    const char* make = wanted == tangents_.dynamic() ? "zero_dynamic_shadow" : "zero_shadow";
+    set_shadow(id, call_base(*f_, make, {value}, wanted));
+  }
+  return true;
+}
+
+// A rule's value has a shadow of its own. When it is memory of an argument and one of them is stored into, the other
+// would not be told.
+void Reverse::refuse_shared_result(std::uint32_t id, Operand value) {
+  const ir::Inst inst = primal_->insts[id];
+  const Method* rule = rule_method(inst);
+  if (!tangents_.has_shadow(inst.type) || (rule && rule->module == runtime_.base)) return;
+  for (std::size_t i = 1; i < inst.operands.size(); ++i) {
+    Operand o = inst.operands[i];
+    if (!varied(o) || !tangents_.has_shadow(type_of(o))) continue;
+    if (!is_stored_after(id, Operand::inst(id)) && !is_stored_after(id, o)) continue;
+    call_base(*f_, "refuse_shared_result",
+              {rule_name(*f_, inst), int_constant(*f_, static_cast<std::int64_t>(i)), value, forward(o),
+               f_->constant(runtime_.from_string(described(inst)))},
+              nullptr);
+  }
+}
+
+bool Reverse::backward_rrule(std::uint32_t id) {
+  if (extra_of_[id] == no_value) return true;
+  const ir::Inst inst = primal_->insts[id];
+  bool any = false;
+  Operand cotangent = result_cotangent(id, any);
+  if (!any) return true;
+  Operand pullback = in_reverse(extra_of_[id]);
+  give_rule_result(inst, r_->emit(Op::call, {pullback, cotangent}, nullptr));
+  return true;
+}
+
+void Reverse::give_rule_result(const ir::Inst& inst, Operand result) {
+  if (env_.check_rules())
+    call_base(*r_, "check_cotangents", {rule_name(*r_, inst), packed_call(*r_, inst, true), result}, nullptr);
+  Operand count = int_constant(*r_, static_cast<std::int64_t>(inst.operands.size()) - 1);
+  for (std::size_t i = 0; i < inst.operands.size(); ++i) {
+    if (!varied(inst.operands[i])) continue;
+    std::vector<Operand> operands{result, int_constant(*r_, static_cast<std::int64_t>(i)), count};
+    // Fields are named, in whatever order.
+    const DataType* argument = as_data(type_of(inst.operands[i]));
+    if (argument && argument->is_concrete && argument->object_kind == DataType::ObjectKind::fields &&
+        !argument->is_tuple)
+      operands.push_back(type_constant(*r_, argument));
+    Operand part = call_base(*r_, "rule_part", operands, nullptr);
+    accumulate_rule_result(inst.operands[i], part);
+  }
+}
+
+// Adds what a rule returned for one argument: numbers to the value's cotangent, arrays into the shadow.
+void Reverse::accumulate_rule_result(Operand argument, Operand cotangent) {
+  const Type* type = type_of(argument);
+  if (tangents_.has_shadow(type) && tangents_.has_cotangent(type)) {
+    Operand own =
+        call_base(*r_, "accumulate_mixed!",
+                  {shadow_in_reverse(argument), cotangent, r_->constant(runtime_.from_type(tangents_.cotangent(type)))},
+                  tangents_.cotangent(type));
+    std::vector<Operand> leaves;
+    unpack(*r_, type, own, leaves);
+    add_cotangents(argument, leaves);
+  } else if (tangents_.has_shadow(type)) {
+    call_base(*r_, "accumulate_cotangent!", {shadow_in_reverse(argument), cotangent}, nullptr);
+  } else {
+    const Type* expected = tangents_.cotangent(type);
+    Operand own = call_base(*r_, "as_cotangent", {r_->constant(runtime_.from_type(expected)), cotangent}, expected);
+    std::vector<Operand> leaves;
+    unpack(*r_, type, own, leaves);
+    add_cotangents(argument, leaves);
+  }
+}
+
+// --- rules with state --------------------------------------------------------------------------------------------
+
+// Call types and the rule's definition: what its free states are found by.
+std::vector<Operand> Reverse::rule_key(ir::Builder& at, const DataType* call_types) {
+  const Method* rule = runtime_.lookup(rule_call(runtime_, "rule_state", call_types), env_.world()).method;
+  return {at.constant(runtime_.from_type(call_types)),
+          int_constant(at, static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(rule)))};
+}
+
+bool Reverse::forward_stateful(std::uint32_t id) {
+  const ir::Inst inst = primal_->insts[id];
+  Specialization& callee = *inst.aux_as<Specialization>();
+  const Type* state_type = env_.return_type(rule_call(runtime_, "rule_state", callee.types));
+  if (state_type == builtin_.bottom)
+    return refuse(inst, "`rule_state` for " + std::string(callee.method->name->name) + " never returns");
+  Operand state = f_->constant(runtime_.nothing());
+  if (state_type != builtin_.nothing) {
+    std::vector<Operand> key = rule_key(*f_, callee.types);
+    state = call_base(*f_, "take_state!",
+                      {f_->constant(runtime_.from_type(state_type)), key[0], key[1], packed_call(*f_, inst, true)},
+                      state_type);
+  }
+  extra_of_[id] = remember(state, state_type);
+  refuse_aliases(inst);
+  Operand before = arguments_before(inst, id);
+  std::vector<Operand> operands{state};
+  for (Operand o : inst.operands) operands.push_back(forward(o));
+  Operand value = call_base(*f_, "rule_forward!", operands, nullptr);
+  check_forward_step(inst, before, value, false);
+  value = f_->emit(Op::type_assert, {value, f_->constant(runtime_.from_type(inst.type))}, inst.type);
+  value_of_[id] = remember(value, inst.type);
+  if (!activity_.varied[id] || !tangents_.has_shadow(inst.type)) return true;
+  // The result is new, or one of the arguments that were overwritten.
+  MemoryMask overwritten = env_.memory().of_call(inst).writes;
+  std::vector<Operand> candidates{value};
+  for (std::size_t i = 1; i < inst.operands.size(); ++i) {
+    Operand o = inst.operands[i];
+    if (!(overwritten & parameter_mask(i)) || type_of(o) != inst.type || !varied(o)) continue;
+    candidates.push_back(forward(o));
+    candidates.push_back(shadow(o));
+  }
+  const Type* wanted = tangents_.shadow(inst.type);
+  const bool boxed = wanted == tangents_.dynamic();
+  Operand made = call_base(*f_, "result_shadow", candidates, boxed ? nullptr : wanted);
+  set_shadow(id, boxed ? call_base(*f_, "boxed_tangent", {made}, wanted) : made);
+  return true;
+}
+
+// A rule reads its arguments in the reverse step as the forward step left them: one that is overwritten may not be
+// another one too, unless the rule says that it knows about that.
+void Reverse::refuse_aliases(const ir::Inst& inst) {
+  MemoryMask overwritten = env_.memory().of_call(inst).writes;
+  for (std::size_t i = 1; i < inst.operands.size(); ++i) {
+    if (!(overwritten & parameter_mask(i))) continue;
+    for (std::size_t k = 1; k < inst.operands.size(); ++k) {
+      if (k == i || !tangents_.has_shadow(type_of(inst.operands[k]))) continue;
+      if (k < i && (overwritten & parameter_mask(k))) continue;  // looked at already
+      call_base(*f_, "refuse_alias",
+                {forward(inst.operands[0]), forward(inst.operands[i]), forward(inst.operands[k]),
+                 int_constant(*f_, static_cast<std::int64_t>(i)), int_constant(*f_, static_cast<std::int64_t>(k))},
+                nullptr);
+    }
+  }
+}
+
+bool Reverse::backward_stateful(std::uint32_t id) {
+  if (extra_of_[id] == no_value) return true;
+  const ir::Inst inst = primal_->insts[id];
+  const DataType* call_types = inst.aux_as<Specialization>()->types;
+  bool any = false;
+  Operand cotangent = result_cotangent(id, any);
+  Operand state = in_reverse(extra_of_[id]);
+  Operand result = call_base(
+      *r_, "rule_reverse!",
+      {state, cotangent, primal_in_reverse(inst.operands[0]), packed_call(*r_, inst, false), packed_shadows(*r_, inst)},
+      nullptr);
+  if (env_.check_rules())
+    call_base(*r_, "check_restored",
+              {rule_name(*r_, inst), packed_call(*r_, inst, false), in_reverse(arguments_before_of_.at(id))}, nullptr);
+  give_rule_result(inst, result);
+  const Type* state_type = values_[extra_of_[id]].type;
+  if (state_type != builtin_.nothing) {
+    std::vector<Operand> key = rule_key(*r_, call_types);
+    call_base(*r_, "give_state!", {key[0], key[1], state}, nullptr);
+  }
+  return true;
+}
+
+// --- checks ------------------------------------------------------------------------------------------------------
+
+// The definition of the rule of this call.
+const Method* Reverse::rule_method(const ir::Inst& inst) {
+  const DataType* types = inst.aux_as<Specialization>()->types;
+  const RuleKind kind = find_rule(runtime_, types, env_.world(), nullptr);
+  const char* function = kind == RuleKind::scalar     ? "scalar_partials"
+                         : kind == RuleKind::stateful ? "rule_state"
+                                                      : "rrule";
+  const DataType* call = kind == RuleKind::built ? builder_call(runtime_, "build_rrule", types)
+                                                 : rule_call(runtime_, function, types, kind == RuleKind::scalar);
+  return runtime_.lookup(call, env_.world()).method;
+}
+
+// What messages call the rule of this call: its kind, the function and where it is defined.
+Operand Reverse::rule_name(ir::Builder& at, const ir::Inst& inst) {
+  const RuleKind kind = find_rule(runtime_, inst.aux_as<Specialization>()->types, env_.world(), nullptr);
+  const Method* rule = rule_method(inst);
+  std::string text = std::string(kind == RuleKind::scalar     ? "the scalar rule"
+                                 : kind == RuleKind::stateful ? "the rule with state"
+                                 : kind == RuleKind::built    ? "the built rrule"
+                                                              : "the rrule") +
+                     " for `" + std::string(inst.aux_as<Specialization>()->method->name->name) + "`";
+  if (rule) text += " (" + runtime_.sources.describe(rule->span) + ")";
+  return at.constant(runtime_.from_string(text));
+}
+
+Operand Reverse::arguments_before(const ir::Inst& inst, std::uint32_t id) {
+  if (!env_.check_rules()) return Operand();
+  Operand arguments = packed_call(*f_, inst, false);
+  const Type* type = forward_out_->type_of(arguments, runtime_.types);
+  Operand before = call_base(*f_, "arguments_before", {arguments}, type);
+  arguments_before_of_[id] = remember(before, type);
+  return before;
+}
+
+void Reverse::check_forward_step(const ir::Inst& inst, Operand before, Operand value, bool compare) {
+  if (!env_.check_rules()) return;
+  Operand name = rule_name(*f_, inst);
+  Operand overwritten = f_->constant(runtime_.nothing());
+  if (!compare) {
+    std::vector<Operand> call;
+    for (Operand o : inst.operands) call.push_back(forward(o));
+    overwritten = call_base(*f_, "overwrites", call, nullptr);
+  }
+  call_base(*f_, "check_arguments", {name, packed_call(*f_, inst, false), before, overwritten}, nullptr);
+  if (compare) call_base(*f_, "check_value", {name, value, packed_call(*f_, inst, true)}, nullptr);
+}
+
+}  // namespace slope::diff

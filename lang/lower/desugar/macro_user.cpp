@@ -1,0 +1,88 @@
+// Macros that programs define: a function called `@m` of syntax values. Its arguments are `__source__`, `__module__`
+// and the unevaluated expressions; what it returns is lowered in place of the call, hygienically (expr.hpp).
+#include <utility>
+
+#include "lang/lower/definition.hpp"
+#include "lang/lower/desugar/desugar.hpp"
+#include "lang/lower/expr.hpp"
+#include "lang/lower/state.hpp"
+
+namespace slope::lower {
+
+Form* Desugar::user_macro(NodeId node, Value macro, Module* definer) {
+  const auto& builtin = runtime_.types.builtin();
+  const auto nodes = children(node);
+  if (macro_depth_ > 200) return error(node, "macro expansion is nested too deeply");
+  const auto failed = [&]() -> Form* {
+    const Value raised = ctx_.take_error();
+    return error(node, "in macro expansion: " + runtime_.exception_text(ctx_, raised));
+  };
+  Rooted arguments(runtime_.heap);
+  const auto& file = runtime_.sources.file(span(node).file).name();
+  const Value fields[] = {runtime_.from_int(runtime_.sources.line_of(span(node))), runtime_.from_symbol(intern(file))};
+  Value source;
+  if (!runtime_.new_object(ctx_, builtin.line_number_node, fields, 2, source)) return failed();
+  arguments.values.push_back(source);
+  arguments.values.push_back(Value(builtin.module, static_cast<const void*>(module_)));
+  for (std::size_t i = 1; i < nodes.size(); ++i) {
+    Value argument;
+    if (!to_value(runtime_, ctx_, *ast_, nodes[i], argument)) return failed();
+    arguments.values.push_back(argument);
+  }
+  Value expansion;
+  LoweringState& state = state_of(runtime_);
+  state.macro_ran = true;
+  const bool of_source = std::exchange(state.of_source, false);
+  const World outer = std::exchange(ctx_.world, runtime_.world());
+  const bool ok = runtime_.call(ctx_, macro, arguments.values.data(), arguments.values.size(), expansion);
+  ctx_.world = outer;
+  state.of_source = of_source;
+  if (!ok) return failed();
+  arguments.values.push_back(expansion);
+  Hygiene hygiene;
+  hygiene.module = definer;
+  collect_introduced(runtime_, ctx_, expansion, hygiene);
+  std::string problem;
+  const NodeId expanded = from_value(runtime_, ctx_, *ast_, span(node), expansion, &hygiene, problem);
+  if (!problem.empty()) return error(node, "in macro expansion: " + problem);
+  if (std::exchange(quote_expansion_, false)) return quoted(expanded, 0);
+  ++macro_depth_;
+  Form* made = expression(expanded);
+  --macro_depth_;
+  return made;
+}
+
+// @macroexpand @m x: what `@m x` becomes, as an expression.
+Form* Desugar::macro_expand(NodeId node, std::span<const NodeId> arguments) {
+  if (ast_->head(arguments[0]) != Head::macrocall) return quoted(arguments[0], 0);
+  const auto callee = ast_->child(arguments[0], 0);
+  const Symbol* name = identifier(callee);
+  if (name != nullptr && runtime_.resolve(module_, name) == nullptr && find_macro(name->name) != nullptr)
+    return error(node, "`" + name->name + "` is built in: it has no expansion");
+  quote_expansion_ = true;
+  Form* made = expression(arguments[0]);
+  quote_expansion_ = false;
+  return made;
+}
+
+bool define_macro(Runtime& runtime, Context& ctx, Definition& definition, Value& result) {
+  Ast& ast = *definition.ast;
+  std::vector<Diagnostic> diagnostics;
+  auto signature = parse_signature(definition.ast, definition.node, diagnostics);
+  if (signature == nullptr) return raise_diagnostics(runtime, ctx, diagnostics);
+  const auto name = signature->callee == no_node ? std::string_view{} : identifier_text(ast, signature->callee);
+  if (name.empty())
+    return raise_at(ctx, signature->span, "expected a macro's name and parameters, such as `macro m(x)`");
+  if (!signature->keywords.empty()) return raise_at(ctx, signature->span, "macros do not take keyword arguments");
+  const std::string full = name[0] == '@' ? std::string(name) : "@" + std::string(name);
+  signature->callee = ast.identifier(full, ast.node(signature->callee).span);
+  std::vector<ParameterSyntax> hidden(2);
+  hidden[0].pattern = ast.identifier("__source__", signature->span);
+  hidden[1].pattern = ast.identifier("__module__", signature->span);
+  hidden[0].span = hidden[1].span = signature->span;
+  signature->parameters.insert(signature->parameters.begin(), hidden.begin(), hidden.end());
+  return define_methods(runtime, ctx, definition.module, std::move(signature), definition.hints, nullptr, nullptr,
+                        result);
+}
+
+}  // namespace slope::lower

@@ -1,0 +1,468 @@
+// Allocation. Small objects come from the free list of their size class; large ones, and the memory of arrays that does
+// not fit into the array's own cell, from malloc, registered by address.
+//
+// A small array lies in one cell: header, then from the next multiple of 64 the elements. When it grows out of the cell
+// its elements move to memory of their own.
+//
+// Bytes are counted as cells and regions, at once. One comparison on the way of every allocation serves both the
+// trigger of the next collection and the limit.
+//
+// The fast path, should compiled code want it inline: pop `state[c].free`, add the cell size to live_bytes and
+// allocated_bytes, count the allocation, zero the payload, set the type; out of line when the list is empty or
+// live_bytes would pass `trigger`.
+#include "lang/memory/heap.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "lang/memory/heap_impl.hpp"
+
+namespace slope {
+
+Heap::Heap(TypeTable& types) : impl_(std::make_unique<Impl>()), types_(types) {
+  impl_->state.resize(impl_->classes.count());
+  impl_->trigger = least_growth;
+  const char* stress = std::getenv("SLOPE_GC_STRESS");
+  stress_ = stress && *stress && *stress != '0';
+}
+
+Heap::~Heap() {
+  for (auto& [begin, region] : impl_->regions) std::free(region.raw);
+  impl_->free_spare();
+}
+
+Region* Heap::Impl::region_of(const void* address) {
+  std::uintptr_t bits = reinterpret_cast<std::uintptr_t>(address);
+  auto it = regions.upper_bound(bits);
+  if (it == regions.begin()) return nullptr;
+  --it;
+  return bits < it->second.end ? &it->second : nullptr;
+}
+
+void Heap::Impl::add_region(std::uintptr_t begin, const Region& region) {
+  regions.emplace(begin, region);
+  region_bytes += region.end - begin;
+  region_peak = std::max(region_peak, region_bytes);
+}
+
+void Heap::Impl::free_region(std::uintptr_t begin) {
+  auto it = regions.find(begin);
+  const std::size_t bytes = it->second.end - begin;
+  region_bytes -= bytes;
+  if (bytes >= least_spare) {
+    spare.emplace(bytes, it->second.raw);
+    spare_bytes += bytes;
+  } else {
+    std::free(it->second.raw);
+  }
+  regions.erase(it);
+}
+
+void* Heap::Impl::take_spare(std::size_t& bytes) {
+  const auto it = spare.lower_bound(bytes);
+  if (it == spare.end() || it->first > bytes + bytes / 4) return nullptr;
+  bytes = it->first;
+  void* raw = it->second;
+  spare_bytes -= bytes;
+  spare.erase(it);
+  return raw;
+}
+
+void Heap::Impl::free_spare() {
+  for (auto& [bytes, raw] : spare) std::free(raw);
+  spare.clear();
+  spare_bytes = 0;
+}
+
+void Heap::set_limit(std::size_t bytes) {
+  limit_ = bytes;
+  impl_->trigger = std::min(impl_->trigger, limit_);
+}
+
+bool Heap::reserve_bytes(std::size_t bytes) {
+  if (stress_) {
+    collect();
+  } else if (statistics_.live_bytes + bytes > impl_->trigger) {
+    // Passing the trigger by one large request alone is no reason to collect what was collected just now.
+    if (statistics_.live_bytes + bytes > limit_ || allocated_since_collection_ >= least_growth / 2 ||
+        statistics_.collections == 0)
+      collect();
+    if (statistics_.live_bytes + bytes <= limit_)
+      impl_->trigger = std::min(limit_, std::max(impl_->trigger, statistics_.live_bytes + bytes));
+  }
+  // While nothing may be collected the compiler works, or a definition of the library is made that will be there for
+  // good: neither may fail because a script has filled the heap, perhaps with what is garbage by now. They need little.
+  constexpr std::size_t for_the_engine = std::size_t{4} << 20;
+  const std::size_t limit = paused_ != 0 ? std::max(limit_, limit_ + for_the_engine) : limit_;  // of all there is
+  return bytes <= limit && statistics_.live_bytes <= limit - bytes;
+}
+
+void Heap::count_bytes(std::size_t bytes) {
+  statistics_.live_bytes += bytes;
+  statistics_.allocated_bytes += bytes;
+  allocated_since_collection_ += bytes;
+}
+
+Object* Heap::allocate_cell_of_class(const DataType* type, std::uint8_t size_class, std::size_t zeroed_bytes) {
+  std::size_t bytes = impl_->classes.size(size_class);
+  if ((stress_ || statistics_.live_bytes + bytes > impl_->trigger) && !reserve_bytes(bytes)) return nullptr;
+  Impl::SizeClassState& state = impl_->state[size_class];
+  if (!state.free && !refill(size_class)) {
+    collect();  // the system has no more memory
+    if (!state.free && !refill(size_class)) return nullptr;
+  }
+  FreeCell* cell = state.free;
+  state.free = cell->next;
+  count_bytes(bytes);
+  ++statistics_.allocations;
+  Object* object = reinterpret_cast<Object*>(cell);
+  object->type = type;
+  std::memset(object->payload(), 0, zeroed_bytes - sizeof(Object));
+  if (is_watched_) note_allocation(object, bytes);
+  return object;
+}
+
+void Heap::note_allocation(Object* object, std::size_t bytes) {
+  if (record_) record_->objects.insert(object);
+  if (on_allocation_) on_allocation_(as_data(object->type), bytes);
+}
+
+bool Heap::is_collecting() const { return impl_->collecting; }
+
+bool Heap::refill(std::uint8_t size_class) {
+  Impl::SizeClassState& state = impl_->state[size_class];
+  while (state.next_to_sweep < state.blocks.size()) {
+    Block* block = state.blocks[state.next_to_sweep++];
+    if (!block->needs_sweep) continue;
+    state.free = block->sweep(nullptr);
+    if (block->fresh < block->cell_count) state.carving = block;
+    if (state.free) return true;
+  }
+  if (!state.carving || state.carving->fresh == state.carving->cell_count) {
+    state.carving = impl_->space.take(size_class, impl_->classes.size(size_class));
+    if (!state.carving) return false;
+    state.blocks.push_back(state.carving);
+    state.next_to_sweep = state.blocks.size();
+  }
+  state.free = state.carving->carve();
+  return state.free != nullptr;
+}
+
+Object* Heap::allocate_large(const DataType* type, std::size_t bytes, std::size_t zeroed_bytes) {
+  bytes = (bytes + 63) / 64 * 64;
+  if (!reserve_bytes(bytes)) return nullptr;
+  void* raw = std::aligned_alloc(64, bytes);
+  if (!raw) return nullptr;
+  std::memset(raw, 0, zeroed_bytes);
+  auto* object = static_cast<Object*>(raw);
+  object->type = type;
+  std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(raw);
+  impl_->add_region(begin, Region{begin + bytes, object, raw, true, false});
+  count_bytes(bytes);
+  ++statistics_.allocations;
+  if (is_watched_) note_allocation(object, bytes);
+  return object;
+}
+
+Object* Heap::allocate_object(const DataType* type, std::size_t bytes, std::size_t zeroed_bytes) {
+  if (bytes <= largest_cell) return allocate_cell_of_class(type, impl_->classes.for_bytes(bytes), zeroed_bytes);
+  return bytes <= limit_ ? allocate_large(type, bytes, zeroed_bytes) : nullptr;
+}
+
+Object* Heap::allocate(const DataType* type, std::size_t payload_bytes) {
+  std::size_t bytes = sizeof(Object) + payload_bytes;
+  return bytes >= payload_bytes ? allocate_object(type, bytes, bytes) : nullptr;
+}
+
+// --- arrays ---
+
+namespace {
+
+// Numbers may start as anything, but a Bool must be one.
+bool starts_zeroed(const BuiltinTypes& types, const Type* element) {
+  switch (storage_of(element)) {
+    case Storage::singleton:
+      return false;
+    case Storage::bits:
+      return element == types.boolean;
+    default:
+      return true;
+  }
+}
+
+std::size_t header_bytes(std::size_t ndims) {
+  return (sizeof(ArrayObject) + ndims * sizeof(std::int64_t) + 63) / 64 * 64;
+}
+
+bool length_of(std::span<const std::int64_t> dims, std::int64_t& length) {
+  length = 1;
+  for (std::int64_t n : dims)
+    if (n < 0 || __builtin_mul_overflow(length, n, &length)) return false;
+  return true;
+}
+
+}  // namespace
+
+char* Heap::allocate_array_memory(ArrayObject* array, std::size_t bytes) {
+  std::size_t total = (bytes + 63) / 64 * 64 + 2 * buffer_margin;
+  if (bytes > limit_ || !reserve_bytes(total)) return nullptr;
+  auto* raw = static_cast<char*>(impl_->take_spare(total));
+  if (!raw) {
+    if (statistics_.live_bytes + impl_->spare_bytes + total > limit_) impl_->free_spare();
+    raw = static_cast<char*>(std::aligned_alloc(64, total));
+  }
+  if (!raw) {
+    collect();  // its memory may be what is missing
+    impl_->free_spare();
+    raw = static_cast<char*>(std::aligned_alloc(64, total));
+    if (!raw) return nullptr;
+  }
+  std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(raw);
+  impl_->add_region(begin, Region{begin + total, array, raw, false, false});
+  count_bytes(total);
+  if (on_allocation_) on_allocation_(as_data(array->type), total);
+  return raw + buffer_margin;
+}
+
+void Heap::free_array_memory(std::uintptr_t begin) {
+  statistics_.live_bytes -= impl_->regions.at(begin).end - begin;
+  impl_->free_region(begin);
+}
+
+ArrayObject* Heap::allocate_array_header(const DataType* array_type, std::span<const std::int64_t> dims,
+                                         std::size_t inline_bytes) {
+  std::size_t bytes = header_bytes(dims.size()) + inline_bytes;
+  bool zeroed = starts_zeroed(types_.builtin(), array_type->params[0]);
+  auto* array = static_cast<ArrayObject*>(allocate_cell_of_class(array_type, impl_->classes.for_aligned_bytes(bytes),
+                                                                 zeroed ? bytes : header_bytes(dims.size())));
+  if (!array) return nullptr;
+  array->element_size = stored_size(array_type->params[0]);
+  std::copy(dims.begin(), dims.end(), array->dims);
+  return array;
+}
+
+ArrayObject* Heap::allocate_array(const DataType* array_type, std::span<const std::int64_t> dims) {
+  std::int64_t length = 0, bytes = 0;
+  std::uint32_t element_size = stored_size(array_type->params[0]);
+  if (!length_of(dims, length) || __builtin_mul_overflow(length, std::int64_t{element_size}, &bytes)) return nullptr;
+  std::size_t header = header_bytes(dims.size());
+  bool is_inline = header + static_cast<std::size_t>(bytes) <= largest_cell;
+  // An empty vector is mostly made to be filled: room for a few elements costs less than moving out of the cell.
+  std::size_t inline_bytes = !is_inline ? 0 : bytes == 0 && dims.size() == 1 ? 64 : static_cast<std::size_t>(bytes);
+  ArrayObject* array = allocate_array_header(array_type, dims, inline_bytes);
+  if (!array) return nullptr;
+  array->length = length;
+  array->capacity = length;
+  array->flags = array_owns_memory;
+  if (is_inline) {
+    array->data = reinterpret_cast<char*>(array) + header;
+    std::size_t cell = impl_->classes.size(impl_->classes.for_aligned_bytes(header + inline_bytes));
+    if (element_size == 0) {
+      array->capacity = std::int64_t{1} << 62;
+    } else if (dims.size() == 1) {
+      array->capacity = static_cast<std::int64_t>((cell - header) / element_size);
+    }
+    return array;
+  }
+  array->length = 0;  // until it has its memory: a collection may see it
+  char* data = allocate_array_memory(array, static_cast<std::size_t>(bytes));
+  if (!data) return nullptr;
+  if (starts_zeroed(types_.builtin(), array_type->params[0])) std::memset(data, 0, static_cast<std::size_t>(bytes));
+  array->data = data;
+  array->length = length;
+  array->flags |= array_external;
+  impl_->external.push_back(array);
+  return array;
+}
+
+ArrayObject* Heap::share_array(const DataType* array_type, ArrayObject* owner, std::span<const std::int64_t> dims) {
+  std::int64_t length = 0;
+  if (!length_of(dims, length)) return nullptr;
+  ArrayObject* array = allocate_array_header(array_type, dims, 0);
+  if (!array) return nullptr;
+  array->data = owner->data;
+  array->length = array->capacity = length;
+  array->flags = array_shared | (owner->flags & array_borrowed);
+  if (owner->flags & array_borrowed) {
+    // The arrays over borrowed memory form a ring, so that all can be found when the host takes it back.
+    array->owner = owner->owner ? owner->owner : owner;
+    owner->owner = array;
+    owner->flags |= array_shared;
+    return array;
+  }
+  array->owner = owner->owner ? owner->owner : owner;
+  owner->flags |= array_shared;
+  static_cast<ArrayObject*>(array->owner)->flags |= array_shared;
+  return array;
+}
+
+ArrayObject* Heap::borrow_array(const DataType* array_type, void* data, std::span<const std::int64_t> dims) {
+  std::int64_t length = 0;
+  if (!length_of(dims, length)) return nullptr;
+  ArrayObject* array = allocate_array_header(array_type, dims, 0);
+  if (!array) return nullptr;
+  array->data = static_cast<char*>(data);
+  array->length = array->capacity = length;
+  array->flags = array_borrowed;
+  return array;
+}
+
+// Room for `before` more elements in front of the first, or for `after` more behind the last: by moving the elements
+// within their memory when much of that is free, else by more memory.
+//
+// Amortised constant time for an element added at either end, also of a vector that grows and shrinks at both in turn:
+// of what is free afterwards, at least half as much as there are elements, most lies at the side that grows; where the
+// other side had room it keeps a quarter. So the next move comes after a number of changes in proportion to the length.
+bool Heap::make_room(ArrayObject* array, std::int64_t before, std::int64_t after) {
+  const std::int64_t element_size = array->element_size;
+  const std::int64_t held = front_of(array) + array->capacity;
+  std::int64_t needed = 0;
+  if (__builtin_add_overflow(array->length, before + after, &needed)) return false;
+  const std::int64_t room_of_other_side = before > 0 ? array->capacity - array->length : front_of(array);
+  auto place = [&](char* memory, std::int64_t total) {
+    const std::int64_t free = total - needed;
+    const std::int64_t kept = std::min(room_of_other_side, free / 4);
+    const std::int64_t front = before > 0 ? free - kept + before : kept;
+    char* data = memory + front * element_size;
+    std::memmove(data, array->data, static_cast<std::size_t>(array->length * element_size));
+    array->data = data;
+    array->capacity = total - front;
+    front_of(array) = front;
+  };
+  // Others look into the memory when a change is undone: it stays.
+  const bool must_stay = (array->flags & array_shared) != 0;
+  if (held - needed >= needed / 2 || (must_stay && held >= needed)) {
+    place(memory_of(array), held);
+    return true;
+  }
+  std::int64_t growth = std::max<std::int64_t>(held, 8);
+  if (growth * element_size > (64 << 20)) growth /= 2;  // large ones grow by half
+  std::int64_t total = std::max(needed, held + growth);
+  std::int64_t bytes = 0;
+  if (__builtin_mul_overflow(total, element_size, &bytes)) return false;
+  char* memory = allocate_array_memory(array, static_cast<std::size_t>(bytes));
+  if (!memory && total > needed) {  // near the limit: just enough
+    if (held >= needed) {
+      place(memory_of(array), held);
+      return true;
+    }
+    total = needed;
+    memory = allocate_array_memory(array, static_cast<std::size_t>(total * element_size));
+  }
+  if (!memory) return false;
+  const bool had_memory = (array->flags & array_external) != 0;
+  const auto old = reinterpret_cast<std::uintptr_t>(memory_of(array) - buffer_margin);
+  place(memory, total);
+  if (had_memory) {
+    free_array_memory(old);
+  } else {
+    array->flags |= array_external;
+    impl_->external.push_back(array);
+  }
+  return true;
+}
+
+bool Heap::resize_vector(ArrayObject* array, std::int64_t new_length) {
+  const std::int64_t added = new_length - array->length;
+  if (new_length > array->capacity && !make_room(array, 0, added)) return false;
+  if (added > 0)
+    std::memset(array->data + array->length * array->element_size, 0,
+                static_cast<std::size_t>(added) * array->element_size);
+  array->length = array->dims[0] = new_length;
+  return true;
+}
+
+bool Heap::resize_vector_front(ArrayObject* array, std::int64_t new_length) {
+  if (array->element_size == 0) return resize_vector(array, new_length);  // nothing has a place
+  const std::int64_t added = new_length - array->length;
+  if (added > front_of(array) && !make_room(array, added, 0)) return false;
+  front_of(array) -= added;
+  array->capacity += added;
+  array->data -= added * static_cast<std::int64_t>(array->element_size);
+  if (added > 0) std::memset(array->data, 0, static_cast<std::size_t>(added) * array->element_size);
+  array->length = array->dims[0] = new_length;
+  return true;
+}
+
+// --- strings, cells, boxes ---
+
+StringObject* Heap::allocate_string_uninitialized(std::size_t bytes) {
+  if (bytes > limit_) return nullptr;
+  auto* string = static_cast<StringObject*>(
+      allocate_object(types_.builtin().string, sizeof(StringObject) + bytes + 1, sizeof(StringObject)));
+  if (!string) return nullptr;
+  string->length = static_cast<std::int64_t>(bytes);
+  string->bytes[bytes] = 0;
+  return string;
+}
+
+StringObject* Heap::allocate_string(std::string_view text) {
+  StringObject* string = allocate_string_uninitialized(text.size());
+  if (string && !text.empty()) std::memcpy(string->bytes, text.data(), text.size());
+  return string;
+}
+
+CellObject* Heap::allocate_cell() { return static_cast<CellObject*>(allocate(types_.builtin().cell, sizeof(Value))); }
+
+Value Heap::box(const DataType* type, const void* bytes) {
+  switch (type->storage) {
+    case Storage::singleton:
+      return type->instance;
+    case Storage::bits: {
+      Value v(type, std::int64_t{0});
+      std::memcpy(&v.bits, bytes, type->size);
+      return v;
+    }
+    case Storage::aggregate: {
+      Object* object = allocate(type, type->size);
+      if (!object) return Value();
+      std::memcpy(object->payload(), bytes, type->size);
+      return Value(type, object);
+    }
+    default: {
+      void* pointer;
+      std::memcpy(&pointer, bytes, sizeof pointer);
+      return pointer ? Value(type, pointer) : Value();
+    }
+  }
+}
+
+// --- roots ---
+
+int Heap::add_root_tracer(RootTracer tracer) {
+  impl_->roots.emplace_back(impl_->next_root, std::move(tracer));
+  return impl_->next_root++;
+}
+
+void Heap::remove_root_tracer(int key) {
+  // The newest mostly goes first: they stand for activations.
+  auto& roots = impl_->roots;
+  for (std::size_t i = roots.size(); i-- > 0;)
+    if (roots[i].first == key) return static_cast<void>(roots.erase(roots.begin() + static_cast<std::ptrdiff_t>(i)));
+}
+
+void Heap::trace_roots(Tracer& tracer, int before) {
+  for (auto& [key, trace] : impl_->roots)
+    if (key < before) trace(tracer);
+}
+
+int Heap::next_root() const { return impl_->next_root; }
+
+int Heap::add_weak_tracer(WeakTracer tracer) {
+  impl_->weak.emplace_back(impl_->next_root, std::move(tracer));
+  return impl_->next_root++;
+}
+
+void Heap::remove_weak_tracer(int key) {
+  std::erase_if(impl_->weak, [&](const auto& entry) { return entry.first == key; });
+}
+
+Rooted::Rooted(Heap& heap) : heap_(heap) {
+  key_ = heap.add_root_tracer([this](Tracer& tracer) {
+    for (Value v : values) tracer.value(v);
+  });
+}
+
+Rooted::~Rooted() { heap_.remove_root_tracer(key_); }
+
+}  // namespace slope

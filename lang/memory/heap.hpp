@@ -1,0 +1,172 @@
+// The garbage-collected heap of one engine: precise tracing of objects, conservative roots (the native stack, the
+// interpreter's registers, tapes), mark and sweep, non-moving, size-class blocks and separately mapped large objects.
+//
+// Rules that must not be broken:
+//  1. An object that is reachable only from malloc'ed memory (std::vector<Value>, maps) is not reachable. Keep it on
+//  the
+//     stack, in a `Rooted` list, or in something registered with `add_root_range` / a root tracer.
+//  2. Bytes are counted exactly: array memory through allocate_buffer/free; a limit is a limit (OutOfMemoryError).
+//     A pointer on the native stack keeps its object alive also when it points into the middle: into the object's cell,
+//     or into an array's memory and up to 64 bytes before its first element (a base moved for 1-based indices).
+//  3. Collection happens only inside an allocation function (or `collect`), on the engine's own thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "lang/memory/stored.hpp"
+
+namespace slope {
+
+struct HeapStatistics {
+  std::uint64_t live_bytes = 0;       // after the last collection plus what was allocated since
+  std::uint64_t allocated_bytes = 0;  // ever
+  std::uint64_t allocations = 0;      // objects, ever
+  std::uint64_t collections = 0;
+  std::uint64_t collection_nanoseconds = 0;
+};
+
+// The objects allocated while it is set: the only memory that a generator of code may change.
+struct AllocationRecord;
+
+class Tracer {  // given to root tracers
+ public:
+  virtual void value(Value v) = 0;
+  virtual void object(Object* object) = 0;
+  virtual void conservative(const void* begin, const void* end) = 0;  // words that may be pointers into objects
+
+ protected:
+  ~Tracer() = default;
+};
+
+class Survivors {  // given to weak tracers
+ public:
+  virtual bool alive(const Object* object) const = 0;
+
+ protected:
+  ~Survivors() = default;
+};
+
+class Heap {
+ public:
+  explicit Heap(TypeTable& types);
+  ~Heap();
+  Heap(const Heap&) = delete;
+
+  // All return null when the limit is reached even after a collection; callers raise OutOfMemoryError.
+  Object* allocate(const DataType* type, std::size_t payload_bytes);  // payload zeroed
+  ArrayObject* allocate_array(const DataType* array_type,
+                              std::span<const std::int64_t> dims);  // numbers undefined, references null
+  ArrayObject* share_array(const DataType* array_type, ArrayObject* owner, std::span<const std::int64_t> dims);
+  ArrayObject* borrow_array(const DataType* array_type, void* data, std::span<const std::int64_t> dims);
+  // At its end, or at its front: grows geometrically, new slots zeroed. Memory that others share stays where it is; the
+  // caller sees to it that it suffices.
+  bool resize_vector(ArrayObject* array, std::int64_t new_length);
+  bool resize_vector_front(ArrayObject* array, std::int64_t new_length);
+  StringObject* allocate_string(std::string_view text);
+  StringObject* allocate_string_uninitialized(std::size_t bytes);
+  CellObject* allocate_cell();
+
+  Value box(const DataType* type, const void* bytes);  // bits → Value, aggregates → boxed, singleton → instance
+
+  void collect();
+  void set_limit(std::size_t bytes);
+  void set_stress(bool every_allocation) { stress_ = every_allocation; }  // SLOPE_GC_STRESS=1
+  void set_stack_base(const void* base) { stack_base_ = base; }           // highest native stack address to scan
+  const void* stack_base() const { return stack_base_; }
+  // From a frame below the caller's to where the engine was entered, or the end of the thread's stack: [from, to).
+  struct StackExtent {
+    const void* from;
+    const void* to;
+  };
+  StackExtent stack_extent();
+  bool is_stressed() const { return stress_; }
+  bool is_paused() const { return paused_ != 0; }
+  AllocationRecord* record_allocations(AllocationRecord* record) {
+    std::swap(record_, record);
+    is_watched_ = record_ || on_allocation_;
+    return record;
+  }
+  // Told of every object and every array's memory; it may not use the heap.
+  using AllocationHook = std::function<void(const DataType* type, std::size_t bytes)>;
+  void set_allocation_hook(AllocationHook hook) {
+    on_allocation_ = std::move(hook);
+    is_watched_ = record_ || on_allocation_;
+  }
+  bool is_collecting() const;
+  const HeapStatistics& statistics() const { return statistics_; }
+
+  using RootTracer = std::function<void(Tracer&)>;
+  int add_root_tracer(RootTracer tracer);  // returns a key
+  void remove_root_tracer(int key);
+  // All that is registered under keys below `before`, without the stack; next_root() is the key of the next.
+  void trace_roots(Tracer& tracer, int before);
+  int next_root() const;
+
+  // Who knows objects without keeping them alive forgets the dead ones here, after marking. May not allocate.
+  using WeakTracer = std::function<void(const Survivors&)>;
+  int add_weak_tracer(WeakTracer tracer);  // returns a key
+  void remove_weak_tracer(int key);
+
+ private:
+  friend class CollectionPause;
+  struct Impl;
+  struct Marker;
+  bool reserve_bytes(std::size_t bytes);  // collects when due; false: over the limit
+  void count_bytes(std::size_t bytes);
+  Object* allocate_cell_of_class(const DataType* type, std::uint8_t size_class, std::size_t zeroed_bytes);
+  Object* allocate_object(const DataType* type, std::size_t bytes, std::size_t zeroed_bytes);
+  bool refill(std::uint8_t size_class);
+  Object* allocate_large(const DataType* type, std::size_t bytes, std::size_t zeroed_bytes);
+  char* allocate_array_memory(ArrayObject* array, std::size_t bytes);
+  void free_array_memory(std::uintptr_t begin);
+  bool make_room(ArrayObject* array, std::int64_t before, std::int64_t after);
+  ArrayObject* allocate_array_header(const DataType* array_type, std::span<const std::int64_t> dims,
+                                     std::size_t inline_bytes);
+  void scan_stack(Marker& marker);
+  void sweep(Marker& marker);
+
+  std::unique_ptr<Impl> impl_;
+  TypeTable& types_;
+  std::size_t allocated_since_collection_ = 0;
+  std::size_t limit_ = std::size_t{1} << 40;
+  bool stress_ = false;
+  void note_allocation(Object* object, std::size_t bytes);
+  AllocationRecord* record_ = nullptr;
+  AllocationHook on_allocation_;
+  bool is_watched_ = false;  // by one of these
+  int paused_ = 0;
+  const void* stack_base_ = nullptr;
+  HeapStatistics statistics_;
+};
+
+// Nothing is collected while one exists. For the compiler: constants that it has just made are in functions that nobody
+// traces yet.
+class CollectionPause {
+ public:
+  explicit CollectionPause(Heap& heap) : heap_(heap) { ++heap_.paused_; }
+  ~CollectionPause() { --heap_.paused_; }
+  CollectionPause(const CollectionPause&) = delete;
+
+ private:
+  Heap& heap_;
+};
+
+// A list of values that the collector sees, for C++ code that must keep them outside the stack.
+class Rooted {
+ public:
+  explicit Rooted(Heap& heap);
+  ~Rooted();
+  Rooted(const Rooted&) = delete;
+  std::vector<Value> values;
+
+ private:
+  Heap& heap_;
+  int key_;
+};
+
+}  // namespace slope

@@ -1,0 +1,113 @@
+// Tapes: the memory in which reverse mode keeps what loops save, a column a value and a row an iteration.
+//
+// A Tape belongs to the pool of its Context. `open` takes one from the free list of its layout, `close` gives it back
+// with its memory; memory is never returned to the system between calls (page faults dominate otherwise). After an
+// error `release_since` closes what the abandoned activation left open. The collector scans rows in use conservatively.
+// The pool also keeps the free states of derivative rules.
+// Compiled code reads Tape::columns and Tape::capacity directly.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "lang/memory/scratch.hpp"
+#include "lang/types/type.hpp"
+
+namespace slope {
+
+class Heap;
+class Tracer;
+
+struct TapeLayout {                  // immortal, owned by the derivative's code
+  std::vector<const Type*> columns;  // stored as array elements of that type (stored_size)
+};
+
+// Inst::aux of tape_store and tape_load: the column, and the layout of the tape they work on in the upper bits (none
+// when hand-written), so that a derivative of the derivative knows what lies there.
+inline constexpr std::uintptr_t tape_column_limit = 1u << 16;
+inline std::uintptr_t tape_aux(const TapeLayout* layout, std::uintptr_t column) {
+  return reinterpret_cast<std::uintptr_t>(layout) << 16 | column;
+}
+inline std::uintptr_t tape_column_of(std::uintptr_t aux) { return aux & (tape_column_limit - 1); }
+inline const TapeLayout* tape_layout_of(std::uintptr_t aux) { return reinterpret_cast<const TapeLayout*>(aux >> 16); }
+
+struct FreeTapes;
+
+struct Tape {
+  std::int64_t capacity = 0;  // rows
+  const TapeLayout* layout = nullptr;
+  std::uint64_t serial = 0;  // open order; 0 when free
+  std::int64_t bytes = 0;
+  FreeTapes* home = nullptr;  // of its layout
+  std::vector<char*> storage;
+  char** columns = nullptr;  // storage.data()
+};
+
+struct FreeTapes {
+  const TapeLayout* layout = nullptr;
+  std::vector<Tape*> waiting;
+};
+
+struct TapePool {
+  // Who raises the pool's errors, a Context (lang/runtime/context_tapes.hpp). Both return false.
+  class Owner {
+   public:
+    virtual bool out_of_memory() = 0;
+    virtual bool out_of_tape() = 0;
+
+   protected:
+    ~Owner() = default;
+  };
+  TapePool(Heap& heap, Owner& owner);
+  ~TapePool();
+  TapePool(const TapePool&) = delete;
+  Tape* open(const TapeLayout* layout, std::int64_t rows);  // null: error raised (limit)
+  bool reserve(Tape* tape, std::int64_t rows);              // grows to at least 2x; false: error raised
+  void close(Tape* tape);
+  std::uint64_t mark() const { return next_serial_; }
+  // Scratch memory of an activation, until `scratch.leave(serial)` or `release_since(serial)`.
+  std::uint64_t enter_scratch() {
+    scratch.enter(next_serial_);
+    return next_serial_++;
+  }
+  char* take_scratch(std::size_t bytes);  // null: take it from the heap
+  ScratchMemory scratch;
+  void release_since(std::uint64_t mark);
+  // The free states of the rule for calls of these types (lang/diff/reverse/rules.cpp). `rule` tells one definition of
+  // the rule from the next: their states mean different things.
+  std::vector<Value>& rule_states(const Type* call_types, std::int64_t rule);
+  void forget(const TapeLayout* layout);  // frees the tapes that wait for its next use
+  std::uint64_t bytes() const { return bytes_; }
+  void set_limit(std::uint64_t bytes) { limit_ = bytes; }
+  // The most bytes that tapes had which were open at the same time, since `set_peak` was given less than what is open.
+  std::uint64_t peak() const { return peak_; }
+  void set_peak(std::uint64_t bytes) { peak_ = bytes > open_bytes_ ? bytes : open_bytes_; }
+
+ private:
+  Heap& heap_;
+  Owner& owner_;
+  std::vector<std::unique_ptr<Tape>> tapes_;
+  FreeTapes& free_of(const TapeLayout* layout);
+
+  std::unordered_map<const TapeLayout*, std::unique_ptr<FreeTapes>> free_;
+  // Where the last few layouts that were asked for have theirs, by a hash of the address.
+  static constexpr std::size_t recent_count = 64;
+  FreeTapes* recent_[recent_count] = {};
+  std::vector<std::unique_ptr<FreeTapes>> abandoned_;
+  std::vector<Tape*> traced_;  // tapes with columns that may hold references
+  struct RuleStates {
+    std::int64_t rule = 0;
+    std::vector<Value> free;
+  };
+  std::unordered_map<const Type*, RuleStates> rule_states_;
+  std::uint64_t next_serial_ = 1;
+  std::uint64_t bytes_ = 0;
+  std::uint64_t open_bytes_ = 0;
+  std::uint64_t peak_ = 0;
+  std::uint64_t limit_ = ~std::uint64_t{0};
+  int root_key_ = 0;
+};
+
+}  // namespace slope

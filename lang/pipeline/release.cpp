@@ -1,0 +1,147 @@
+// Freeing code that definitions ended: typed IR, bytecode, machine code and what was kept to make them.
+//
+// What stays, though it ended:
+//   1. what a frame is in the middle of: the interpreter says which functions it runs, the code generator into which
+//      machine code a word of the native stack points
+//   2. what a host holds a handle of
+//   3. the reverse halves of derivatives that a record of a dynamic call holds
+//   4. what these call directly (`invoke`), at any depth: it has no way to ask for that code again, or is linked to it
+// Everything else can be made again, should a frame of an older world want it: methods and their syntax stay.
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "lang/ir/ir.hpp"
+#include "lang/memory/tape.hpp"
+#include "lang/pipeline/impl.hpp"
+
+namespace slope {
+
+namespace {
+
+// Marks among the ended codes those that must stay.
+class Marking {
+ public:
+  explicit Marking(const std::vector<CodeInstance*>& ended) {
+    for (CodeInstance* code : ended) {
+      if (code->typed) by_function_[code->typed.get()] = code;
+      by_owner_[code->owner].push_back(code);
+      known_.insert(code);
+    }
+  }
+  void function(const ir::Function* running) {
+    if (auto found = by_function_.find(running); found != by_function_.end()) mark(found->second);
+  }
+  void code(const CodeInstance* in_use) {
+    if (known_.contains(in_use)) mark(const_cast<CodeInstance*>(in_use));
+  }
+  void drain() {
+    while (!work_.empty()) {
+      const CodeInstance* next = work_.back();
+      work_.pop_back();
+      if (!next->typed) continue;
+      for (const ir::Inst& inst : next->typed->insts) {
+        if (inst.op != ir::Op::invoke) continue;
+        if (auto found = by_owner_.find(inst.aux_as<Specialization>()); found != by_owner_.end())
+          for (CodeInstance* callee : found->second) mark(callee);
+      }
+    }
+  }
+  bool is_marked(CodeInstance* code) const { return marked_.contains(code); }
+
+ private:
+  void mark(CodeInstance* code) {
+    if (marked_.insert(code).second) work_.push_back(code);
+  }
+
+  std::unordered_map<const ir::Function*, CodeInstance*> by_function_;
+  std::unordered_map<const Specialization*, std::vector<CodeInstance*>> by_owner_;
+  std::unordered_set<const CodeInstance*> known_;
+  std::unordered_set<CodeInstance*> marked_;
+  std::vector<const CodeInstance*> work_;
+};
+
+}  // namespace
+
+bool Pipeline::has_code(Context& ctx, Specialization& target) const {
+  return impl_->valid_code(ctx, target) != nullptr;
+}
+
+void Pipeline::pin(const Specialization& target) { impl_->pinned.insert(&target); }
+
+void Pipeline::release_ended(Context& ctx) {
+  // What goes on in the middle of methods that were replaced is asked for by nobody but their frames.
+  std::erase_if(impl_->loops, [&](const auto& entry) {
+    const Method* method = entry.first.first->method;
+    if (!method || method->max_world == newest_world) return false;
+    if (entry.second) runtime_.end_code(entry.second);
+    return true;
+  });
+  std::vector<CodeInstance*>& ended = runtime_.ended_code();
+  Marking marking(ended);
+  if (runtime_.interpreter)
+    for (const ir::Function* function : runtime_.interpreter->running()) marking.function(function);
+  if (impl_->code_generator) {
+    std::vector<const CodeInstance*> in_use;
+    impl_->code_generator->find_in_use(ctx, in_use);
+    for (const CodeInstance* code : in_use) marking.code(code);
+  }
+  for (const CodeInstance* code : ended)
+    if (impl_->pinned.contains(code->owner)) marking.code(code);
+  marking.drain();
+  std::vector<CodeInstance*> gone;
+  std::erase_if(ended, [&](CodeInstance* code) {
+    if (marking.is_marked(code)) return false;
+    gone.push_back(code);
+    return true;
+  });
+  if (gone.empty()) return;
+  impl_->forget(gone);
+  runtime_.destroy_code(gone);
+}
+
+// Before they are destroyed: whatever refers to them or was kept to make them.
+void Pipeline::Impl::forget(const std::vector<CodeInstance*>& codes) {
+  freed += codes.size();
+  const std::unordered_set<const CodeInstance*> gone(codes.begin(), codes.end());
+  std::unordered_set<const ir::Function*> functions;
+  std::unordered_set<const Specialization*> emptied;
+  for (const CodeInstance* code : codes) {
+    if (code->typed) functions.insert(code->typed.get());
+    if (code_generator) code_generator->forget(*code);
+    const auto& all = code->owner->code;
+    if (std::all_of(all.begin(), all.end(), [&](const auto& one) { return gone.contains(one.get()); }))
+      emptied.insert(code->owner);
+  }
+  std::erase_if(
+      loops, [&](const auto& entry) { return gone.contains(entry.second) || functions.contains(entry.first.first); });
+  const auto is_gone = [&](const auto& entry) { return gone.contains(entry.second.basis); };
+  std::erase_if(primals, is_gone);
+  std::erase_if(rule_calls, is_gone);
+  const auto is_emptied = [&](const auto& entry) { return emptied.contains(entry.first); };
+  std::erase_if(sources, is_emptied);
+  std::erase_if(saved, is_emptied);
+  std::erase_if(interpreted, is_emptied);
+  std::erase_if(gradients, [&](const auto& entry) { return emptied.contains(entry.second.target); });
+  std::erase_if(halves, [&](const auto& entry) {
+    return emptied.contains(entry.second.forward->target) || emptied.contains(entry.second.reverse->target);
+  });
+  std::erase_if(tangents, [&](const auto& entry) { return emptied.contains(entry.second.synthetic->target); });
+  memory_effects = nullptr;  // it goes by the addresses of functions
+  for (const auto& one : synthetics) {
+    if (!emptied.contains(one->target)) continue;
+    const auto& types = one->target->types->params;
+    spare[{one->method->name->name, {types.begin() + 1, types.end()}}].push_back(one.get());
+    for (const auto& layout : one->layouts)
+      if (runtime.context.tapes) runtime.context.tapes->forget(layout.get());
+    old_layouts.insert(old_layouts.end(), one->layouts.begin(), one->layouts.end());
+    one->layouts.clear();
+  }
+}
+
+Pipeline::CodeCounts Pipeline::code_counts() const {
+  return {runtime_.ended_code().size(), impl_->freed,
+          impl_->code_generator ? impl_->code_generator->bytes() : std::size_t{0}};
+}
+
+}  // namespace slope

@@ -1,0 +1,143 @@
+// The inside of TypeTable, shared by type_table*.cpp and builtin_types.cpp.
+//
+// Every kind of type lives in a pool or a deque (stable addresses) and is found again through an open-addressing set
+// keyed by its parts. Union_alls are keyed by their body with the variable replaced by its de Bruijn position, so that
+// the names of variables do not matter.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "lang/types/object.hpp"
+#include "lang/types/symbol.hpp"
+#include "lang/types/type.hpp"
+
+namespace slope {
+
+inline std::uint64_t mix_hash(std::uint64_t h, std::uint64_t v) {
+  h ^= v + 0x9e3779b97f4a7c15ull + (h << 6) + (h >> 2);
+  h *= 0xff51afd7ed558ccdull;
+  return h ^ (h >> 32);
+}
+
+// Open addressing over pointers; the caller gives hash and equality.
+template <class T>
+class HashedSet {
+ public:
+  explicit HashedSet(std::size_t first_slots = 256) : first_slots_(first_slots) {}  // a power of two
+  template <class Equal>
+  T* find(std::uint64_t hash, const Equal& equal) const {
+    if (slots_.empty()) return nullptr;
+    for (std::size_t i = hash & mask_;; i = (i + 1) & mask_) {
+      const Slot& slot = slots_[i];
+      if (!slot.item) return nullptr;
+      if (slot.hash == hash && equal(slot.item)) return slot.item;
+    }
+  }
+  void insert(std::uint64_t hash, T* item) {
+    if ((count_ + 1) * 4 > slots_.size() * 3) grow();
+    place(hash, item);
+    ++count_;
+  }
+
+ private:
+  struct Slot {
+    std::uint64_t hash = 0;
+    T* item = nullptr;
+  };
+  void place(std::uint64_t hash, T* item) {
+    std::size_t i = hash & mask_;
+    while (slots_[i].item) i = (i + 1) & mask_;
+    slots_[i] = {hash, item};
+  }
+  void grow() {
+    std::vector<Slot> old = std::move(slots_);
+    slots_.assign(old.empty() ? first_slots_ : old.size() * 2, Slot{});
+    mask_ = slots_.size() - 1;
+    for (const Slot& slot : old)
+      if (slot.item) place(slot.hash, slot.item);
+  }
+  std::size_t first_slots_;
+  std::vector<Slot> slots_;
+  std::size_t mask_ = 0;
+  std::size_t count_ = 0;
+};
+
+// Things that stay where they are, many to an allocation.
+template <class T>
+class Pool {
+ public:
+  T& make() {
+    if (used_ == per_chunk) {
+      chunks_.push_back(std::make_unique<T[]>(per_chunk));
+      used_ = 0;
+    }
+    return chunks_.back()[used_++];
+  }
+
+ private:
+  static constexpr std::size_t per_chunk = 64;
+  std::vector<std::unique_ptr<T[]>> chunks_;
+  std::size_t used_ = per_chunk;
+};
+
+bool occurs(const TypeVar* var, const Type* in);  // free in it
+// Does it stand in a place where only its very value fits: a parameter of something else than a tuple, a bound?
+bool occurs_invariantly(const TypeVar* var, const Type* in, bool invariant = false);
+
+struct TypeTable::Impl {
+  Impl(TypeTable& owner, SymbolTable& symbol_table) : table(owner), symbols(symbol_table) {}
+  ~Impl();
+
+  TypeTable& table;
+  SymbolTable& symbols;
+  BuiltinTypes builtin{};
+
+  Pool<DataType> data_types;
+  std::deque<UnionType> unions;
+  Pool<UnionAllType> union_alls;
+  std::deque<TypeVar> vars;
+  std::deque<VarargType> varargs;
+  std::deque<ValueType> values;
+  std::deque<TypeName> names;
+  Type bottom_type{TypeKind::bottom};
+  std::uint32_t next_id = 1;
+
+  HashedSet<DataType> data_set{8192};  // the standard library has some 4000
+  HashedSet<UnionType> union_set;
+  HashedSet<UnionAllType> union_all_set{2048};
+  HashedSet<VarargType> vararg_set;
+  HashedSet<ValueType> value_set;
+
+  // Parameter lists; never freed before the table.
+  std::vector<std::unique_ptr<const Type*[]>> chunks;
+  std::size_t chunk_used = 0;
+  std::size_t chunk_size = 0;
+  std::span<const Type* const> keep(std::span<const Type* const> list);
+
+  // Data types whose supertype or fields wait for the definition of a TypeName, or were cut off by `layout_depth`.
+  std::vector<DataType*> pending;
+  std::vector<const DataType*> laying_out;
+  int layout_depth = 0;
+
+  std::mutex trace_mutex;
+  std::deque<TraceMap> trace_maps;
+
+  // Values as type parameters that are more than a word live in malloc'ed boxes of this table.
+  std::vector<void*> immortal_boxes;
+  Value make_immortal(Value v);
+
+  DataType* find_or_make(TypeName* name, std::span<const Type* const> params);
+  void complete(DataType* type);  // supertype and layout, when its name is defined
+  bool lay_out(DataType* type);   // false: something it needs is not defined yet
+  void name_defined(TypeName* name);
+  void retry_pending();
+  const Type* substitute(const Type* t, std::span<const TypeVar* const> from, std::span<const Type* const> to);
+  void fill_builtin();  // builtin_types.cpp
+  void fill_exceptions();
+};
+
+}  // namespace slope

@@ -1,0 +1,285 @@
+// Nominal types: their definition, supertypes and the layout of fields.
+//
+// A DataType may be named before its TypeName is defined (a struct's own fields name it). Such types wait in `pending`
+// and are completed when the definition comes. A field whose type is still being laid out (an immutable that contains
+// itself) is stored as a reference, as it must be on the heap.
+#include <algorithm>
+
+#include "lang/types/type_table_impl.hpp"
+
+namespace slope {
+
+namespace {
+constexpr int max_layout_depth = 48;  // of types that nest without end: struct A{T} x::Union{Nothing,A{A{T}}} end
+
+std::uint32_t align_up(std::uint32_t n, std::uint32_t align) { return (n + align - 1) / align * align; }
+
+bool fields_of_named_tuple(const DataType* type, std::vector<const Symbol*>& names, const DataType*& types) {
+  if (type->params.size() != 2) return false;
+  auto* value = as_value(type->params[0]);
+  types = as_data(type->params[1]);
+  if (!value || !types || !types->is_tuple) return false;
+  auto* names_type = as_data(value->value.type);
+  if (!names_type || names_type->fields.size() != types->params.size()) return false;
+  if (!types->params.empty() && as_vararg(types->params.back())) return false;
+  for (const Field& field : names_type->fields) {
+    const Symbol* symbol;
+    std::memcpy(&symbol, value->value.object->payload() + field.offset, sizeof symbol);
+    names.push_back(symbol);
+  }
+  return true;
+}
+}  // namespace
+
+std::uint32_t stored_size(const Type* t) {
+  switch (storage_of(t)) {
+    case Storage::singleton:
+      return 0;
+    case Storage::bits:
+    case Storage::aggregate:
+      return as_data(t)->size;
+    case Storage::reference:
+      return 8;
+    case Storage::dynamic:
+      return 16;
+  }
+  return 16;
+}
+
+std::uint32_t stored_align(const Type* t) {
+  switch (storage_of(t)) {
+    case Storage::singleton:
+      return 1;
+    case Storage::bits:
+    case Storage::aggregate:
+      return as_data(t)->align;
+    default:
+      return 8;
+  }
+}
+
+int DataType::field_index(const Symbol* field_name) const {
+  for (std::size_t i = 0; i < fields.size(); ++i)
+    if (fields[i].name == field_name) return static_cast<int>(i);
+  return -1;
+}
+
+void TypeTable::Impl::complete(DataType* d) {
+  TypeName* n = d->name;
+  d->is_abstract = n->is_abstract;
+  d->is_mutable = n->is_mutable;
+  d->is_tuple = n == builtin.tuple_name;
+  d->is_named_tuple = n == builtin.named_tuple_name;
+  d->is_type_of_type = n == builtin.type_name;
+  if (!n->defined) {
+    pending.push_back(d);
+    return;
+  }
+  if (!d->super) {
+    if (d->is_tuple || d == n->primary || n->vars.empty()) {
+      d->super = n->primary && n->primary->super ? n->primary->super : builtin.any;
+    } else {
+      d->super = as_data(substitute(n->primary->super, n->vars, d->params));
+    }
+  }
+  if (d->is_abstract || d->has_layout) return;
+  if (layout_depth > max_layout_depth) return;  // `find_or_make` asks again
+  if (!lay_out(d)) pending.push_back(d);
+}
+
+bool TypeTable::Impl::lay_out(DataType* d) {
+  if (d->has_layout) return true;
+  if (std::find(laying_out.begin(), laying_out.end(), d) != laying_out.end()) return true;
+  TypeName* n = d->name;
+  if (n == builtin.type_name) return true;  // Type{T}: abstract in effect
+
+  // Primitive and opaque types have their storage from the definition.
+  if (n->is_primitive) {
+    d->storage = Storage::bits;
+    d->size = d->align = n->primitive_bits / 8;
+    d->is_isbits = d->is_concrete = d->has_layout = !d->has_free_vars;
+    return true;
+  }
+  struct Scope {
+    Impl& impl;
+    Scope(Impl& i, const DataType* type) : impl(i) {
+      impl.laying_out.push_back(type);
+      ++impl.layout_depth;
+    }
+    ~Scope() {
+      impl.laying_out.pop_back();
+      --impl.layout_depth;
+    }
+  } scope(*this, d);
+
+  std::vector<Field> fields;
+  bool concrete = !d->has_free_vars;
+  fields.reserve(d->is_tuple ? d->params.size() : n->field_types.size());
+  if (d->is_tuple) {
+    for (const Type* element : d->params) {
+      if (as_vararg(element)) {
+        concrete = false;
+        break;
+      }
+      fields.push_back(Field{nullptr, element});
+      if (auto* e = as_data(element); e && !e->is_concrete && !e->has_free_vars && !e->name->defined) return false;
+      if (auto* e = as_data(element); e && !e->has_layout && !e->has_free_vars && !e->is_abstract) {
+        if (!lay_out(const_cast<DataType*>(e))) return false;
+      }
+      // An element that is just being laid out (its own field mentions this tuple) will be concrete.
+      bool in_progress = std::find(laying_out.begin(), laying_out.end(), element) != laying_out.end();
+      if (!slope::is_concrete(element) && !in_progress) concrete = false;
+    }
+  } else if (d->is_named_tuple) {
+    std::vector<const Symbol*> names;
+    const DataType* types = nullptr;
+    if (!fields_of_named_tuple(d, names, types)) {
+      concrete = false;
+    } else {
+      for (std::size_t i = 0; i < names.size(); ++i) fields.push_back(Field{names[i], types->params[i]});
+    }
+  } else {
+    for (std::size_t i = 0; i < n->field_types.size(); ++i) {
+      const Type* type =
+          n->vars.empty() || d == n->primary ? n->field_types[i] : substitute(n->field_types[i], n->vars, d->params);
+      fields.push_back(Field{n->field_names[i], type});
+      fields.back().is_const = n->field_const.size() > i && n->field_const[i];
+    }
+  }
+
+  bool all_bits = true;
+  std::uint32_t offset = 0, align = 1;
+  for (Field& field : fields) {
+    auto* type = as_data(field.type);
+    if (concrete && type && !type->has_free_vars && !type->has_layout && !type->is_abstract &&
+        type->name != builtin.type_name) {
+      if (!type->name->defined && std::find(laying_out.begin(), laying_out.end(), type) == laying_out.end())
+        return false;
+      if (!lay_out(const_cast<DataType*>(type))) return false;
+    }
+    bool in_progress = type && !type->has_layout && !type->is_abstract && !type->has_free_vars &&
+                       std::find(laying_out.begin(), laying_out.end(), type) != laying_out.end();
+    field.storage = in_progress ? Storage::reference : storage_of(field.type);
+    field.size = in_progress ? 8 : stored_size(field.type);
+    std::uint32_t field_align = in_progress ? 8 : stored_align(field.type);
+    all_bits &= field.storage != Storage::reference && field.storage != Storage::dynamic;
+    offset = align_up(offset, field_align);
+    field.offset = offset;
+    offset += field.size;
+    align = std::max(align, field_align);
+  }
+  d->fields = std::move(fields);
+  d->initialized_fields =
+      d->is_tuple || d->is_named_tuple ? static_cast<std::uint32_t>(d->fields.size()) : n->min_initialized;
+  if (!concrete) {
+    d->storage = Storage::dynamic;
+    return true;
+  }
+  d->is_concrete = d->has_layout = true;
+  d->size = align_up(offset, align);
+  d->align = align;
+  if (n == builtin.array_name) d->object_kind = DataType::ObjectKind::array;
+  if (d->is_mutable) {
+    d->storage = Storage::reference;
+  } else if (all_bits && d->size == 0) {
+    d->storage = Storage::singleton;
+    d->instance = Value(d, std::int64_t{0});
+  } else {
+    // Also of immutables that `new` may leave incomplete: missing plain bits are arbitrary, missing references
+    // undefined.
+    d->storage = all_bits ? Storage::aggregate : Storage::reference;
+  }
+  d->is_isbits = d->storage == Storage::singleton || d->storage == Storage::aggregate;
+  return true;
+}
+
+void TypeTable::Impl::retry_pending() {
+  std::vector<DataType*> waiting = std::move(pending);
+  pending.clear();
+  for (DataType* d : waiting) complete(d);
+}
+
+void TypeTable::Impl::name_defined(TypeName* name) {
+  name->defined = true;
+  if (name->primary) complete(const_cast<DataType*>(name->primary));
+  retry_pending();
+}
+
+std::vector<TypeName*> TypeTable::names() const {
+  std::vector<TypeName*> all;
+  for (TypeName& name : impl_->names) all.push_back(&name);
+  return all;
+}
+
+TypeName* TypeTable::new_name(const Symbol* name, Module* module) {
+  impl_->names.emplace_back();
+  TypeName* n = &impl_->names.back();
+  n->name = name;
+  n->module = module;
+  return n;
+}
+
+void TypeTable::declare(TypeName* name, std::span<const TypeVar* const> vars) {
+  if (name->primary) return;
+  name->vars.assign(vars.begin(), vars.end());
+  std::vector<const Type*> params(vars.begin(), vars.end());
+  name->primary = impl_->find_or_make(name, params);
+  const Type* wrapper = name->primary;
+  for (std::size_t i = vars.size(); i-- > 0;) wrapper = union_all(vars[i], wrapper);
+  name->wrapper = wrapper;
+}
+
+void TypeTable::define_abstract(TypeName* name, std::span<const TypeVar* const> vars, const Type* super) {
+  declare(name, vars);
+  name->is_abstract = true;
+  auto* primary = const_cast<DataType*>(name->primary);
+  primary->super = as_data(super) ? as_data(super) : impl_->builtin.any;
+  primary->is_abstract = true;
+  impl_->name_defined(name);
+}
+
+void TypeTable::define_primitive(TypeName* name, const Type* super, std::uint32_t bits) {
+  declare(name, {});
+  name->is_primitive = true;
+  name->primitive_bits = bits;
+  auto* primary = const_cast<DataType*>(name->primary);
+  primary->super = as_data(super) ? as_data(super) : impl_->builtin.any;
+  impl_->name_defined(name);
+}
+
+void TypeTable::define_struct(TypeName* name, std::span<const TypeVar* const> vars, const Type* super,
+                              std::span<const Symbol* const> field_names, std::span<const Type* const> field_types,
+                              bool is_mutable, std::uint32_t min_initialized) {
+  declare(name, vars);
+  name->is_mutable = is_mutable;
+  name->field_names.assign(field_names.begin(), field_names.end());
+  name->field_types.assign(field_types.begin(), field_types.end());
+  if (name->field_const.size() != field_names.size()) name->field_const.assign(field_names.size(), false);
+  name->min_initialized = min_initialized;
+  auto* primary = const_cast<DataType*>(name->primary);
+  primary->super = as_data(super) ? as_data(super) : impl_->builtin.any;
+  primary->is_mutable = is_mutable;
+  impl_->name_defined(name);
+}
+
+const DataType* TypeTable::function_type(const Symbol* name, Module* module) {
+  TypeName* n = new_name(name, module);
+  n->is_function = true;
+  define_struct(n, {}, impl_->builtin.function, {}, {}, false, 0);
+  return n->primary;
+}
+
+TypeName* TypeTable::closure_name(const Symbol* name, Module* module, std::span<const Symbol* const> captures) {
+  TypeName* n = new_name(name, module);
+  n->is_function = n->is_closure = true;
+  std::vector<const TypeVar*> vars;
+  std::vector<const Type*> types;
+  for (std::size_t i = 0; i < captures.size(); ++i) {
+    vars.push_back(var(impl_->symbols.intern("T" + std::to_string(i + 1)), nullptr, nullptr));
+    types.push_back(vars.back());
+  }
+  define_struct(n, vars, impl_->builtin.function, captures, types, false, static_cast<std::uint32_t>(captures.size()));
+  return n;
+}
+
+}  // namespace slope
