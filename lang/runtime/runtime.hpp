@@ -33,7 +33,7 @@ struct Postponed {
   std::uint32_t definition = 0;
 };
 
-class Runtime final : public LibraryNames {
+class Runtime : public LibraryNames {
  public:
   Runtime();
   ~Runtime();
