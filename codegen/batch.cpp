@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "lang/ir/cfg.hpp"
+#include "lang/support/tuning.hpp"
 
 namespace slope::codegen {
 
@@ -286,7 +287,7 @@ llvm::Function* Batch::build_direct(CodeInstance& code) {
 
 llvm::Function* Batch::build_flat_gradient(const BatchPolicy& policy, llvm::ArrayRef<std::uint8_t> steps) {
   // What is longer gains nothing. Records of frames and debuggers want the derivative as a function of its own.
-  constexpr std::size_t most_inlined = 600;
+  constexpr std::size_t most_inlined = tuning::batch_inlined;
   const Member& member = *members_[0];
   policy_ = policy;
   by_code_.clear();  // what calls itself calls what has been published

@@ -20,6 +20,7 @@
 
 #include "codegen/helpers.hpp"
 #include "codegen/layout.hpp"
+#include "lang/support/tuning.hpp"
 
 namespace slope::codegen {
 
@@ -30,12 +31,12 @@ using llvm::BranchInst;
 using llvm::ICmpInst;
 using llvm::SCEV;
 
-constexpr std::uint64_t strip_turns = 1 << 14;
-constexpr std::uint64_t few_turns = 256;
-constexpr std::uint64_t unasked_turns = 1 << 24;  // in loops whose turns can't be counted before: some 20 ms
+constexpr std::uint64_t strip_turns = tuning::strip_turns;
+constexpr std::uint64_t few_turns = tuning::few_turns;
+constexpr std::uint64_t unasked_turns = tuning::unasked_turns;
 constexpr std::uint64_t most_turns = std::uint64_t{1} << 61;  // more: the loop stays as it is
 constexpr std::int64_t largest_step = 1 << 20;
-constexpr unsigned largest_loop = 500;  // instructions; copying larger ones gains little
+constexpr unsigned largest_loop = tuning::counted_loop_size;
 constexpr std::size_t most_conditions = 32;
 constexpr unsigned expansion_budget = 8;
 

@@ -11,6 +11,7 @@
 #include "lang/memory/tape.hpp"
 #include "lang/runtime/call_cache.hpp"
 #include "lang/runtime/runtime.hpp"
+#include "lang/support/tuning.hpp"
 
 namespace slope::codegen {
 
@@ -26,7 +27,7 @@ bool execute(Context* ctx, std::uint32_t op, const Value* operands, std::uint64_
 }
 
 // Traces of runaway recursion keep their innermost frames only.
-constexpr std::size_t max_trace_entries = 4096;
+constexpr std::size_t max_trace_entries = tuning::trace_entries;
 
 void trace(Context* ctx, const TraceSite* site) {
   if (!site) return;

@@ -18,6 +18,7 @@
 
 #include "codegen/helpers.hpp"
 #include "codegen/vector_math.hpp"
+#include "lang/support/tuning.hpp"
 
 namespace slope::codegen {
 
@@ -146,9 +147,9 @@ std::string Jit::assembly(llvm::Module& module) {
 }
 
 bool Jit::is_huge(const llvm::Module& module) {
-  constexpr std::size_t many = 20'000;
-  constexpr std::size_t many_without_loops = 6'000;  // each runs once a call
-  constexpr std::size_t many_in_block = 4'000;
+  constexpr std::size_t many = tuning::quick_code_size;
+  constexpr std::size_t many_without_loops = tuning::quick_code_straight;
+  constexpr std::size_t many_in_block = tuning::quick_code_block;
   std::size_t all = 0;
   bool loops = false;
   for (const llvm::Function& function : module) {

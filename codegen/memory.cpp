@@ -5,6 +5,7 @@
 
 #include "codegen/emit.hpp"
 #include "lang/memory/tape.hpp"
+#include "lang/support/tuning.hpp"
 #include "lang/types/module.hpp"
 #include "lang/types/subtype.hpp"
 
@@ -195,7 +196,7 @@ ir::Operand unrefined(const ir::Function& function, ir::Operand o) {
 }  // namespace
 
 void Emitter::find_fresh_arrays() {
-  constexpr std::size_t most = 64;  // the lists of others grow with the square
+  constexpr std::size_t most = tuning::alias_lists;
   llvm::MDBuilder metadata(layout_.context);
   llvm::MDNode* domain = nullptr;
   for (ir::BlockId block : cfg_.order) {

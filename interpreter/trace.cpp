@@ -1,10 +1,12 @@
 #include "interpreter/trace.hpp"
 
+#include "lang/support/tuning.hpp"
+
 namespace slope::interpreter {
 
 namespace {
 // Traces of runaway recursion keep their innermost and (by stopping here) not their outermost frames.
-constexpr std::size_t max_trace_entries = 4096;
+constexpr std::size_t max_trace_entries = tuning::trace_entries;
 }  // namespace
 
 std::vector<TraceEntry> trace_of(const ir::Function& function, std::uint32_t inst) {

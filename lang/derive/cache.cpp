@@ -9,6 +9,7 @@
 #include "lang/diff/tangent.hpp"
 #include "lang/ir/build.hpp"
 #include "lang/ir/passes/passes.hpp"
+#include "lang/support/tuning.hpp"
 
 namespace slope {
 
@@ -186,7 +187,8 @@ const ir::Function* Pipeline::Impl::primal(Context& ctx, Specialization& target)
       case diff::RuleKind::non_differentiable: {
         // Lengths and tests of types: inlined they show what loops count; what prints must stay a call.
         const CodeInstance* code = valid_code(ctx, *inst.aux_as<Specialization>());
-        return !code || !code->typed || (code->effects & effect_writes) || code->typed->insts.size() > 40;
+        return !code || !code->typed || (code->effects & effect_writes) ||
+               code->typed->insts.size() > tuning::primal_writes_size;
       }
       default:
         return true;
@@ -201,7 +203,7 @@ const ir::Function* Pipeline::Impl::primal(Context& ctx, Specialization& target)
     // In two halves a call costs a record and what lies in it: the program's own functions stay calls only when they
     // are larger than those of the library, which have rules where it matters.
     const bool own = callee.method->module != runtime.base && callee.method->module != runtime.core;
-    constexpr std::size_t most_of_library = 400;
+    constexpr std::size_t most_of_library = tuning::primal_library_size;
     std::size_t size = 0;
     if (inlined && !own)
       for (const ir::Block& block : inlined->blocks) size += block.insts.size() + 1;
@@ -214,7 +216,7 @@ const ir::Function* Pipeline::Impl::primal(Context& ctx, Specialization& target)
   std::vector<Edge> edges;
   bool decided = false;  // the last round was for calls alone: what it left undecided stays so
   bool any_expanded = false;
-  for (int round = 0; round < 12; ++round) {
+  for (int round = 0; round < tuning::primal_rounds; ++round) {
     const bool expanded = expand_operators(ctx, *result.typed, edges);
     any_expanded |= expanded;
     if (round > 0 && !expanded && (decided || !(any_expanded || has_decidable_calls(*result.typed)))) break;

@@ -1,5 +1,7 @@
 #include "lang/diff/tangent.hpp"
 
+#include "lang/support/tuning.hpp"
+
 namespace slope::diff {
 
 // The rules:
@@ -82,7 +84,7 @@ bool TangentTypes::never_carries(const Type* t) {
 template <class Wanted>
 bool TangentTypes::finds(const Type* t, Wanted&& wanted) {
   // Types that grow as they contain themselves (a P{T} that holds a P{Vector{T}}) have no end.
-  constexpr std::size_t many = 4096;
+  constexpr std::size_t many = tuning::tangent_type_parts;
   std::unordered_set<const Type*> seen{t};
   std::vector<const Type*> left{t};
   auto add = [&](const Type* part) {

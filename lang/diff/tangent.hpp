@@ -10,6 +10,7 @@
 #include "lang/diff/diff.hpp"
 #include "lang/diff/stand_in.hpp"
 #include "lang/runtime/context.hpp"
+#include "lang/support/tuning.hpp"
 
 namespace slope::diff {
 
@@ -99,7 +100,7 @@ class TangentTypes {
 
 // What goes down a value as deep as it is (a list of a million nodes) asks before each step.
 inline bool stack_is_low(const Context& ctx) {
-  constexpr std::size_t frames = 16384;
+  constexpr std::size_t frames = tuning::tangent_stack;
   return static_cast<const char*>(__builtin_frame_address(0)) - frames < ctx.stack_limit;
 }
 

@@ -7,6 +7,7 @@
 #include "lang/diff/operations.hpp"
 #include "lang/ir/build.hpp"
 #include "lang/ir/passes/passes.hpp"
+#include "lang/support/tuning.hpp"
 
 namespace slope::diff {
 
@@ -16,7 +17,7 @@ using ir::Operand;
 
 namespace {
 
-constexpr std::size_t widest_switch = 64;
+constexpr std::size_t widest_switch = tuning::widest_switch;
 
 class TupleReads {
  public:

@@ -4,13 +4,14 @@
 
 #include "lang/infer/engine.hpp"
 #include "lang/ir/execute/execute.hpp"
+#include "lang/support/tuning.hpp"
 
 namespace slope::infer {
 
 namespace {
 
-constexpr int constant_recursion = 3;  // nested inferences with constants of one method
-constexpr int constant_nesting = 8;    // and of all methods
+constexpr int constant_recursion = tuning::constant_recursion;
+constexpr int constant_nesting = tuning::constant_nesting;
 
 class CallEvaluator {
  public:

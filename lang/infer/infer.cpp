@@ -27,11 +27,12 @@
 #include "lang/infer/engine.hpp"
 #include "lang/ir/build.hpp"
 #include "lang/ir/passes/passes.hpp"
+#include "lang/support/tuning.hpp"
 
 namespace slope::infer {
 
 namespace {
-constexpr int result_growth_limit = 12;  // turns around a cycle of functions before its result is given up
+constexpr int result_growth_limit = tuning::cycle_turns;
 }
 
 Inference::Impl::Impl(Runtime& runtime, Context& ctx, World world, const InferOptions& options)

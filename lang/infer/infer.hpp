@@ -8,6 +8,7 @@
 
 #include "lang/ir/ir.hpp"
 #include "lang/runtime/runtime.hpp"
+#include "lang/support/tuning.hpp"
 
 namespace slope::infer {
 
@@ -45,9 +46,9 @@ struct LimitPassed {
 };
 
 struct InferOptions {
-  int union_limit = 4;
-  int recursion_limit = 64;       // nested specialisations in one inference
-  int constant_call_limit = 300;  // size (insts) of callees worth inferring again with constant arguments
+  int union_limit = tuning::union_members;
+  int recursion_limit = tuning::inference_recursion;
+  int constant_call_limit = tuning::constant_call_size;
   // What to do with an inferred callee: optimise it and `publish` it. Called when nothing about it can change any more;
   // its own callees were handed over before, but for those it is mutually recursive with. `target.types` need not be
   // concrete: calls on arguments of abstract type are inferred too, for their result types; such code is never run, so

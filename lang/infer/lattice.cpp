@@ -2,14 +2,15 @@
 
 #include <algorithm>
 
+#include "lang/support/tuning.hpp"
 #include "lang/types/object.hpp"
 
 namespace slope::infer {
 
 namespace {
 
-constexpr int max_partial_depth = 3;
-constexpr std::size_t max_partial_fields = 32;
+constexpr int max_partial_depth = tuning::partial_depth;
+constexpr std::size_t max_partial_fields = tuning::partial_fields;
 
 std::uint64_t mix(std::uint64_t h, std::uint64_t x) {
   h ^= x + 0x9e3779b97f4a7c15ull + (h << 6) + (h >> 2);

@@ -11,16 +11,17 @@
 #include <algorithm>
 
 #include "lang/infer/engine.hpp"
+#include "lang/support/tuning.hpp"
 
 namespace slope::infer {
 
 namespace {
 
-constexpr std::uint64_t frame_limit = 20000;
-constexpr std::uint64_t constant_frame_limit = 10000;
-constexpr int same_method_limit = 3;         // activations of one method before growth is looked at
-constexpr std::size_t argument_limit = 100;  // spelled-out arguments of a specialisation
-constexpr std::size_t stack_reserve = 256 * 1024;
+constexpr std::uint64_t frame_limit = tuning::inference_frames;
+constexpr std::uint64_t constant_frame_limit = tuning::inference_constant_frames;
+constexpr int same_method_limit = tuning::same_method_activations;
+constexpr std::size_t argument_limit = tuning::inference_arguments;
+constexpr std::size_t stack_reserve = tuning::inference_stack_reserve;
 
 struct Complexity {
   int depth = 0;
@@ -29,7 +30,7 @@ struct Complexity {
 };
 
 void measure(const Type* t, int depth, Complexity& found) {
-  if (found.size > 1000) return;
+  if (found.size > tuning::type_size) return;
   found.depth = std::max(found.depth, depth);
   ++found.size;
   switch (t->kind) {

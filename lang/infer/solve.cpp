@@ -14,14 +14,16 @@
 
 #include "lang/infer/engine.hpp"
 #include "lang/ir/build.hpp"
+#include "lang/support/tuning.hpp"
 
 namespace slope::infer {
 
 namespace {
 
-constexpr std::uint8_t grow_before_widening = 6;  // of a value; thrice as often before it is given up
-constexpr std::uint8_t parameter_grow_before_widening = 4;
-constexpr std::uint32_t result_grow_before_widening = 5;
+constexpr std::uint8_t grow_before_widening =
+    tuning::value_growth;  // of a value; thrice as often before it is given up
+constexpr std::uint8_t parameter_grow_before_widening = tuning::parameter_growth;
+constexpr std::uint32_t result_grow_before_widening = tuning::result_growth;
 
 class Solver {
  public:

@@ -4,6 +4,7 @@
 
 #include "lang/infer/engine.hpp"
 #include "lang/ir/execute/execute.hpp"
+#include "lang/support/tuning.hpp"
 
 namespace slope::infer {
 
@@ -11,7 +12,7 @@ namespace {
 
 using ir::Op;
 constexpr std::size_t no_field = ~std::size_t{0};
-constexpr std::uint32_t slot_grow_before_widening = 5;
+constexpr std::uint32_t slot_grow_before_widening = tuning::slot_growth;
 
 // Computes nothing but its result, from its operands alone.
 bool is_foldable(Op op) {

@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "lang/support/tuning.hpp"
+
 namespace slope::ir {
 
 namespace {
@@ -103,7 +105,7 @@ bool is_removable(const Inst& inst) {
 
 // Looks at the first and the last only: a list of 100,000 numbers has as many constants.
 Operand Function::constant(Value v) {
-  constexpr std::size_t looked_at = 128;
+  constexpr std::size_t looked_at = tuning::constants_compared;
   const std::size_t count = constants.size();
   for (std::size_t i = count; i-- > 0;) {
     if (i + looked_at < count && i >= looked_at) i = looked_at - 1;

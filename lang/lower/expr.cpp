@@ -7,6 +7,7 @@
 #include "lang/lower/definition.hpp"
 #include "lang/lower/signature.hpp"
 #include "lang/lower/state.hpp"
+#include "lang/support/tuning.hpp"
 
 namespace slope::lower {
 
@@ -229,7 +230,7 @@ class Reader {
 
   NodeId read(Value v) {
     const auto& builtin = runtime_.types.builtin();
-    if (++depth_ > 2000) return fail("an expression is nested too deeply");
+    if (++depth_ > tuning::quoted_depth) return fail("an expression is nested too deeply");
     const NodeId made = v.type == builtin.expr ? expr(v) : leaf(v);
     --depth_;
     return made;

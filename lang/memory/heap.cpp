@@ -16,6 +16,7 @@
 #include <cstdlib>
 
 #include "lang/memory/heap_impl.hpp"
+#include "lang/support/tuning.hpp"
 
 namespace slope {
 
@@ -92,7 +93,7 @@ bool Heap::reserve_bytes(std::size_t bytes) {
   }
   // While nothing may be collected the compiler works, or a definition of the library is made that will be there for
   // good: neither may fail because a script has filled the heap, perhaps with what is garbage by now. They need little.
-  constexpr std::size_t for_the_engine = std::size_t{4} << 20;
+  constexpr std::size_t for_the_engine = tuning::engine_reserve;
   const std::size_t limit = paused_ != 0 ? std::max(limit_, limit_ + for_the_engine) : limit_;  // of all there is
   return bytes <= limit && statistics_.live_bytes <= limit - bytes;
 }

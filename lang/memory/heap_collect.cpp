@@ -17,6 +17,7 @@
 
 #include "lang/memory/heap_impl.hpp"
 #include "lang/memory/thread_stack.hpp"
+#include "lang/support/tuning.hpp"
 
 namespace slope {
 
@@ -225,7 +226,7 @@ __attribute__((noinline)) void Heap::collect() {
 // objects should not hold memory for both. What was used stays, for it will be used again.
 void Heap::Impl::return_memory(std::size_t blocks_before, std::size_t region_bytes_before) {
   space.trim(blocks_before);
-  constexpr std::size_t worth_the_call = 8u << 20;
+  constexpr std::size_t worth_the_call = tuning::heap_worth_returning;
   if (region_peak < worth_the_call || region_bytes_before > region_peak / 2) return;
   malloc_trim(0);
   region_peak = region_bytes;

@@ -8,6 +8,7 @@
 
 #include "lang/memory/heap.hpp"
 #include "lang/memory/heap_blocks.hpp"
+#include "lang/support/tuning.hpp"
 
 namespace slope {
 
@@ -61,11 +62,11 @@ struct Heap::Impl {
 #if defined(__SANITIZE_ADDRESS__)
 inline constexpr std::size_t least_spare = ~std::size_t{0};  // uses of freed memory are to be found
 #else
-inline constexpr std::size_t least_spare = 256u << 10;
+inline constexpr std::size_t least_spare = tuning::heap_least_spare;
 #endif
 inline constexpr std::size_t buffer_margin = 64;  // around an array's memory, still taken for a pointer into it
 // Bytes allocated between two collections, at least: about what the caches hold, for garbage is written before it is
 // found; a collection with few live objects costs some tens of microseconds.
-inline constexpr std::size_t least_growth = 8u << 20;
+inline constexpr std::size_t least_growth = tuning::heap_least_growth;
 
 }  // namespace slope

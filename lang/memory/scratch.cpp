@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "lang/support/tuning.hpp"
+
 namespace slope {
 
 ScratchMemory::~ScratchMemory() {
@@ -10,7 +12,7 @@ ScratchMemory::~ScratchMemory() {
 }
 
 char* ScratchMemory::take(std::size_t bytes, std::size_t available, std::size_t& taken) {
-  constexpr std::size_t least_chunk = std::size_t{64} << 10;
+  constexpr std::size_t least_chunk = tuning::scratch_chunk;
   taken = 0;
   if (bytes > most) return nullptr;
   bytes = (bytes + 63) / 64 * 64;

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "lang/support/tuning.hpp"
+
 namespace slope {
 
 class ScratchMemory {
@@ -25,7 +27,7 @@ class ScratchMemory {
   }
   // Aligned to 64 bytes; null when it would take more new memory than `available`.
   char* take(std::size_t bytes, std::size_t available, std::size_t& taken);
-  static constexpr std::size_t most = std::size_t{256} << 20;  // bytes of a context
+  static constexpr std::size_t most = tuning::scratch_most;  // bytes of a context
 
  private:
   struct Frame {

@@ -7,12 +7,13 @@
 #include <iterator>
 
 #include "lang/memory/heap.hpp"
+#include "lang/support/tuning.hpp"
 
 namespace slope {
 
 namespace {
 
-constexpr std::int64_t least_rows = 16;
+constexpr std::int64_t least_rows = tuning::tape_rows;
 
 bool may_hold_references(const Type* type) {
   Storage storage = storage_of(type);

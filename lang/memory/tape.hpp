@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "lang/memory/scratch.hpp"
+#include "lang/support/tuning.hpp"
 #include "lang/types/type.hpp"
 
 namespace slope {
@@ -93,7 +94,7 @@ struct TapePool {
 
   std::unordered_map<const TapeLayout*, std::unique_ptr<FreeTapes>> free_;
   // Where the last few layouts that were asked for have theirs, by a hash of the address.
-  static constexpr std::size_t recent_count = 64;
+  static constexpr std::size_t recent_count = tuning::tape_recent;
   FreeTapes* recent_[recent_count] = {};
   std::vector<std::unique_ptr<FreeTapes>> abandoned_;
   std::vector<Tape*> traced_;  // tapes with columns that may hold references

@@ -6,6 +6,7 @@
 #include "lang/ir/build.hpp"
 #include "lang/ir/passes/passes.hpp"
 #include "lang/opt/opt.hpp"
+#include "lang/support/tuning.hpp"
 
 namespace slope::opt {
 
@@ -63,7 +64,7 @@ class Inliner {
 
   // Each call that is inlined moves the rest of its block: that must not be most of a long function each time.
   bool split_long_blocks() {
-    constexpr std::size_t longest = 256;
+    constexpr std::size_t longest = tuning::inline_block;
     const std::size_t before = function_.blocks.size();
     ir::Builder builder(function_);
     for (BlockId b = 0; b < function_.blocks.size(); ++b) {
@@ -122,9 +123,9 @@ class Inliner {
         if (body.insts[inside].op == Op::static_param) return false;
     }
     std::size_t cost = live_insts(body);
-    if (cost <= 12) return true;
+    if (cost <= tuning::inline_tiny) return true;
     if (size > static_cast<std::size_t>(options_.inline_total)) return false;
-    return hint > 0 ? cost <= 2000 : cost <= static_cast<std::size_t>(options_.inline_budget);
+    return hint > 0 ? cost <= tuning::inline_hinted : cost <= static_cast<std::size_t>(options_.inline_budget);
   }
 
   void inline_at(BlockId b, std::size_t position, const ir::Function& body, const Specialization& target) {

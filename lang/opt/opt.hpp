@@ -6,14 +6,15 @@
 
 #include "lang/ir/ir.hpp"
 #include "lang/runtime/runtime.hpp"
+#include "lang/support/tuning.hpp"
 
 namespace slope::opt {
 
 struct OptOptions {
-  int inline_budget = 120;                            // insts of a callee that is inlined without @inline
-  int inline_total = 6000;                            // insts of a caller after which only tiny callees are inlined
-  int self_recursion_depth = 2;                       // how often a function is inlined into itself
-  int self_recursion_budget = 60;                     // insts of a function that may be inlined into itself
+  int inline_budget = tuning::inline_budget;
+  int inline_total = tuning::inline_total;
+  int self_recursion_depth = tuning::inline_self_depth;
+  int self_recursion_budget = tuning::inline_self_budget;
   const Specialization* self = nullptr;               // whose code this is
   std::function<bool(const ir::Inst&)> is_primitive;  // for differentiation: calls that stay calls
   // Typed code of a callee, or null (not inferred, or still being inferred).

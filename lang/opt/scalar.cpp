@@ -6,6 +6,7 @@
 #include "lang/ir/build.hpp"
 #include "lang/ir/passes/passes.hpp"
 #include "lang/opt/opt.hpp"
+#include "lang/support/tuning.hpp"
 
 namespace slope::opt {
 
@@ -51,7 +52,8 @@ class ScalarReplacer {
   bool worth_it(BlockId b, std::size_t position, std::uint32_t id) const {
     const DataType* type = as_data(function_.insts[id].type);
     if (!type || !type->is_concrete || type->is_mutable || type->object_kind != DataType::ObjectKind::fields ||
-        type->storage == Storage::singleton || type->storage == Storage::bits || type->fields.size() > 16)
+        type->storage == Storage::singleton || type->storage == Storage::bits ||
+        type->fields.size() > tuning::scalar_fields)
       return false;
     for (const Field& field : type->fields)
       if (field.storage == Storage::reference && type->initialized_fields < type->fields.size()) return false;

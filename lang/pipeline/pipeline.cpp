@@ -19,6 +19,7 @@
 #include "lang/lower/lower.hpp"
 #include "lang/pipeline/impl.hpp"
 #include "lang/support/dump.hpp"
+#include "lang/support/tuning.hpp"
 #include "lang/syntax/image.hpp"
 #include "lang/syntax/parse.hpp"
 
@@ -309,7 +310,7 @@ void Pipeline::on_hot(Context& ctx, Specialization& target) {
 // Machine code costs milliseconds. A small function without loops runs long enough as optimised typed code in the
 // interpreter (a call of `+` is one instruction there); most of them never get hot once their callers are compiled.
 bool Pipeline::Impl::worth_compiling(Context& ctx, Specialization& target, std::uint32_t calls) {
-  constexpr std::uint64_t enough = 60'000;  // instructions interpreted
+  constexpr std::uint64_t enough = tuning::compile_instructions;
   CodeInstance* code = pipeline.typed_code(ctx, target);
   if (!code || !code->typed) return true;
   for (const ir::Block& block : code->typed->blocks)

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lang/runtime/context.hpp"
+#include "lang/support/tuning.hpp"
 
 namespace slope {
 
@@ -109,8 +110,8 @@ class Tiers {
  public:
   virtual ~Tiers() = default;
   TierMode mode = TierMode::automatic;
-  std::uint32_t call_threshold = 60;    // calls + back edges / 16 before a specialisation is compiled
-  std::uint32_t loop_threshold = 1000;  // back edges of one activation before its loop is compiled (OSR)
+  std::uint32_t call_threshold = tuning::compile_calls;
+  std::uint32_t loop_threshold = tuning::compile_loop;
   // Called by the dispatcher before running `target` when mode is compile, or when it just got hot. May fill
   // target.current.
   virtual void on_hot(Context& ctx, Specialization& target) = 0;

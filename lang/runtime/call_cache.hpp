@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "lang/runtime/method.hpp"
+#include "lang/support/tuning.hpp"
 
 namespace slope {
 
@@ -30,7 +31,7 @@ inline bool call_types_match(const DataType* types, Value callee, const Value* a
 }
 
 struct CallCache {
-  static constexpr std::uint32_t ways = 4;
+  static constexpr std::uint32_t ways = tuning::call_cache_ways;
   struct Entry {
     const DataType* types = nullptr;
     Specialization* target = nullptr;

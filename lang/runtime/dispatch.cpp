@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "lang/runtime/runtime_impl.hpp"
+#include "lang/support/tuning.hpp"
 #include "lang/types/type_table_impl.hpp"
 
 namespace slope {
@@ -271,7 +272,7 @@ void split_unions(TypeTable& types, const DataType* tuple, std::vector<const Dat
   std::size_t total = 1;
   for (const Type* p : tuple->params) {
     if (auto* u = as_union(p)) total *= u->members.size();
-    if (total > 64) return;
+    if (total > tuning::split_combinations) return;
   }
   std::vector<const Type*> elements(tuple->params.begin(), tuple->params.end());
   for (std::size_t n = 0; n < total; ++n) {
@@ -364,7 +365,7 @@ std::vector<Lookup> Runtime::lookup_all(const Type* call_types, World world, int
         }
       }
       found.push_back(std::move(candidate));
-      if (found.size() > 256) return unknown();
+      if (found.size() > tuning::methods_considered) return unknown();
     }
   }
   // Most specific first: insertion that never moves a method before one that is more specific.

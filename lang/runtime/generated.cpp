@@ -13,12 +13,13 @@
 
 #include "lang/memory/heap_impl.hpp"
 #include "lang/runtime/runtime_impl.hpp"
+#include "lang/support/tuning.hpp"
 
 namespace slope {
 
 namespace {
 
-constexpr std::size_t nesting_limit = 64;
+constexpr std::size_t nesting_limit = tuning::generator_nesting;
 
 std::string chain_text(std::span<const Specialization* const> running, const Specialization& target) {
   std::string text;

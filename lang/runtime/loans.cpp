@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lang/runtime/runtime.hpp"
+#include "lang/support/tuning.hpp"
 
 namespace slope {
 
@@ -10,9 +11,9 @@ namespace {
 
 // Looking at all that the engine reaches takes a millisecond or so: a call that stores lent arrays in ever new objects
 // gets so many looks on the way, and one at its end.
-constexpr int most_looks = 16;
-constexpr std::size_t most_sites = 16;    // stores remembered of one array
-constexpr std::size_t most_parts = 4096;  // of an immutable value, looked through for arrays
+constexpr int most_looks = tuning::loan_looks;
+constexpr std::size_t most_sites = tuning::loan_sites;  // stores remembered of one array
+constexpr std::size_t most_parts = tuning::loan_parts;  // of an immutable value, looked through for arrays
 
 bool is_array(const Object* object) { return object->type->object_kind == DataType::ObjectKind::array; }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "lang/runtime/runtime_impl.hpp"
+#include "lang/support/tuning.hpp"
 
 namespace slope {
 
@@ -363,7 +364,7 @@ void Runtime::Impl::release_when_due() {
   if (ended.size() + replaced.size() < release_at || !runtime.tiers || runtime.heap.is_paused()) return;
   runtime.tiers->release_ended(runtime.context);
   drop_replaced();
-  constexpr std::size_t few = 64;
+  constexpr std::size_t few = tuning::replaced_before_release;
   release_at = runtime.heap.is_stressed() ? 1 : std::max(few, 2 * (ended.size() + replaced.size()));
 }
 

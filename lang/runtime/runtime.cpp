@@ -5,6 +5,7 @@
 
 #include "lang/memory/thread_stack.hpp"
 #include "lang/runtime/runtime_impl.hpp"
+#include "lang/support/tuning.hpp"
 #include "lang/types/type_table_impl.hpp"
 
 namespace slope {
@@ -90,7 +91,7 @@ void Runtime::enter_thread(Context& ctx) {
     low = high - (1 << 20);
   }
   // What C++ itself needs below the deepest check: printing the error, a collection, a library call.
-  constexpr std::size_t reserve = 256 * 1024;
+  constexpr std::size_t reserve = tuning::native_stack_reserve;
   ctx.stack_limit = low + std::min(reserve, static_cast<std::size_t>(high - low) / 4);
   ctx.heap->set_stack_base(high);
 }

@@ -12,6 +12,7 @@
 #include "lang/runtime/context_tapes.hpp"
 #include "lang/runtime/library_index.hpp"
 #include "lang/runtime/runtime.hpp"
+#include "lang/support/tuning.hpp"
 
 namespace slope {
 
@@ -43,7 +44,7 @@ struct Runtime::Impl {
   int root_key = 0;
 
   // Direct-mapped, by the types of callee and arguments: what Runtime::call asks first.
-  static constexpr std::size_t dispatch_ways = 4096;
+  static constexpr std::size_t dispatch_ways = tuning::dispatch_ways;
   std::vector<CallCache::Entry> dispatch_cache;
 
   struct SpecializationKey {
@@ -106,7 +107,7 @@ struct Runtime::Impl {
     bool replaced = false;                    // the definition replaced its method
     bool source = false;                      // a generator's source, not typed code
   };
-  static constexpr std::size_t ended_limit = 4096;
+  static constexpr std::size_t ended_limit = tuning::invalidations_kept;
   std::deque<Ended> ended_log;
   Ended cause;  // of what is being ended now
 

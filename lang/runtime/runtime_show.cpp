@@ -8,6 +8,7 @@
 
 #include "lang/runtime/call_text.hpp"
 #include "lang/runtime/runtime_impl.hpp"
+#include "lang/support/tuning.hpp"
 
 namespace slope {
 
@@ -574,7 +575,7 @@ std::string Runtime::describe_error(Context& ctx, Value exception, const std::ve
   const std::span<const TraceEntry> trace(full_trace.begin() + static_cast<std::ptrdiff_t>(skipped), full_trace.end());
   if (trace.empty()) return out + "\n";
   out += "\nStacktrace:";
-  constexpr std::size_t head = 40, tail = 10;
+  constexpr std::size_t head = tuning::trace_head, tail = tuning::trace_tail;
   std::size_t width = std::to_string(trace.size()).size() + 3;
   for (std::size_t i = 0; i < trace.size(); ++i) {
     if (trace.size() > head + tail + 1 && i == head) {

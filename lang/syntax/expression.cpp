@@ -17,6 +17,8 @@
 
 #include <limits>
 
+#include "lang/support/tuning.hpp"
+
 namespace slope::syntax::grammar {
 
 namespace {
@@ -162,7 +164,7 @@ class LogicalChain {
   }
 
  private:
-  static constexpr std::size_t long_chain = 256;
+  static constexpr std::size_t long_chain = tuning::long_chain;
 
   NodeId group(std::size_t first, std::size_t last) {
     if (last - first <= long_chain) {

@@ -3,16 +3,18 @@
 #include <algorithm>
 #include <utility>
 
+#include "lang/support/tuning.hpp"
+
 namespace slope::syntax::grammar {
 
 namespace {
 
 // A tree this many times higher than the nesting limit comes only from long chains (a - b - c …, a.b.c …), which
 // parse without recursion but would overflow the stack of whoever walks the tree.
-constexpr std::uint32_t height_per_nesting = 4;
+constexpr std::uint32_t height_per_nesting = tuning::nesting_height;
 
 // After this many errors the rest is noise.
-constexpr std::size_t max_diagnostics = 1000;
+constexpr std::size_t max_diagnostics = tuning::syntax_errors;
 
 }  // namespace
 

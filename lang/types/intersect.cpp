@@ -8,6 +8,7 @@
 // out of the same walk, so that it is exactly as precise.
 #include <algorithm>
 
+#include "lang/support/tuning.hpp"
 #include "lang/types/subtype.hpp"
 #include "lang/types/type_table_impl.hpp"
 
@@ -52,7 +53,7 @@ class Intersector {
   }
 
   const Type* resolve(const Type* t, int depth = 0) {
-    if (!t->has_free_vars || depth > 20) return t;
+    if (!t->has_free_vars || depth > tuning::substitution_depth) return t;
     std::vector<const TypeVar*> from;
     std::vector<const Type*> to;
     for (const Variable& v : variables_) {
@@ -111,7 +112,7 @@ class Intersector {
     if (a->kind == TypeKind::bottom || b->kind == TypeKind::bottom) return bottom();
     if (a == b_.any) return b;
     if (b == b_.any) return a;
-    if (nesting_ > 60 || ++steps_ > 20000) return a;
+    if (nesting_ > tuning::intersection_nesting || ++steps_ > tuning::intersection_steps) return a;
     if (!a->has_free_vars && !b->has_free_vars) {
       if (is_subtype(types_, a, b)) return a;
       if (is_subtype(types_, b, a)) return b;
@@ -182,7 +183,7 @@ class Intersector {
     b = resolve(b);
     result = a;
     if (a == b) return true;
-    if (nesting_ > 60 || ++steps_ > 20000) return true;
+    if (nesting_ > tuning::intersection_nesting || ++steps_ > tuning::intersection_steps) return true;
     if (auto* var = as_var(a); var && find(var)) {
       result = b;
       return bind(var, b);

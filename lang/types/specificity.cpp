@@ -9,6 +9,7 @@
 //   - a fixed number of arguments is more specific than any number.
 #include <algorithm>
 
+#include "lang/support/tuning.hpp"
 #include "lang/types/subtype.hpp"
 #include "lang/types/type_table_impl.hpp"
 
@@ -22,7 +23,7 @@ class Specificity {
 
   // a and b may contain variables of union_alls that were stripped.
   bool more(const Type* a, const Type* b, bool invariant, int depth = 0) {
-    if (a == b || depth > 40) return false;
+    if (a == b || depth > tuning::specificity_depth) return false;
     if (as_var(a) && as_var(b)) {
       if (invariant) return strictly_below(erase(a), erase(b)) && a->kind == b->kind;
       return more(as_var(a)->upper, as_var(b)->upper, false, depth + 1);

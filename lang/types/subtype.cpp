@@ -22,6 +22,7 @@
 
 #include <algorithm>
 
+#include "lang/support/tuning.hpp"
 #include "lang/types/type_table_impl.hpp"
 
 namespace slope {
@@ -87,8 +88,8 @@ bool splits(const Type* t) {
   }
 }
 
-constexpr int max_replays = 20000;
-constexpr int max_depth = 400;
+constexpr int max_replays = tuning::subtype_replays;
+constexpr int max_depth = tuning::subtype_depth;
 
 }  // namespace
 
@@ -382,7 +383,7 @@ class Subtyper {
     if (x == y && !x->has_free_vars) return true;
     if (x->kind == TypeKind::bottom) return y->kind != TypeKind::value;
     if (y == b_.any && x->kind != TypeKind::var) return x->kind != TypeKind::vararg;
-    if (++steps_ > 200000 || nesting_ > max_depth) return false;
+    if (++steps_ > tuning::subtype_steps || nesting_ > max_depth) return false;
     bool closed = !x->has_free_vars && !y->has_free_vars;
     if (closed && x->is_plain && y->is_plain && x->kind == TypeKind::data && y->kind == TypeKind::data)
       return data_below(as_data(x), as_data(y), position);

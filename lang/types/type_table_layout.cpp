@@ -5,12 +5,13 @@
 // itself) is stored as a reference, as it must be on the heap.
 #include <algorithm>
 
+#include "lang/support/tuning.hpp"
 #include "lang/types/type_table_impl.hpp"
 
 namespace slope {
 
 namespace {
-constexpr int max_layout_depth = 48;  // of types that nest without end: struct A{T} x::Union{Nothing,A{A{T}}} end
+constexpr int max_layout_depth = tuning::layout_depth;
 
 std::uint32_t align_up(std::uint32_t n, std::uint32_t align) { return (n + align - 1) / align * align; }
 

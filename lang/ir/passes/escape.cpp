@@ -6,13 +6,14 @@
 #include <string_view>
 
 #include "lang/runtime/method.hpp"
+#include "lang/support/tuning.hpp"
 #include "lang/types/type.hpp"
 
 namespace slope::ir {
 
 namespace {
 
-constexpr int callee_depth = 6;
+constexpr int callee_depth = tuning::escape_depth;
 
 using Way = std::uint8_t;
 constexpr Way leaves = 1;    // something that outlives the activation may refer to it

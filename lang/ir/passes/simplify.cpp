@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "lang/ir/passes/passes.hpp"
+#include "lang/support/tuning.hpp"
 #include "lang/types/module.hpp"
 #include "lang/types/symbol.hpp"
 
@@ -28,7 +29,7 @@ class Simplifier {
   explicit Simplifier(Function& function) : function_(function) {}
 
   void run() {
-    for (int round = 0; round < 32; ++round) {
+    for (int round = 0; round < tuning::simplify_rounds; ++round) {
       bool changed = fold_branches();
       remove_unreachable_blocks(function_);
       replacement_.assign(function_.insts.size(), Operand{});

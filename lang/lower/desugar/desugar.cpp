@@ -4,12 +4,13 @@
 
 #include "lang/lower/definition.hpp"
 #include "lang/lower/generated.hpp"
+#include "lang/support/tuning.hpp"
 
 namespace slope::lower {
 
 namespace {
 
-constexpr int max_depth = 4000;
+constexpr int max_depth = tuning::desugar_depth;
 
 // What a `value` node's payload may stand for as an identifier: a global of a given module.
 bool as_global_ref(Runtime& runtime, Value v, Module*& module, const Symbol*& name) {

@@ -1,6 +1,7 @@
 // Calls with keywords and splats, literal powers, comparison chains, strings, properties, type application, tuples,
 // `new`.
 #include "lang/lower/desugar/desugar.hpp"
+#include "lang/support/tuning.hpp"
 
 #include <algorithm>
 #include <unordered_map>
@@ -87,7 +88,7 @@ Form* Desugar::power_by_literal(NodeId node) {
 // The bits of a splat call cover 64 operands; more arguments are put into tuples that are splatted.
 Form* Desugar::arguments_call(Span at, std::vector<Form*> head, std::span<const NodeId> arguments,
                               const Evaluate& value_of) {
-  constexpr std::size_t most = 60;
+  constexpr std::size_t most = tuning::call_operands;
   bool any_splat = false;
   for (const NodeId argument : arguments) any_splat |= ast_->head(argument) == Head::splat;
   const bool in_chunks = any_splat && head.size() + arguments.size() > most;

@@ -6,13 +6,14 @@
 #include "lang/lower/desugar/desugar.hpp"
 #include "lang/lower/expr.hpp"
 #include "lang/lower/state.hpp"
+#include "lang/support/tuning.hpp"
 
 namespace slope::lower {
 
 Form* Desugar::user_macro(NodeId node, Value macro, Module* definer) {
   const auto& builtin = runtime_.types.builtin();
   const auto nodes = children(node);
-  if (macro_depth_ > 200) return error(node, "macro expansion is nested too deeply");
+  if (macro_depth_ > tuning::macro_depth) return error(node, "macro expansion is nested too deeply");
   const auto failed = [&]() -> Form* {
     const Value raised = ctx_.take_error();
     return error(node, "in macro expansion: " + runtime_.exception_text(ctx_, raised));
