@@ -109,13 +109,6 @@ EngineState::EngineState(Options given)
   handles = std::make_shared<HandleTable>(*this);
   handles->add(RawValue());  // slot 0: see host_exception
   set_up_output();
-  runtime.execute_op = [](Context& context, unsigned op, const RawValue* operands, std::size_t count,
-                          std::uintptr_t aux, RawValue& result) {
-    return ir::execute(context, static_cast<ir::Op>(op), operands, count, aux, result);
-  };
-  runtime.trace_function = [](const ir::Function& function, Tracer& tracer) {
-    for (RawValue v : function.constants) tracer.value(v);
-  };
   set_up_hooks();
   ir::define_op_builtins(runtime);
   lower::define_lowering_natives(runtime);
@@ -138,6 +131,8 @@ EngineState::EngineState(Options given)
     return generator.get();
   });
 
+  connect_hooks();
+
   // The library's own top-level statements run once: nothing there is worth compiling.
   pipeline->mode = TierMode::interpret;
   const std::size_t before = enter();
@@ -151,6 +146,27 @@ EngineState::EngineState(Options given)
   runtime.observer = line_watch.get();  // the library's own loading is nobody's concern
   is_told_allocations_ = true;
   if (is_set("SLOPE_GC_STRESS")) runtime.heap.set_stress(true);
+}
+
+void EngineState::connect_hooks() {
+  RuntimeHooks hooks;
+  ir::add_hooks(hooks);
+  lower::add_hooks(runtime, hooks);
+  pipeline->add_hooks(hooks);
+  if (options.load_source)
+    hooks.read_source = [this](const std::string& path, std::string& text) {
+      try {
+        Result<std::string> loaded = options.load_source(path);
+        text = loaded.ok() ? loaded.value() : loaded.error().message;
+        return loaded.ok();
+      } catch (const std::exception& e) {
+        text = e.what();
+      } catch (...) {
+        text = "a C++ exception";
+      }
+      return false;
+    };
+  runtime.connect(std::move(hooks));
 }
 
 EngineState::~EngineState() {
@@ -226,19 +242,6 @@ void EngineState::grant() {
   granted.time = given.time;
   granted.random = given.random;
   granted.input = given.input;
-  if (options.load_source)
-    runtime.read_source = [this](const std::string& path, std::string& text) {
-      try {
-        Result<std::string> loaded = options.load_source(path);
-        text = loaded.ok() ? loaded.value() : loaded.error().message;
-        return loaded.ok();
-      } catch (const std::exception& e) {
-        text = e.what();
-      } catch (...) {
-        text = "a C++ exception";
-      }
-      return false;
-    };
 }
 
 void EngineState::set_up_output() {

@@ -229,6 +229,7 @@ class EngineState {
   void load_library();
   void set_arguments();
   void grant();
+  void connect_hooks();
   void set_limits();
   void name_host_function(std::string& message) const;
   Error limit_error(const Context& of) const;

@@ -58,8 +58,8 @@ class DynamicForward {
             return tuple(result);
           case ir::Op::type_assert: {
             Value checked;
-            if (!runtime_.execute_op(ctx_, static_cast<unsigned>(ir::Op::type_assert), operands_.data() + 1, 2, 0,
-                                     checked))
+            if (!runtime_.hooks().execute_op(ctx_, static_cast<unsigned>(ir::Op::type_assert), operands_.data() + 1, 2,
+                                             0, checked))
               return false;
             return same(result);
           }

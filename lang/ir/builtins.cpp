@@ -38,19 +38,22 @@ bool is_callable_op(Op op) {
   }
 }
 
-void define_op_builtins(Runtime& runtime) {
-  const BuiltinTypes& types = runtime.types.builtin();
-  runtime.execute_op = [](Context& ctx, unsigned op, const Value* operands, std::size_t count, std::uintptr_t aux,
-                          Value& result) {
+void add_hooks(RuntimeHooks& hooks) {
+  hooks.execute_op = [](Context& ctx, unsigned op, const Value* operands, std::size_t count, std::uintptr_t aux,
+                        Value& result) {
     if (ctx.loans && stores_value(static_cast<Op>(op)) &&
         count >= static_cast<std::size_t>(op_info(static_cast<Op>(op)).min_operands) &&
         !may_store(ctx, static_cast<Op>(op), operands, count, aux, {}))
       return false;
     return execute(ctx, static_cast<Op>(op), operands, count, aux, result);
   };
-  runtime.trace_function = [](const Function& function, Tracer& tracer) {
+  hooks.trace_function = [](const Function& function, Tracer& tracer) {
     for (Value v : function.constants) tracer.value(v);
   };
+}
+
+void define_op_builtins(Runtime& runtime) {
+  const BuiltinTypes& types = runtime.types.builtin();
   for (std::uint16_t i = 0; i < static_cast<std::uint16_t>(Op::count_); ++i) {
     Op op = static_cast<Op>(i);
     if (is_callable_op(op)) runtime.set_constant(runtime.core, op_name(op), builtin_op(types, op));

@@ -48,5 +48,6 @@ bool lower_method(Runtime& runtime, Context& ctx, Method& method);
 
 // Natives that lowered code calls (define a method, a struct, a module, import names …), put into runtime.core.
 void define_lowering_natives(Runtime& runtime);
+void add_hooks(Runtime& runtime, RuntimeHooks& hooks);
 
 }  // namespace slope::lower

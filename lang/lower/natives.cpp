@@ -8,6 +8,7 @@
 #include "lang/ir/execute/execute.hpp"
 #include "lang/lower/definition.hpp"
 #include "lang/lower/expr.hpp"
+#include "lang/lower/generated.hpp"
 #include "lang/lower/reflect/lowered_code.hpp"
 #include "lang/lower/state.hpp"
 #include "lang/syntax/operators.hpp"
@@ -199,9 +200,9 @@ bool include_file(Context& ctx, const Value* args, std::size_t count, Value& res
   const std::filesystem::path wanted(std::string(static_cast<StringObject*>(args[2].object)->view()));
   const std::string path = (wanted.is_absolute() ? wanted : from.parent_path() / wanted).lexically_normal().string();
   std::string text;
-  if (!runtime.read_source && !may_access(ctx, Capabilities::Access::include, path)) return false;
-  if (runtime.read_source) {
-    if (!runtime.read_source(path, text))
+  if (!runtime.hooks().read_source && !may_access(ctx, Capabilities::Access::include, path)) return false;
+  if (runtime.hooks().read_source) {
+    if (!runtime.hooks().read_source(path, text))
       return ctx.raise_message(builtin.system_error, "opening file \"" + path + "\": " + text);
   } else {
     std::ifstream in(path, std::ios::binary);
@@ -210,8 +211,8 @@ bool include_file(Context& ctx, const Value* args, std::size_t count, Value& res
       return ctx.raise_message(builtin.system_error, "opening file \"" + path + "\": No such file or directory");
     text = content.str();
   }
-  if (!runtime.run_file) return ctx.raise_error("include: nothing runs files here");
-  return runtime.run_file(ctx, args[0].module, runtime.sources.add(path, std::move(text)), result);
+  if (!runtime.hooks().run_file) return ctx.raise_error("include: nothing runs files here");
+  return runtime.hooks().run_file(ctx, args[0].module, runtime.sources.add(path, std::move(text)), result);
 }
 
 bool eval_expression(Context& ctx, const Value* args, std::size_t count, Value& result) {
@@ -371,9 +372,16 @@ constexpr NativeInfo natives[] = {
 
 }  // namespace
 
+void add_hooks(Runtime& runtime, RuntimeHooks& hooks) {
+  hooks.lower_method = [&runtime](Context& ctx, Method& method) { return lower_method(runtime, ctx, method); };
+  hooks.define_postponed = [&runtime](Context& ctx, Postponed what) { return define_postponed(runtime, ctx, what); };
+  hooks.generate_source = [&runtime](Context& ctx, Specialization& target, Source& source) {
+    return generate(runtime, ctx, target, source);
+  };
+}
+
 void define_lowering_natives(Runtime& runtime) {
   state_of(runtime);
-  runtime.define_postponed = [&runtime](Context& ctx, Postponed what) { return define_postponed(runtime, ctx, what); };
   for (const NativeInfo& native : natives) runtime.define_native(runtime.core, &native);
   define_lowered_code_natives(runtime);
   for (const char* name : {"rethrow", "esc", "gensym"}) runtime.core->exported_names.insert(runtime.symbol(name));

@@ -30,15 +30,15 @@ Pipeline::Impl::Impl(Pipeline& owner, std::function<CodeGenerator*()> generator)
   const char* checks = std::getenv("SLOPE_VERIFY");
   verify = checks && std::strcmp(checks, "0") != 0;
   root_key = runtime.heap.add_root_tracer([this](Tracer& tracer) {
-    if (!runtime.trace_function) return;
+    if (!runtime.hooks().trace_function) return;
     for (const auto& synthetic : synthetics)
       for (const auto& code : synthetic->target->code)
-        if (code->typed) runtime.trace_function(*code->typed, tracer);
+        if (code->typed) runtime.hooks().trace_function(*code->typed, tracer);
     for (const auto& [target, primal] : primals)
-      if (primal.code) runtime.trace_function(*primal.code, tracer);
+      if (primal.code) runtime.hooks().trace_function(*primal.code, tracer);
     for (const auto& [target, call] : rule_calls)
-      if (call.code) runtime.trace_function(*call.code, tracer);
-    for (const auto& [target, source] : sources) runtime.trace_function(*source, tracer);
+      if (call.code) runtime.hooks().trace_function(*call.code, tracer);
+    for (const auto& [target, source] : sources) runtime.hooks().trace_function(*source, tracer);
     for (const auto& [types, built] : built_rules) tracer.value(built.rule);
   });
 }
@@ -48,17 +48,16 @@ Pipeline::Impl::~Impl() { runtime.heap.remove_root_tracer(root_key); }
 Pipeline::Pipeline(Runtime& runtime, std::function<CodeGenerator*()> code_generator) : runtime_(runtime) {
   impl_ = std::make_unique<Impl>(*this, std::move(code_generator));
   runtime.tiers = this;
-  runtime.lower_method = [&runtime](Context& ctx, Method& method) { return lower::lower_method(runtime, ctx, method); };
-  runtime.generate_source = [&runtime](Context& ctx, Specialization& target, Source& source) {
-    return lower::generate(runtime, ctx, target, source);
-  };
-  runtime.run_file = [this](Context& ctx, Module* module, FileId file, Value& result) {
+  define_pipeline_natives(runtime);
+}
+
+void Pipeline::add_hooks(RuntimeHooks& hooks) {
+  hooks.run_file = [this](Context& ctx, Module* module, FileId file, Value& result) {
     std::vector<Diagnostic> diagnostics;
     if (run(ctx, module, file, result, diagnostics)) return true;
     if (ctx.failed()) return false;
     return ctx.raise_error("syntax errors in the file\n" + render(diagnostics, runtime_.sources));
   };
-  define_pipeline_natives(runtime);
 }
 
 Pipeline::~Pipeline() {

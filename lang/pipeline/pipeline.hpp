@@ -29,6 +29,7 @@ class Pipeline final : public Tiers {
   // stays interpreted.
   Pipeline(Runtime& runtime, std::function<CodeGenerator*()> code_generator);
   ~Pipeline() override;
+  void add_hooks(RuntimeHooks& hooks);
 
   // Parses a text and runs it statement by statement in `module`. False: either `diagnostics` has syntax errors
   // (nothing ran, or what stood before the first bad statement of lowering), or an error is pending in ctx.

@@ -114,7 +114,7 @@ Source Runtime::source(Context& ctx, Specialization& target, SourceUse use, Worl
   const World outer_world = std::exchange(ctx.world, method.min_world);
   const auto start = std::chrono::steady_clock::now();
   ++counts.calls;
-  const bool ok = generate_source && generate_source(ctx, target, made);
+  const bool ok = hooks_.generate_source && hooks_.generate_source(ctx, target, made);
   counts.nanoseconds += static_cast<std::uint64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start).count());
   heap.record_allocations(outer_record);

@@ -235,11 +235,11 @@ const ir::Function* Runtime::method_ir(Context& ctx, Method& method) {
     ctx.raise_error("the method " + name + " is written in C++ and has no IR");
     return nullptr;
   }
-  if (!lower_method) {
+  if (!hooks_.lower_method) {
     ctx.raise_error("no lowering: the body of " + name + " can't be run");
     return nullptr;
   }
-  if (!lower_method(ctx, method)) return nullptr;
+  if (!hooks_.lower_method(ctx, method)) return nullptr;
   return method.ir.get();
 }
 

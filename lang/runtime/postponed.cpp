@@ -125,7 +125,7 @@ bool Runtime::Impl::make(const MethodTable* table, const Binding* binding, const
   const World outer = std::exchange(next_postponed_world, item.first_world);
   const bool outer_type = std::exchange(making_type, binding != nullptr);
   if (binding) being_made.push_back(binding);
-  const bool made = runtime.define_postponed(context, item.what);
+  const bool made = runtime.hooks().define_postponed(context, item.what);
   making_type = outer_type;
   if (binding) being_made.pop_back();
   const World end = std::exchange(next_postponed_world, outer);

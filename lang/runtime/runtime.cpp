@@ -2,6 +2,7 @@
 #include "lang/runtime/runtime.hpp"
 
 #include <algorithm>
+#include <cassert>
 
 #include "lang/memory/thread_stack.hpp"
 #include "lang/runtime/runtime_impl.hpp"
@@ -102,18 +103,23 @@ void Runtime::Impl::trace(Tracer& tracer) {
   for (const Value& caught : runtime.context.caught) tracer.value(caught);
   for (const MethodTable& table : tables) {
     for (const auto& method : table.methods) {
-      if (method->ir && runtime.trace_function) runtime.trace_function(*method->ir, tracer);
+      if (method->ir && runtime.hooks().trace_function) runtime.hooks().trace_function(*method->ir, tracer);
       if (method->generator) tracer.value(method->generator->function);
       for (const auto& specialization : method->specializations) {
         for (const auto& source : specialization->sources)
-          if (runtime.trace_function) runtime.trace_function(*source->typed, tracer);
+          if (runtime.hooks().trace_function) runtime.hooks().trace_function(*source->typed, tracer);
         for (const auto& code : specialization->code) {
           tracer.value(code->constant_result);
-          if (code->typed && runtime.trace_function) runtime.trace_function(*code->typed, tracer);
+          if (code->typed && runtime.hooks().trace_function) runtime.hooks().trace_function(*code->typed, tracer);
         }
       }
     }
   }
+}
+
+void Runtime::connect(RuntimeHooks hooks) {
+  assert(!hooks_.execute_op && hooks.execute_op && hooks.trace_function);
+  hooks_ = std::move(hooks);
 }
 
 Module* Runtime::new_module(const Symbol* name, Module* parent) {

@@ -13,6 +13,7 @@
 #include "lang/runtime/backend.hpp"
 #include "lang/runtime/capabilities.hpp"
 #include "lang/runtime/context.hpp"
+#include "lang/runtime/hooks.hpp"
 #include "lang/support/source.hpp"
 #include "lang/types/module.hpp"
 #include "lang/types/subtype.hpp"
@@ -26,12 +27,6 @@ struct OutputSink {
 };
 
 class LibraryIndex;
-
-// A definition that is made when its name is first asked for; the numbers are those of who defines (lang/lower).
-struct Postponed {
-  std::uint32_t source = 0;
-  std::uint32_t definition = 0;
-};
 
 class Runtime : public LibraryNames {
  public:
@@ -60,24 +55,13 @@ class Runtime : public LibraryNames {
   Interpreter* interpreter = nullptr;  // set by embed
   LineObserver* observer = nullptr;    // set by embed before anything runs; everything is then interpreted
   Tiers* tiers = nullptr;
-  // Lowers a method's body on first use (set by the pipeline). False: error raised in ctx.
-  std::function<bool(Context&, Method&)> lower_method;
-  // Runs the generator of a generated method for these argument types and lowers what it returns (set by the pipeline).
-  // False: error raised in ctx.
-  std::function<bool(Context&, Specialization&, Source&)> generate_source;
+  // Connected once (`connect`), before anything runs.
+  const RuntimeHooks& hooks() const { return hooks_; }
+  void connect(RuntimeHooks hooks);
   bool check_generators = false;  // run each generator twice and compare
-  // Runs one op on values: ir::execute, which this layer can't see (set by embed). `op` is the ir::Op's number.
-  bool (*execute_op)(Context&, unsigned op, const Value* operands, std::size_t count, std::uintptr_t aux,
-                     Value& result) = nullptr;
-  // Reports the constants of an ir::Function to the collector (set by embed).
-  void (*trace_function)(const ir::Function&, Tracer&) = nullptr;
-  // Parses, lowers and runs text in a module (set by the pipeline); used by `include`, `eval`.
-  std::function<bool(Context&, Module*, FileId, Value&)> run_file;
 
   std::shared_ptr<void> derivative_state;  // lang/diff's: the tangent types of this runtime's types
   std::shared_ptr<void> lowering_state;    // lang/lower's: definitions by number, literals
-  // Reads a source file for `include`; null: the file system. False: `text` says why not.
-  std::function<bool(const std::string& path, std::string& text)> read_source;
 
   // --- modules and globals ---
   Module* core = nullptr;  // intrinsics, builtin types and natives
@@ -105,7 +89,6 @@ class Runtime : public LibraryNames {
   bool library_exports(std::string_view name) const override;
   bool is_library_module(std::string_view name) const;  // also before it is made
   void make_postponed(Binding& binding) override;
-  std::function<bool(Context&, Postponed)> define_postponed;  // set by lang/lower; false: error raised in ctx
   void define_all_postponed();
   void define_native(Module* module,
                      const NativeInfo* info);  // callable as module.name; dispatches on nothing, any arguments
@@ -173,6 +156,7 @@ class Runtime : public LibraryNames {
   struct Impl;
   std::unique_ptr<Impl> impl_;
   World world_ = 1;
+  RuntimeHooks hooks_;
 };
 
 }  // namespace slope

@@ -25,8 +25,8 @@ bool may_generate(Context& ctx, const NativeInfo& native, const Value* args, std
 
 bool Runtime::Impl::call_builtin(Context& ctx, Value callee, const Value* args, std::size_t count, Value& result) {
   if (callee.bits & 1) {
-    if (!runtime.execute_op) return ctx.raise_error("no executor for builtin operations");
-    return runtime.execute_op(ctx, static_cast<unsigned>(callee.bits >> 1), args, count, 0, result);
+    if (!runtime.hooks().execute_op) return ctx.raise_error("no executor for builtin operations");
+    return runtime.hooks().execute_op(ctx, static_cast<unsigned>(callee.bits >> 1), args, count, 0, result);
   }
   auto* info = static_cast<const NativeInfo*>(callee.pointer);
   if (ctx.generating && !may_generate(ctx, *info, args, count)) return false;

@@ -37,10 +37,9 @@ struct Machine {
   std::vector<std::unique_ptr<Compiled>> functions;
 
   Machine() {
-    runtime.execute_op = [](Context& c, unsigned op, const Value* operands, std::size_t count, std::uintptr_t aux,
-                            Value& result) {
-      return ir::execute(c, static_cast<Op>(op), operands, count, aux, result);
-    };
+    RuntimeHooks hooks;
+    ir::add_hooks(hooks);
+    runtime.connect(std::move(hooks));
     CodegenHost host;
     host.fingerprint = codegen_fingerprint();
     host.verify = true;

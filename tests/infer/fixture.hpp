@@ -25,7 +25,12 @@ struct Inferring {
   TypeTable& types = runtime.types;
   const BuiltinTypes& t = runtime.types.builtin();
 
-  Inferring() { ir::define_op_builtins(runtime); }
+  Inferring() {
+    ir::define_op_builtins(runtime);
+    RuntimeHooks hooks;
+    ir::add_hooks(hooks);
+    runtime.connect(hooks);
+  }
 
   using Body = std::function<void(ir::Builder&, const std::vector<Operand>&)>;
 

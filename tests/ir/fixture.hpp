@@ -13,7 +13,12 @@
 namespace slope::test {
 
 struct IrFixture {
-  IrFixture() { ir::define_op_builtins(runtime); }
+  IrFixture() {
+    ir::define_op_builtins(runtime);
+    RuntimeHooks hooks;
+    ir::add_hooks(hooks);
+    runtime.connect(hooks);
+  }
 
   std::unique_ptr<ir::Function> read(std::string_view text) {
     std::string error;

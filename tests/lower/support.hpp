@@ -19,7 +19,10 @@ class Lowering {
   Lowering() {
     ir::define_op_builtins(runtime);
     lower::define_lowering_natives(runtime);
-    runtime.lower_method = [this](Context& ctx, Method& method) { return lower::lower_method(runtime, ctx, method); };
+    RuntimeHooks hooks;
+    ir::add_hooks(hooks);
+    lower::add_hooks(runtime, hooks);
+    runtime.connect(std::move(hooks));
     runtime.enter_thread(runtime.context);
   }
 

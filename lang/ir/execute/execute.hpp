@@ -36,5 +36,6 @@ bool is_callable_op(Op op);
 // Makes the ops known to the runtime, which lies below this layer: `execute` and the tracing of functions' constants,
 // and binds the callable ops as constants of Core, under their names and under Julia's (typeof, ===, getfield, …).
 void define_op_builtins(Runtime& runtime);
+void add_hooks(RuntimeHooks& hooks);
 
 }  // namespace slope::ir
