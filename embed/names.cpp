@@ -121,7 +121,8 @@ std::vector<const Method*> current_methods(EngineState& engine, RawValue callee)
   MethodTable* table = nullptr;
   const Type* constructed = nullptr;
   if (runtime.is_type_value(callee)) {
-    constructed = without_variables(callee.as_type);
+    constructed = callee.as_type;
+    while (const UnionAllType* general = as_union_all(constructed)) constructed = general->body;
     if (!as_data(constructed)) return {};
     table = runtime.method_table(runtime.types.type_type(constructed));
   } else if (as_data(callee.type)->name->is_function) {
