@@ -1,23 +1,24 @@
-// From one typed IR function to one LLVM function. The class is one, its members stand in several files by subject:
+// Emits one LLVM function for one typed IR function. The members of the class Emitter are defined in these files:
 //   emit.cpp        blocks, terminators, prologue, error paths
 //   values.cpp      constants, boxing and unboxing, loads and stores by storage class
 //   arithmetic.cpp  integers, floats, conversions, mathematical functions
 //   predicates.cpp  isa, ===, typeof, typeassert, select
 //   memory.cpp      arrays, strings, fields, cells, globals, slots, tapes
-//   calls.cpp       calls, natives, the general road for what has no inline form
+//   calls.cpp       calls, natives, the general path for operations that have no inline form
 //   entries.cpp     wrappers for dynamic callers and for hosts
 //
-// Danger rules of emitted code:
-//  1. The collector is conservative and runs only inside calls. It finds an array by a pointer to its ArrayObject, not
-//  by
-//     one to its elements. Therefore an element pointer must never live across a call that may allocate while the array
-//     pointer does not: every helper that may allocate is declared as writing all memory (so the element pointer has to
-//     be loaded from the array again) and no allocation result is declared `noalias` (or LLVM would conclude that the
-//     call can't write it).
-//  2. A box is complete before anything else may allocate: leaves are computed first, then box, then stores.
-//  3. Whatever raises goes through fail_when / error_block, which leaves the trace entries of the instruction; the
-//     function's status decides whether that is possible at all (may_fail in batch.cpp must agree with what is
-//     emitted).
+// Rules that emitted code must never break:
+//  1. An element pointer must not live across a call that may allocate unless the array pointer does.
+//     Why: the collector is conservative and runs only inside calls. It recognises a pointer to an ArrayObject, not a
+//     pointer to the array's elements. Two things keep the rule:
+//       - every helper that may allocate is declared as writing all memory, so that LLVM has to load the element
+//         pointer from the array again after the call;
+//       - no result of an allocation is declared `noalias`, otherwise LLVM would conclude that the call cannot change
+//         it.
+//  2. A box is complete before anything else may allocate: compute the leaves, then allocate the box, then store.
+//  3. Every operation that raises does so through fail_when or error_block, which add the instruction's trace entries.
+//     The status of a function decides whether it may raise at all: `may_fail` in batch.cpp must agree with what is
+//     emitted here.
 #pragma once
 
 #include <llvm/IR/IRBuilder.h>

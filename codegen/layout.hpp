@@ -1,20 +1,22 @@
 // How Slope values look in compiled code.
 //
-// A value is a list of leaves, LLVM scalars; which follows from its type:
-//   none       no leaf: singletons, and types of which the exact value is known (Type{Float64})
+// A value is a list of leaves. A leaf is an LLVM scalar. The value's type decides which leaves there are:
+//   none       no leaf: singletons, and types whose exact value is known (Type{Float64})
 //   bits       iN, float or double; a Bool is i1 (a byte in memory)
-//   reference  ptr: mutable structs, arrays, strings, symbols, modules, types; null is undefined
-//   fields     immutable structs, tuples and closures: the leaves of all fields one after the other. In fields and
-//   array
-//              elements they lie inline when they hold plain bits alone, otherwise they are a pointer to a box
-//   boxed      immutable structs with more than `max_leaves` leaves, that hold themselves, or that may be partly
-//              undefined: ptr to their box
+//   reference  ptr: mutable structs, arrays, strings, symbols, modules, types; null means undefined
+//   fields     immutable structs, tuples and closures: the leaves of all fields, one after the other.
+//              As a field or an array element such a value is stored inline when it holds plain bits alone;
+//              otherwise a pointer to a box is stored
+//   boxed      immutable structs that have more than `max_leaves` leaves, that contain themselves, or that may be
+//              partly undefined: a ptr to their box
 //   dynamic    ptr type, i64 payload: abstract types and unions, as the runtime's Value
 //
-// Native entries: {leaves of the result…, i8 status} entry(ptr context, leaves of the callee…, leaves of the
-// arguments…); a single member is returned plainly, none as void. A trailing vararg is passed as its tuple. Status 1:
-// an error is pending in the context and the other members are undefined. Functions that cannot fail have no status
-// (Signature::has_status).
+// Native entries have the form
+//   {leaves of the result…, i8 status} entry(ptr context, leaves of the callee…, leaves of the arguments…)
+//   - a result of a single member is returned plainly, a result without members as void;
+//   - a trailing vararg is passed as its tuple;
+//   - status 1 means that an error is pending in the context; the other members are then undefined;
+//   - functions that cannot fail return no status (Signature::has_status).
 #pragma once
 
 #include <llvm/ADT/SmallVector.h>

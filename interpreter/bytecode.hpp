@@ -1,12 +1,13 @@
-// What the interpreter runs: a Function flattened for one pass of a dispatch loop.
+// What the interpreter runs: an ir::Function, flattened so that one dispatch loop can run it.
 //
-//   registers   one Value for each inst that has a result, then one for each remaining slot; constants are read in
-//   place operand     32 bits as in ir::Operand: top bit set, a constant; else a register edge        the moves that a
-//   jump makes into the target's parameters, already in an order in which no source is
-//               overwritten before it is read (cycles go through one spare register)
+//   registers   one Value for each inst that has a result, then one for each remaining slot;
+//               constants are not copied into registers, instructions read them in place
+//   operand     32 bits as in ir::Operand: with the top bit set a constant, otherwise a register
+//   edge        the moves that a jump makes into the parameters of its target, in an order in which no source is
+//               overwritten before it is read (a cycle of moves uses one spare register)
 //
-// A loop of the IR stays a loop here: edges to a loop header count, and ask the tiers for native code when they are
-// many.
+// A loop of the IR stays a loop here. The interpreter counts how often it takes an edge back to a loop header, and asks
+// the tiers for native code when the count is high.
 #pragma once
 
 #include <cstdint>

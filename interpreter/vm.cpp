@@ -1,12 +1,12 @@
 // The dispatch loop.
 //
 // Rules that must not be broken:
-//  1. Registers live in this function's own native frame, where the collector scans conservatively. Nothing that only a
-//     std::vector holds is safe across a call.
-//  2. Whoever returns false has set ctx.error. On failure control goes to `raise`, which finds the handler of the block
-//  or
-//     leaves the frame after adding it to the trace.
-//  3. A register is written after the operation has succeeded: a failed op leaves its destination as it was.
+//  1. Registers are in this function's own native frame, which the collector scans conservatively. A value that only a
+//     std::vector holds is not safe across a call.
+//  2. A function that returns false has set ctx.error. On failure control goes to `raise`. It finds the handler of the
+//     block, or adds the frame to the trace and leaves it.
+//  3. A register is written after the operation has succeeded: an operation that fails leaves its destination
+//     unchanged.
 #include <alloca.h>
 
 #include <atomic>

@@ -1,14 +1,15 @@
 // Workspaces: a compiled function on several threads.
 //
-// Machine code takes all that it changes from its context: a workspace has one of its own, with a heap and tapes. What
-// is left are the engine's tables (types, methods, names), which slow paths look at under Runtime::shared
-// (SharedAccess), and the objects on the engine's heap that the code refers to: constants, arrays in globals. These are
-// only read (NativeCheck::shares), nothing of a workspace's heap is stored into them, and they are not collected
-// meanwhile:
-//  - the engine's heap is paused as long as there are workspaces and nobody uses the engine (EngineState::end_use);
-//  - a use of the engine waits for workspaces that run on other threads, and a workspace for another thread's use of
-//  the
-//    engine: WorkspaceGate.
+// Machine code reaches everything that it changes through its context. A workspace has a context of its own, with a
+// heap and tapes. What workspaces share with the engine:
+//  - the engine's tables (types, methods, names), which slow paths read under Runtime::shared (SharedAccess);
+//  - the objects on the engine's heap that the code refers to: constants, and arrays in globals.
+//
+// Shared objects are only read (NativeCheck::shares). Nothing from a workspace's heap is stored into them. They are not
+// collected while a workspace may read them:
+//  - the engine's heap is paused as long as workspaces exist and nobody uses the engine (EngineState::end_use);
+//  - a use of the engine waits until no workspace runs on another thread, and a workspace waits while another thread
+//    uses the engine: WorkspaceGate.
 #include <algorithm>
 #if defined(__linux__) && __has_include(<linux/membarrier.h>) && !defined(__SANITIZE_THREAD__)
 #define SLOPE_MEMBARRIER 1

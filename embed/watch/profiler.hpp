@@ -1,9 +1,9 @@
 // Samples of what the engine's thread is doing, taken by a signal handler on that thread.
 //
-// A timer on the monotonic clock signals the thread; the handler looks at the thread's processor time and takes no
-// sample when the thread has slept. It walks Context::frames (lang/runtime/frames.hpp), copies methods and positions
-// into memory that was taken before, and notes the interrupted instruction. What needs memory or locks - lines, names,
-// the place of a machine instruction - is found out when the profile is stopped.
+// A timer on the monotonic clock sends the signal. The handler reads the thread's processor time, and takes no sample
+// when the thread has slept. It walks Context::frames (lang/runtime/frames.hpp), copies methods and positions into
+// memory that was allocated before, and records the interrupted instruction. Everything that needs memory or locks
+// (lines, names, the place of a machine instruction) is looked up when the profile is stopped.
 #pragma once
 
 #include <signal.h>

@@ -1,18 +1,19 @@
-// Types of the host as types of scripts: objects live in C++, scripts hold them, methods are C++ functions.
+// Types of the host as types of scripts: the objects are C++ objects, scripts hold them, and methods are C++ functions.
 //
-//   SLOPE_TYPE(Particle)                                            // at global scope, before its first use
+//   SLOPE_TYPE(Particle)                             // at global scope, before its first use
 //
 //   engine.type<Particle>("Particle")
-//       .field("x", &Particle::x)                                   // a double: p.x, p.x = 1; derivatives flow through
-//       it .constructor<double, double>()                              // Particle(1, 2) .method("energy",
-//       &Particle::energy)                        // energy(p): dispatch and inference know it .property("speed",
-//       &Particle::speed)                        // p.speed .method("+", [](const Particle& a, const Particle& b) { …
-//       }) .value();
+//       .field("x", &Particle::x)                    // a double: p.x, p.x = 1; derivatives flow through it
+//       .constructor<double, double>()               // Particle(1, 2)
+//       .method("energy", &Particle::energy)         // energy(p): a method for dispatch and inference
+//       .property("speed", &Particle::speed)         // p.speed
+//       .method("+", [](const Particle& a, const Particle& b) { … })
+//       .value();
 //
-// Any other host function may take such objects, by value or by reference, and return them. Assigned, returned and
-// evaluated they are copied; `T*` instead of `T` gives the object itself, valid as long as a script or a Value holds
-// it. An object is destroyed some time after the last script value that holds it is gone, at the latest with the
-// engine.
+// Any other host function may take such objects, by value or by reference, and return them. Assignment, return and
+// evaluation copy the object. With `T*` instead of `T` the host gets the object itself; the pointer is valid as long as
+// a script or a Value holds the object. The engine destroys an object some time after the last script value that holds
+// it is gone, at the latest when the engine is destroyed.
 #pragma once
 
 #include <array>

@@ -1,14 +1,15 @@
 // Calls inside derivative code whose target is found when they run: Core.dynamic_forward and Core.dynamic_reverse
-// (lang/diff/reverse/dynamic.cpp says where they come from).
+// (lang/diff/reverse/dynamic.cpp says which code contains them).
 //
 //   dynamic_forward(callee, args::Tuple, shadows::Tuple, active::Int, where::String)
 //     → Base.DynamicCall(value, shadow, record)
-//   dynamic_reverse(record, cotangent::DynamicTangent) → a tuple, one cotangent an operand (callee first), or nothing
+//   dynamic_reverse(record, cotangent::DynamicTangent)
+//     → a tuple with one cotangent for each operand (callee first), or nothing
+//   dynamic_tangent(callee, args, shadows, active, where, tangents::Tuple)
+//     → as dynamic_forward, in forward mode: the record is the tangent
 //
-//   dynamic_tangent(callee, args, shadows, active, where, tangents::Tuple): forward mode; the record is the tangent
-//
-// `shadows` and the bits of `active` have the callee first. The record of a call is a tuple that begins with what kind
-// of call it was.
+// In `shadows` and in the bits of `active` the callee comes first. The record of a call is a tuple whose first element
+// says what kind of call it was.
 #include "lang/derive/dynamic.hpp"
 #include "lang/diff/operations.hpp"
 #include "lang/diff/rules.hpp"

@@ -1,13 +1,13 @@
-// Differentiation of typed IR. The essay is at the head of reverse.cpp.
+// Differentiation of typed IR. The essay is at the head of reverse/reverse.cpp.
 //
-// Tangents of a type split in two, because memory and values travel in different directions:
-//   shadow(T)      what runs forward beside the value: same-identity accumulators of memory (arrays, mutable structs);
-//                  `Nothing` for what holds no memory
-//   cotangent(T)   what runs backward: the cotangent of immutable values; `Nothing` for memory and non-differentiable
-//   data
-// Of a type that is known only at run time both are a DynamicTangent (tangent.hpp): a box for what the value has.
-// An array's shadow is an array of tangent(element); a user sees tangent(T): the two merged (number, array, tuple,
-// named tuple of fields, nothing).
+// The tangent of a type has two parts, because memory and values travel in different directions:
+//   shadow(T)      goes forward beside the value: accumulators for memory (arrays, mutable structs), with the same
+//                  identity as the memory; `Nothing` for types that hold no memory
+//   cotangent(T)   goes backward: the cotangent of immutable values; `Nothing` for memory and for data that cannot be
+//                  differentiated
+// For a type that is known only at run time both are a DynamicTangent (tangent.hpp): a box for the parts that the value
+// has. An array's shadow is an array of tangent(element). A user sees tangent(T), the two parts merged: a number, an
+// array, a tuple, a named tuple of fields, or nothing.
 #pragma once
 
 #include <memory>

@@ -5,18 +5,18 @@
 namespace slope::diff {
 
 // The rules:
-//   type                      shadow                       cotangent
-//   Float64, Float32          Nothing                      itself
-//   other plain data          Nothing                      Nothing
-//   immutable struct, tuple   Tuple of the fields' shadows Tuple of the fields' cotangents (Nothing if all are)
-//   Array{T,N}                Array{element(T),N}          Nothing
-//   mutable struct S          a mutable Shadow{S}          Nothing
-//   Core.Box                  a mutable Shadow{Box}        Nothing
-//   not concrete              DynamicTangent               DynamicTangent (Nothing when no instance can have any)
+//   type                       shadow                         cotangent
+//   Float64, Float32           Nothing                        itself
+//   other plain data           Nothing                        Nothing
+//   immutable struct, tuple    Tuple of the fields' shadows   Tuple of the fields' cotangents (Nothing if all are)
+//   Array{T,N}                 Array{element(T),N}            Nothing
+//   mutable struct S           a mutable Shadow{S}            Nothing
+//   Core.Box                   a mutable Shadow{Box}          Nothing
+//   not concrete               DynamicTangent                 DynamicTangent (Nothing when no instance can have any)
 //
-// A field whose type reaches the struct again (a node's children, the next of a list) has a DynamicTangent for its
-// shadow. Every circle of types goes through such a field, so all others are finite; which fields these are depends on
-// the types alone, never on which of them was asked for first.
+// A field whose type contains the struct again (the children of a tree node, the next node of a list) has a
+// DynamicTangent as its shadow. Every cycle of types goes through such a field, so all other shadows are finite. Which
+// fields these are depends only on the types, never on the order in which shadows are computed.
 
 const Type* TangentTypes::shadow(const Type* t) {
   auto found = shadows_.find(t);

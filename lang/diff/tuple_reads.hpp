@@ -1,10 +1,12 @@
-// `t[i]` of a tuple, where i is known only when it runs, in a form that both modes differentiate without asking for
-// types at run time:
-//   elements of several types, or that hold numbers beside memory
-//                               a switch over the places, each with a read of its own
-//   many elements of one type   an array of them, made where the tuple is: reading one costs no more when there are
-//                               many, nor does adding to its cotangent
-// A few elements of one type, all number or all memory, stay as they are (indexed_element).
+// Rewrites `t[i]`, where t is a tuple and i is known only at run time, into a form that both modes can differentiate
+// without looking at types at run time:
+//
+//   elements of several types,            a switch over the indices; each arm reads one element
+//   or that hold numbers beside memory
+//   many elements of one type             an array of the elements, made where the tuple is made: a read, and an
+//                                         addition to a cotangent, cost the same however many elements there are
+//
+// A tuple with a few elements of one type, all numbers or all memory, stays as it is (indexed_element).
 #pragma once
 
 #include "lang/diff/tangent.hpp"

@@ -1,25 +1,31 @@
-// Type inference. The pieces:
+// Type inference. Its parts:
 //
-//   lattice.hpp   what can be known of a value
-//   solve.cpp     the fixpoint of one body over its SSA graph
-//   transfer.cpp  ops        calls.cpp  calls: methods, union splitting, constants
-//   rewrite.cpp   typed IR from the fixpoint       union_split.cpp  branches on the type of an argument
-//   here          bodies of callees, recursion, what is published
+//   lattice.hpp      what can be known of a value
+//   solve.cpp        the fixpoint of one body over its SSA graph
+//   transfer.cpp     operations
+//   calls.cpp        calls: methods, union splitting, constants
+//   rewrite.cpp      typed IR from the fixpoint
+//   union_split.cpp  branches on the type of an argument
+//   infer.cpp        bodies of callees, recursion, what is published
 //
-// Each specialisation has one Outcome in an Inference: from its CodeInstance when it has one for this world, else from
-// a Frame that is solved when the first call asks for it; frames nest as calls do (`stack`).
+// Each specialisation has one Outcome in an Inference. It comes from the specialisation's CodeInstance when there is
+// one for this world. Otherwise it comes from a Frame that is solved when the first call needs it. Frames nest as calls
+// do (`stack`).
 //
-// Recursion. A call of a specialisation that is on the stack uses what its outcome is so far, starting from bottom. The
-// frames from that one to the top form a cycle; the lowest is its head. Frames of a cycle that are done with their body
-// are provisional: their outcome is used, but belongs to the iteration of the head in which it was found (`stamp`).
-// When the head's body is solved and any outcome of the cycle has grown meanwhile, the head begins a new iteration:
-// calls that used unfinished outcomes are evaluated again, which solves the provisional frames again, from where they
-// were, once each. So an iteration costs what the bodies cost, not what the paths through the cycle cost. When an
-// iteration changes nothing, all outcomes of the cycle are true together and are finished together. Outcomes only grow
-// and are widened when they grow often, so this ends.
+// Recursion:
+//   - A call of a specialisation that is on the stack uses that one's outcome so far, which starts at bottom.
+//   - The frames from that specialisation to the top of the stack form a cycle. The lowest frame is the head of the
+//     cycle.
+//   - A frame of a cycle whose body is solved is provisional: its outcome is used, but belongs to the iteration of the
+//     head in which it was found (`stamp`).
+//   - When the head's body is solved, and an outcome of the cycle has grown meanwhile, the head begins a new iteration.
+//     Calls that used unfinished outcomes are evaluated again. This solves each provisional frame once more, starting
+//     from its last state. So an iteration costs what the bodies cost, not what the paths through the cycle cost.
+//   - When an iteration changes nothing, all outcomes of the cycle are consistent, and are finished together.
+//   - Outcomes only grow, and are widened when they grow often. So the iterations end.
 //
-// A finished outcome's body is rewritten and handed to `options.on_finished`, which makes the CodeInstance: later
-// inferences start from there.
+// The body of a finished outcome is rewritten and passed to `options.on_finished`, which makes the CodeInstance. Later
+// inferences start from that.
 #include "lang/infer/infer.hpp"
 
 #include <algorithm>

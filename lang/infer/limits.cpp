@@ -1,13 +1,14 @@
-// Why inference ends on every program.
+// Why inference terminates on every program.
 //
-//   values        grow a bounded number of times before they are widened (solve.cpp), so one body has a fixpoint
-//   recursion     a cycle's outcomes grow a bounded number of times before they are widened (infer.cpp)
-//   new types     f(x) calling f((x,)) would ask for ever new specialisations: when a method is on the stack already
-//   and
-//                 is to be inferred for larger types than there, arguments that grew count as what the method declares
-//   depth, width  what is nested too deeply, or comes after too many bodies, is Any
-//   constants     inferring callees again for the constants of a call branches at every level: there is an allowance of
-//                 its own for it, so that it takes nothing from what has to be inferred
+//   values        The solver widens a value after it has grown a bounded number of times (solve.cpp), so that one body
+//                 has a fixpoint.
+//   recursion     The outcomes of a cycle are widened after they have grown a bounded number of times (infer.cpp).
+//   new types     A function f(x) that calls f((x,)) would need ever new specialisations. So when a method is on the
+//                 stack already, and is to be inferred for larger types than there, the arguments that grew are given
+//                 the types that the method declares.
+//   depth, width  A type that is nested too deeply, or that is needed after too many bodies, becomes Any.
+//   constants     Inferring a callee again for the constants of a call branches at every level. It has a budget of its
+//                 own, so that it takes nothing from the inference that is necessary.
 #include <algorithm>
 
 #include "lang/infer/engine.hpp"

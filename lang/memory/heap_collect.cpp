@@ -1,15 +1,14 @@
-// Collection: mark, then free what is left.
+// Collection: mark, then free what is unmarked.
 //
-//   1. finish the lazy sweeps of the last collection, so that every unmarked cell reads as free
-//   2. mark: roots are the registered tracers and the native stack with the registers; an explicit stack of objects
-//   whose
-//      contents are still to be looked at, so that a list of a million links needs no native stack
-//   3. the memory of dead arrays and dead large objects is freed at once, blocks without a live cell go back to the
-//   pool;
-//      the other blocks are swept when their size class wants cells
+//   1. Finish the lazy sweeps of the last collection, so that every unmarked cell reads as free.
+//   2. Mark. Roots are the registered tracers, and the native stack with the registers. Objects whose contents are
+//      still to be traced are on an explicit stack, so that a list of a million links needs no native stack.
+//   3. Free the memory of dead arrays and dead large objects at once. Return blocks without a live cell to the pool.
+//      Sweep the other blocks later, when their size class needs cells.
 //
-// Words from the native stack are tried as addresses: of a cell (anywhere inside), of a large object, of an array's
-// memory. A word that is none of these costs two comparisons. Contents of objects are traced precisely, by type.
+// Each word of the native stack is tested as an address: of a cell (anywhere inside it), of a large object, of an
+// array's memory. A word that is none of these costs two comparisons. The contents of objects are traced precisely, by
+// type.
 #include <malloc.h>
 
 #include <algorithm>

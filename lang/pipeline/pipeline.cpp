@@ -1,10 +1,10 @@
-// The walk, in order:
+// The steps, in order:
 //
-//   text ─ parse ─ statements ─ lower ─ run by the interpreter, one after the other
-//   a method when first called: lower
-//   a specialisation when hot: infer (callees first) ─ optimise ─ code generation
-//   a gradient when first asked for: infer ─ optimise, rules' calls kept ─ differentiate ─ infer again ─ optimise ─
-//   code (lang/derive/cache.cpp)
+//   text              parse → statements → lower → the interpreter runs them, one after the other
+//   a method          lowered when it is first called
+//   a specialisation  when it is hot: infer (callees first) → optimise → generate code
+//   a gradient        when it is first needed (lang/derive/cache.cpp): infer → optimise, but keep calls of rules →
+//                     differentiate → infer again → optimise → generate code
 #include "lang/pipeline/pipeline.hpp"
 
 #include <chrono>

@@ -1,10 +1,10 @@
 // Operators, by precedence climbing over the table in operators.cpp.
 //
-// parse_infix(least) reads an operand and then, while the next operator binds at least as tightly as `least`, that
-// operator and its right operand. From loose to tight, and who reads it:
+// parse_infix(least) reads an operand. Then, while the next operator binds at least as tightly as `least`, it reads
+// that operator and its right operand. From loose to tight, with the function that reads each:
 //
-//   a, b = …  statements          parse_statement_expression
-//   = … <<    the table           parse_infix
+//   a, b = …        statements    parse_statement_expression
+//   = … <<          the table     parse_infix
 //   <:T  where                    parse_operand
 //   2x                            parse_juxtaposed
 //   -x  !x                        parse_unary
@@ -12,7 +12,7 @@
 //   a::T  x -> e                  parse_declared    (the arrow binds tightly on its left, loosely on its right)
 //   f(x) a[i] a.b a'              parse_postfix
 //
-// White space decides where the surroundings say so: `[a -b]` has two elements, `[a - b]` and `[a-b]` one.
+// White space decides where the context says so: `[a -b]` has two elements, `[a - b]` and `[a-b]` have one.
 #include "lang/syntax/expression.hpp"
 
 #include <limits>

@@ -1,23 +1,25 @@
 // The subtype relation, after "Julia Subtyping: A Rational Reconstruction" (Zappa Nardelli et al., OOPSLA 2018) and the
-// manual's section on UnionAll types.
+// section on UnionAll types in Julia's manual.
 //
-// `a <: b` is decided by one walk over both types with an environment of the variables met on the way:
-//   - a variable bound on the left is universal: nothing is learnt about it, its bounds stand for it;
-//   - a variable bound on the right is existential: each comparison narrows its interval [lower, upper].
-// Invariant parameters are compared in both directions. Unions make choices: on the left all members must fit ("for
-// all"), on the right one must ("exists"). Choices are not kept as continuations: the whole walk is replayed with the
-// recorded choices, the last one advanced. The outer loop runs over the left choices, the inner one over the right
-// choices. Inside invariant parameters the left choices have a loop of their own, in which what was learnt of variables
-// accumulates. A comparison of two types without free variables is independent of the environment and is decided on its
-// own, which keeps the number of replays small.
+// `a <: b` is decided by one walk over both types, with an environment of the variables found on the way:
+//   - A variable bound on the left is universal: nothing is learnt about it, its bounds represent it.
+//   - A variable bound on the right is existential: each comparison narrows its interval [lower, upper].
+// Invariant parameters are compared in both directions.
+//
+// Unions make choices: on the left all members must fit ("for all"), on the right one must ("exists"). Choices are not
+// kept as continuations. The whole walk is replayed with the recorded choices, with the last one advanced. The outer
+// loop runs over the left choices, the inner one over the right choices. Inside invariant parameters the left choices
+// have a loop of their own, which accumulates what was learnt of variables. A comparison of two types without free
+// variables does not depend on the environment and is decided separately, which keeps the number of replays small.
 //
 // Diagonal rule: a variable that occurs more than once in covariant position and never in invariant position stands for
-// concrete types only; so Tuple{Int,String} is not a Tuple{T,T} where T.
+// concrete types only. So Tuple{Int,String} is not a Tuple{T,T} where T.
 //
-// Traps: (1) an existential variable must not be bound to a universal one of an inner scope when they stand at
-// different depths of invariance (∃T ∀S. T == S is false); (2) a variable's object may be met twice on the same path
-// because types are shared: the second binding is renamed; (3) `false` is always a safe answer, `true` never is; so
-// limits give false.
+// Traps:
+//  1. An existential variable must not be bound to a universal one of an inner scope when they are at different depths
+//     of invariance (∃T ∀S. T == S is false).
+//  2. A walk may meet the same variable object twice, because types are shared. The second binding is renamed.
+//  3. `false` is always a safe answer, `true` never is. So limits answer false.
 #include "lang/types/subtype.hpp"
 
 #include <algorithm>

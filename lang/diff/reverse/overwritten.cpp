@@ -1,12 +1,13 @@
-// What the primal overwrites, and who would miss it: loads that the reverse sweep does again, calls whose reverse step
-// looks at memory, the caller.
+// What the primal overwrites, and who still needs the old contents: loads that the reverse sweep repeats, calls whose
+// reverse step reads memory, and the caller.
 //
-// Old contents come back in the reverse sweep
-//   - of memory that carries a derivative and that others see: inputs come back as they were;
-//   - of all memory, whether it carries a derivative or not, that the reverse step of an earlier call looks at: rules
-//     keep references to their arguments and results, the reverse half of a callee may load from its own again.
-// So nothing is kept of arrays that never leave the function, unless such a call has seen them before the store. A
-// callee tells what it looks at (Environment::Halves::recalled); while it is still being derived, that is all.
+// The reverse sweep restores the old contents
+//   - of memory that carries a derivative and that others can see, so that the inputs are unchanged after the gradient;
+//   - of all memory, with or without a derivative, that the reverse step of an earlier call reads: rules keep
+//     references to their arguments and results, and the reverse half of a callee may repeat its loads.
+// So the old contents of an array that never leaves the function are not kept, unless such a call has seen the array
+// before the store. Environment::Halves::recalled says what a callee reads. While the callee is still being derived,
+// that is everything.
 #include "lang/diff/operations.hpp"
 #include "lang/diff/reverse/reverse.hpp"
 

@@ -1,29 +1,32 @@
 // Reverse mode on typed SSA IR, before LLVM.
 //
-// Goal: from a typed primal function, one function that computes the value and the gradient, with no closures on the
-// heap and no stacks outside loops; or, when the pullback must travel (recursion, `pullback`), two halves with a
-// record.
+// Goal: from a typed primal function make one function that computes the value and the gradient, with no closures on
+// the heap and no stacks outside loops. When the pullback must outlive the call (recursion, `pullback`), make two
+// halves and a record instead.
 //
-// The walk. The primal is brought to a normal form (one return; each loop one entering edge, one latch). The forward
-// sweep is a copy of it, block by block, in which each operation has an augmented step (forward.cpp). The
-// reverse sweep has one block for each primal block, with the operations' reverse steps in opposite order
-// (backward.cpp), and goes through the control-flow graph backwards:
-//   - a block with several predecessors knows by which edge it was entered (a block argument of the forward sweep);
-//   - a loop is left backwards when as many header executions were undone as its entry had made: the forward sweep
-//     counts header executions in `row`, which is also the index of the loop's tape rows.
-// What reverse steps need of the forward sweep: saved.cpp. Cotangents: adjoint.cpp.
+// Steps:
+//   1. The primal is brought to a normal form: one return; each loop has one entering edge and one latch.
+//   2. The forward sweep is a copy of it, block by block, in which each operation has an augmented step (forward.cpp).
+//   3. The reverse sweep has one block for each primal block, with the operations' reverse steps in opposite order
+//      (backward.cpp). It goes through the control-flow graph backwards:
+//        - a block with several predecessors knows by which edge it was entered (a block argument of the forward
+//          sweep);
+//        - the forward sweep counts executions of a loop's header in `row`, which is also the index of the loop's tape
+//          rows; the reverse sweep leaves the loop when it has undone as many executions.
+// What reverse steps need of the forward sweep is in saved.cpp, cotangents are in adjoint.cpp.
 //
 // Invariants:
-//   - At each point of the reverse sweep memory is as it was right after the operation being reversed: stores are
-//   undone.
+//   - At each point of the reverse sweep memory is as it was right after the operation being reversed: the stores that
+//     came later have been undone.
 //   - The shadow of an object has the object's identity: aliases share it. It is zero where nothing was accumulated.
-//   - A cotangent slot is zero whenever its value is not live: definitions clear it (they may run again in a loop).
-//   - Everything goes through slots between reverse blocks; promote_slots makes SSA of it. No reverse block has
-//   parameters.
+//   - A cotangent slot is zero whenever its value is not live. Definitions clear it, because in a loop they run again.
+//   - Reverse blocks have no parameters. Everything that passes between them is in slots, which promote_slots turns
+//     into SSA values.
 //
-// Traps: a value defined in a loop and used after it is read from the loop's last row; `row` must therefore be
-// decremented only at the very end of the header's reverse block. Tapes are opened once, before the outermost loop, and
-// closed when the reverse sweep passes that point.
+// Traps:
+//   - A value defined in a loop and used after it is read from the loop's last row. So `row` must be decremented only
+//     at the very end of the header's reverse block.
+//   - Tapes are opened once, before the outermost loop, and closed when the reverse sweep passes that point.
 //
 // Sources: Innes 2018 (arXiv:1810.07951) for SSA form reverse mode; Moses and Churavy 2020 (Enzyme) for shadows;
 // Hascoët and Pascual 2013 (Tapenade) for to-be-recorded analysis.

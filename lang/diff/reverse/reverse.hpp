@@ -1,15 +1,15 @@
-// The state of one reverse transform; see reverse.cpp for the essay. Split by subject:
-//   reverse.cpp          the walk: forward blocks, reverse blocks, loops, the two entry points
-//   loops.cpp    what is known of loops, their tapes
-//   finish.cpp   both sweeps made one function in SSA form
-//   saved.cpp    what the reverse sweep needs of the forward sweep, and where it is kept
-//   forward.cpp  the augmented forward step of each operation (shadows, rules, tapes of old values)
-//   backward.cpp the reverse step of each operation
-//   rules.cpp    calls of functions that have rules
-//   dynamic.cpp  values whose types are known only at run time, calls of functions that are
-//   memory.cpp   loads and stores
-//   overwritten.cpp  which old contents come back
-//   adjoint.cpp  cotangents of SSA values, leaf by leaf
+// The state of one reverse transform; the essay is at the head of reverse.cpp. The members are defined in these files:
+//   reverse.cpp      the walk: forward blocks, reverse blocks, loops, the two entry points
+//   loops.cpp        what is known of loops, and their tapes
+//   finish.cpp       both sweeps joined to one function in SSA form
+//   saved.cpp        what the reverse sweep needs of the forward sweep, and where it is kept
+//   forward.cpp      the augmented forward step of each operation (shadows, rules, tapes of old values)
+//   backward.cpp     the reverse step of each operation
+//   rules.cpp        calls of functions that have rules
+//   dynamic.cpp      values whose types are known only at run time, and calls of functions that are
+//   memory.cpp       loads and stores
+//   overwritten.cpp  which old contents are restored
+//   adjoint.cpp      cotangents of SSA values, leaf by leaf
 #pragma once
 
 #include <map>

@@ -1,12 +1,12 @@
 // What the reverse sweep needs of the forward sweep, and where it is kept.
 //
-//   constants, arguments   nowhere: they are there
-//   made outside loops     a slot that the forward sweep sets and the reverse sweep reads; SSA construction makes plain
-//                          values and block arguments of them (nothing is read on a path where it was not set)
-//   made inside a loop     recomputed when that is cheap: index arithmetic, the loop's counter, loads from memory that
-//   nothing
-//                          in this function overwrites; otherwise a column of the loop's tape, a row for each execution
-//                          of the loop's header
+//   constants, arguments   Nothing is saved: both sweeps can use them.
+//   made outside loops     In a slot that the forward sweep sets and the reverse sweep reads. SSA construction turns
+//                          slots into plain values and block arguments. A slot is not read on a path that did not set
+//                          it.
+//   made inside a loop     Recomputed where that is cheap: index arithmetic, the loop's counter, loads from memory that
+//                          nothing in this function overwrites. Otherwise kept in a column of the loop's tape, one row
+//                          for each execution of the loop's header.
 #include <set>
 
 #include "lang/diff/reverse/reverse.hpp"

@@ -1,13 +1,12 @@
-// What passes and tiers take for granted in lowering's code beyond what ir::verify says, checked for code that a
-// program wrote:
+// Checks code that a program made (LoweredCode) for what passes and tiers rely on in lowering's own code, beyond what
+// ir::verify checks:
 //
-//   catch blocks   only handlers begin with `caught`, and each point of the code is inside the same number of them on
-//                  every way to it
-//   loops          have one entry; their headers are marked, since limits and interrupts are looked at there
-//   undefined      a parameter that may hold the undefined value is used only after a check_defined of its flag:
-//   another
-//                  parameter of the block, `false` wherever the first is undefined. Where that cannot be seen, the
-//                  undefined value becomes `nothing`, which is right for code that is.
+//   catch blocks   Only handlers begin with `caught`. Every path to a point of the code enters the same number of
+//                  handlers.
+//   loops          A loop has one entry. Its header is marked, because limits and interrupts are checked there.
+//   undefined      A parameter that may hold the undefined value is used only after a check_defined of its flag. The
+//                  flag is another parameter of the block, `false` wherever the first is undefined. Where this cannot
+//                  be proved, the undefined value becomes `nothing`; correct code computes the same with either.
 #include <algorithm>
 #include <map>
 #include <set>
