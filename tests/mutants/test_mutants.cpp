@@ -29,10 +29,11 @@ unsigned number_from(const char* variable, unsigned otherwise) {
 // Not those that touch files.
 std::vector<std::string> programs() {
   std::vector<fs::path> paths;
-  for (const char* folder : {"tests/conformance", "tests/scripts"}) {
+  for (const char* folder : {"tests/conformance", "tests/scripts", "tests/derivatives/collector_stress"}) {
     for (const auto& entry : fs::recursive_directory_iterator(fs::path(SLOPE_SOURCE_DIR) / folder)) {
       const std::string path = entry.path().string();
-      const bool files = path.find("io") != std::string::npos || path.find("csv") != std::string::npos ||
+      const bool files = path.find("/io_files/") != std::string::npos || path.find("/csv/") != std::string::npos ||
+                         path.find("include_and_files") != std::string::npos ||
                          path.find("/include/") != std::string::npos || path.find("/data/") != std::string::npos;
       if (entry.path().extension() == ".slope" && !files) paths.push_back(entry.path());
     }

@@ -3,7 +3,7 @@
 
 #include "lang/runtime/call_cache.hpp"
 #include "lang/runtime/runtime.hpp"
-#include "tests/runtime/type_reader.hpp"
+#include "tests/types/type_reader.hpp"
 
 using namespace slope;
 using slope::testing::TypeReader;

@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "lang/runtime/runtime.hpp"
-#include "tests/runtime/type_reader.hpp"
+#include "tests/types/type_reader.hpp"
 
 using namespace slope;
 using slope::testing::TypeReader;

@@ -4,14 +4,19 @@
 //   slope_test_scripts --slope COMMAND [--tiers interpret,compile,auto] [--jobs 2] [--timeout SECONDS]
 //                      [--filter TEXT] FILE_OR_FOLDER...
 //
-// A case is one script in one tier. Writes "<passed> <failed>" into the file that SLOPE_TEST_COUNTS names. Exit status
-// 0 when all passed, 1 when one failed, 2 for wrong usage.
+// A case is one script in one tier. Writes "<passed> <failed>" into the file that SLOPE_TEST_COUNTS names, and beside it,
+// in a file of that name and `.times`, "<seconds> <script>" for each script, the slowest first. Scripts that were slow
+// when the file was last written start first. Prints the slowest. Exit status 0 when all passed, 1 when one failed, 2
+// for wrong usage.
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iomanip>
 #include <iostream>
+#include <map>
 #include <mutex>
 #include <sstream>
 #include <thread>
@@ -89,6 +94,35 @@ std::string read_file(const fs::path& path) {
   return text.str();
 }
 
+// What a script took, in all its tiers.
+struct Duration {
+  double seconds = 0;
+  std::string script;
+  std::string tiers;  // "compile 2.1, auto 0.7"
+};
+
+std::string seconds_text(double seconds) {
+  std::ostringstream text;
+  text << std::fixed << std::setprecision(1) << seconds;
+  return text.str();
+}
+
+// Long scripts last would leave the other jobs idle. What has not run yet goes by its size.
+void start_slow_ones_first(std::vector<fs::path>& scripts, const std::string& times_file) {
+  std::map<std::string, double> seconds;
+  std::ifstream in(times_file);
+  double taken = 0;
+  for (std::string script; in >> taken >> script;) seconds[script] = taken;
+  const auto expected = [&](const fs::path& path) {
+    const auto known = seconds.find(path.string());
+    return known != seconds.end() ? known->second : static_cast<double>(fs::file_size(path)) * 1e-4;
+  };
+  std::map<fs::path, double> order;
+  for (const fs::path& path : scripts) order[path] = fs::exists(path) ? expected(path) : 0;
+  std::stable_sort(scripts.begin(), scripts.end(),
+                   [&](const fs::path& a, const fs::path& b) { return order[a] > order[b]; });
+}
+
 class Runner {
  public:
   Runner(const Settings& settings, std::vector<fs::path> scripts) : settings_(settings), scripts_(std::move(scripts)) {}
@@ -106,19 +140,32 @@ class Runner {
   unsigned passed() const { return passed_; }
   unsigned failed() const { return failed_; }
 
+  // The slowest first.
+  std::vector<Duration> durations() const {
+    std::vector<Duration> sorted = durations_;
+    std::stable_sort(sorted.begin(), sorted.end(),
+                     [](const Duration& a, const Duration& b) { return a.seconds > b.seconds; });
+    return sorted;
+  }
+
  private:
   void run_script(const fs::path& path) {
     const Script script = slope::test::read_script(read_file(path));
     std::optional<std::string> first_output;
     std::string first_tier;
+    Duration duration{0, path.string(), {}};
     for (const auto& tier : settings_.tiers) {
       if (!script.tiers.empty() && std::count(script.tiers.begin(), script.tiers.end(), tier) == 0) continue;
       std::vector<std::string> command = {settings_.command, "--tier=" + tier};
       command.insert(command.end(), script.options.begin(), script.options.end());
       command.push_back(path.string());
       command.insert(command.end(), script.arguments.begin(), script.arguments.end());
+      const auto start = std::chrono::steady_clock::now();
       const ProcessResult result =
           slope::test::run_process(command, script.input, std::chrono::seconds(settings_.timeout_seconds));
+      const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      duration.seconds += seconds;
+      duration.tiers += (duration.tiers.empty() ? "" : ", ") + tier + " " + seconds_text(seconds);
 
       auto problem = slope::test::check_result(script, result);
       if (!problem && first_output && !script.output_varies) {
@@ -130,6 +177,8 @@ class Runner {
       }
       report(path, tier, problem);
     }
+    const std::lock_guard lock(output_);
+    durations_.push_back(std::move(duration));
   }
 
   static std::optional<std::string> tier_difference(const Script& script, const std::string& first_tier,
@@ -162,6 +211,7 @@ class Runner {
   std::vector<fs::path> scripts_;
   std::atomic<std::size_t> next_ = 0;
   std::mutex output_;
+  std::vector<Duration> durations_;
   unsigned passed_ = 0;
   unsigned failed_ = 0;
 };
@@ -175,11 +225,22 @@ int main(int count, char** arguments) {
                  "[--filter TEXT] FILE_OR_FOLDER...\n";
     return 2;
   }
-  Runner runner(*settings, find_scripts(*settings));
+  const char* counts = std::getenv("SLOPE_TEST_COUNTS");
+  const std::string times_file = counts ? std::string(counts) + ".times" : "";
+  std::vector<fs::path> scripts = find_scripts(*settings);
+  start_slow_ones_first(scripts, times_file);
+  Runner runner(*settings, std::move(scripts));
   runner.run();
+  const std::vector<Duration> durations = runner.durations();
+  if (durations.size() > 1) std::cout << "slowest scripts:\n";
+  for (std::size_t i = 0; i < std::min<std::size_t>(durations.size(), 5) && durations.size() > 1; ++i)
+    std::cout << "  " << seconds_text(durations[i].seconds) << " s  " << durations[i].script << " ("
+              << durations[i].tiers << ")\n";
   std::cout << "scripts: " << runner.passed() << " passed, " << runner.failed() << " failed\n";
-  if (const char* path = std::getenv("SLOPE_TEST_COUNTS")) {
-    std::ofstream(path) << runner.passed() << ' ' << runner.failed() << '\n';
+  if (counts) {
+    std::ofstream(counts) << runner.passed() << ' ' << runner.failed() << '\n';
+    std::ofstream times(times_file);
+    for (const Duration& duration : durations) times << duration.seconds << ' ' << duration.script << '\n';
   }
   return runner.failed() == 0 ? 0 : 1;
 }

@@ -54,7 +54,75 @@ bool matches(const Expectation& expected, std::string_view found, double toleran
   return std::regex_match(std::string(trim_right(found)), std::regex(expected.text));
 }
 
+// Characters, where each counts one: bytes that do not go on with a character of UTF-8.
+std::size_t columns(std::string_view line) {
+  return static_cast<std::size_t>(
+      std::count_if(line.begin(), line.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+}
+
+// Reads lines one after the other; what is wrong with them goes into Script::faults.
+class Reader {
+ public:
+  explicit Reader(Script& script) : script_(script) {}
+
+  void line(std::string_view text) {
+    ++number_;
+    if (const std::size_t found = columns(text); found > max_columns)
+      fault("has " + std::to_string(found) + " columns; at most " + std::to_string(max_columns) + " are allowed");
+    const std::string_view unindented = text.substr(std::min(text.find_first_not_of(' '), text.size()));
+    if (unindented.starts_with("#>")) {
+      if (!latest_) return fault("goes on with an expectation, but there is none above it");
+      latest_->back().text.append(trim_right(unindented.substr(2)));
+    } else if (in_block_) {
+      if (const auto expected = directive(text, "#")) add(script_.output, *expected, false);
+    } else {
+      in_block_ = trim_right(text) == "# expected output:";
+      expectations(text);
+      settings(text);
+    }
+  }
+
+  void end() {
+    if (script_.output.empty() && script_.errors.empty() && script_.notices.empty() && !script_.prints_nothing)
+      script_.faults.push_back(
+          "the script expects nothing, so it cannot fail: write `# expect:` or `# prints nothing`");
+    if (script_.prints_nothing && !script_.output.empty())
+      script_.faults.push_back("the script prints nothing, yet expects output");
+  }
+
+ private:
+  void fault(const std::string& what) { script_.faults.push_back("line " + std::to_string(number_) + " " + what); }
+
+  void add(std::vector<Expectation>& to, std::string_view expected, bool is_pattern) {
+    to.push_back({number_, std::string(expected), is_pattern});
+    latest_ = &to;
+  }
+
+  void expectations(std::string_view line) {
+    if (const auto expected = text_after(line, "# expect:")) add(script_.output, *expected, false);
+    if (const auto expected = text_after(line, "# expect match:")) add(script_.output, *expected, true);
+    if (const auto expected = text_after(line, "# expect error:")) add(script_.errors, *expected, false);
+    if (const auto expected = text_after(line, "# expect stderr:")) add(script_.notices, *expected, false);
+  }
+
+  void settings(std::string_view line) {
+    if (const auto value = directive(line, "# args:")) script_.arguments = words(*value);
+    if (const auto value = directive(line, "# options:")) script_.options = words(*value);
+    if (const auto value = directive(line, "# stdin:")) script_.input.append(*value).append("\n");
+    if (const auto value = directive(line, "# tiers:")) script_.tiers = words(*value);
+    if (const auto value = directive(line, "# tolerance:")) script_.tolerance = std::stod(std::string(*value));
+    if (directive(line, "# output: varies")) script_.output_varies = true;
+    if (trim_right(line) == "# prints nothing") script_.prints_nothing = true;
+  }
+
+  Script& script_;
+  std::vector<Expectation>* latest_ = nullptr;  // its last is what `#>` goes on with
+  std::size_t number_ = 0;
+  bool in_block_ = false;
+};
+
 std::optional<std::string> check_output(const Script& script, std::string_view out) {
+  if (script.prints_nothing && !out.empty()) return "  printed, where nothing is expected:\n" + excerpt(out, 10);
   if (script.output.empty()) return std::nullopt;
   const auto found = split_lines(out);
   std::ostringstream problem;
@@ -91,29 +159,9 @@ std::vector<std::string_view> split_lines(std::string_view text) {
 
 Script read_script(std::string_view text) {
   Script script;
-  std::size_t number = 0;
-  bool in_block = false;
-  for (const auto line : split_lines(text)) {
-    ++number;
-    if (in_block) {
-      if (const auto expected = directive(line, "#")) script.output.push_back({number, std::string(*expected), false});
-      continue;
-    }
-    in_block = trim_right(line) == "# expected output:";
-    const auto add = [&](std::vector<Expectation>& to, std::string_view expected, bool is_pattern) {
-      to.push_back({number, std::string(expected), is_pattern});
-    };
-    if (const auto expected = text_after(line, "# expect:")) add(script.output, *expected, false);
-    if (const auto expected = text_after(line, "# expect match:")) add(script.output, *expected, true);
-    if (const auto expected = text_after(line, "# expect error:")) add(script.errors, *expected, false);
-    if (const auto expected = text_after(line, "# expect stderr:")) add(script.notices, *expected, false);
-    if (const auto value = directive(line, "# args:")) script.arguments = words(*value);
-    if (const auto value = directive(line, "# options:")) script.options = words(*value);
-    if (const auto value = directive(line, "# stdin:")) script.input.append(*value).append("\n");
-    if (const auto value = directive(line, "# tiers:")) script.tiers = words(*value);
-    if (const auto value = directive(line, "# tolerance:")) script.tolerance = std::stod(std::string(*value));
-    if (directive(line, "# output: varies")) script.output_varies = true;
-  }
+  Reader reader(script);
+  for (const auto line : split_lines(text)) reader.line(line);
+  reader.end();
   return script;
 }
 
@@ -144,6 +192,11 @@ std::optional<std::string> check_result(const Script& script, const ProcessResul
   const auto with_error = [&](const std::string& problem) {
     return problem + "  standard error:\n" + excerpt(result.err, 20);
   };
+  if (!script.faults.empty()) {
+    std::string problem;
+    for (const std::string& fault : script.faults) problem += "  " + fault + "\n";
+    return problem;
+  }
   if (result.timed_out) return with_error("  ran longer than its time limit\n");
   if (result.signal != 0) return with_error("  ended by signal " + std::to_string(result.signal) + "\n");
 

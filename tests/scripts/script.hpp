@@ -10,9 +10,16 @@
 //   # expected output:
 //   # 3
 //
-// The lines of standard output must be the `expect:` texts in order, neither more nor fewer; a script without any may
-// print what it likes. Comment lines at the head may hold
+// A comment line that begins with `#>` goes on with the expectation above it; what follows `#>` is appended as it is:
 //
+//   println(1:3, " ", 4)    # expect: 1:3
+//   #> 4
+//
+// The lines of standard output must be the `expect:` texts in order, neither more nor fewer; a script that expects only
+// errors may print what it likes. A script that expects nothing, or has a line of more than 160 columns, is an error.
+// Comment lines at the head may hold
+//
+//   # prints nothing        it ends well and its standard output is empty
 //   # args: a b             arguments of the script
 //   # options: --x          options of the command
 //   # stdin: text           a line of standard input
@@ -47,11 +54,15 @@ struct Script {
   std::vector<std::string> tiers;  // empty: all
   double tolerance = 0;
   bool output_varies = false;
+  bool prints_nothing = false;
+  std::vector<std::string> faults;  // of the script itself, a line of text each
 };
+
+inline constexpr std::size_t max_columns = 160;
 
 Script read_script(std::string_view text);
 
-// What is wrong with the result of a run; nothing when it is as the script says.
+// What is wrong with the script, or with the result of a run; nothing when it is as the script says.
 std::optional<std::string> check_result(const Script& script, const ProcessResult& result);
 
 // Whether two lines or texts are the same; numbers in them may differ by the relative (below 1, absolute) tolerance.

@@ -35,6 +35,48 @@ TEST_CASE("A closing block holds the whole output, empty lines included") {
   CHECK(script.output[2].line == 6);
 }
 
+TEST_CASE("An expectation goes on in lines that begin with #>") {
+  const auto script = read_script("f() # expect: 1 2\n    #> 3 4\n#> 5\ng() # expect match: a\n#>b\n");
+  REQUIRE(script.output.size() == 2);
+  CHECK(script.output[0].text == "1 2 3 4 5");
+  CHECK(script.output[0].line == 1);
+  CHECK(script.output[1].text == "ab");
+  CHECK(script.faults.empty());
+  const auto block = read_script("f()\n# expected output:\n# 1 2\n#> 3\n# > 4\n");
+  REQUIRE(block.output.size() == 2);
+  CHECK(block.output[0].text == "1 2 3");
+  CHECK(block.output[1].text == "> 4");
+  CHECK(read_script("#> 1\nf() # expect: 2\n").faults.size() == 1);
+}
+
+TEST_CASE("A script that expects nothing is an error") {
+  const auto script = read_script("println(1)\n# expected output\n");
+  CHECK(script.faults.size() == 1);
+  CHECK(check_result(script, printed("1\n")));
+  for (const char* text : {"f() # expect: 1", "f() # expect match: 1", "f() # expect error: 1",
+                           "f() # expect stderr: 1", "f()\n# expected output:\n# 1\n"})
+    CHECK(read_script(text).faults.empty());
+  CHECK(read_script("f()\n# expected output:\n").faults.size() == 1);
+  const auto silent = read_script("# prints nothing\nf()\n");
+  CHECK(silent.faults.empty());
+  CHECK_FALSE(check_result(silent, printed("")));
+  CHECK(check_result(silent, printed("1\n")));
+  CHECK(check_result(silent, printed("", "ERROR: no", 1)));
+  CHECK(read_script("# prints nothing\nf() # expect: 1\n").faults.size() == 1);
+}
+
+TEST_CASE("Lines have at most 160 columns") {
+  const std::string at_limit(max_columns - 15, 'a');
+  CHECK(read_script("f() # expect: " + at_limit + "\n").faults.empty());
+  const auto script = read_script("\nf() # expect: aa" + at_limit + "\n");
+  REQUIRE(script.faults.size() == 1);
+  CHECK(script.faults[0] == "line 2 has 161 columns; at most 160 are allowed");
+  CHECK(check_result(script, printed("aa" + at_limit + "\n")));
+  std::string greek = "f() # expect: ";
+  for (int i = 0; i < 140; ++i) greek += "\u03b1";  // two bytes, one column
+  CHECK(read_script(greek).faults.empty());
+}
+
 TEST_CASE("Output must be the expected lines, neither more nor fewer") {
   const auto script = read_script("f() # expect: 1\nf() # expect match: \\d+\n");
   CHECK_FALSE(check_result(script, printed("1\n22\n")));
