@@ -4,9 +4,13 @@
 #include <llvm/IR/Intrinsics.h>
 
 #include "codegen/emit.hpp"
+#include "lang/ir/op_groups.hpp"
 
 namespace slope::codegen {
 
+using ir::ConversionOp;
+using ir::FloatOp;
+using ir::IntegerOp;
 using ir::Op;
 
 namespace {
@@ -33,9 +37,9 @@ Emitter::V Emitter::from_byte(V v, const Type* type) {
 }
 
 bool Emitter::emit_arithmetic(const ir::Inst& inst, Val& result) {
-  if (inst.op >= Op::sext_int && inst.op <= Op::bitcast) return emit_conversion(inst, result);
-  bool integers = inst.op >= Op::add_int && inst.op <= Op::umulhi_int;
-  bool floats = inst.op >= Op::add_float && inst.op <= Op::pow_float;
+  if (ir::group_of(inst.op) == ir::OpGroup::conversions) return emit_conversion(inst, result);
+  bool integers = ir::group_of(inst.op) == ir::OpGroup::integers;
+  bool floats = ir::group_of(inst.op) == ir::OpGroup::floats;
   if (!integers && !floats) return false;
   llvm::SmallVector<V, 3> operands;
   const Type* type = nullptr;
@@ -102,22 +106,22 @@ bool Emitter::emit_integer(const ir::Inst& inst, V a, V b, V& result) {
     result = b_.CreateExtractValue(b_.CreateBinaryIntrinsic(id, a, b), 1);
     return true;
   };
-  switch (inst.op) {
-    case Op::add_int:
+  switch (ir::in_group<IntegerOp>(inst.op)) {
+    case IntegerOp::add_int:
       result = b_.CreateAdd(a, b);
       return true;
-    case Op::sub_int:
+    case IntegerOp::sub_int:
       result = b_.CreateSub(a, b);
       return true;
-    case Op::mul_int:
+    case IntegerOp::mul_int:
       result = b_.CreateMul(a, b);
       return true;
-    case Op::neg_int:
+    case IntegerOp::neg_int:
       result = b_.CreateNeg(a);
       return true;
-    case Op::shl_int:
-    case Op::lshr_int:
-    case Op::ashr_int: {
+    case IntegerOp::shl_int:
+    case IntegerOp::lshr_int:
+    case IntegerOp::ashr_int: {
       V limit = llvm::ConstantInt::get(b->getType(), width);
       V in_range = b_.CreateICmpULT(b, limit);
       V count = b_.CreateZExtOrTrunc(b, type);
@@ -130,49 +134,59 @@ bool Emitter::emit_integer(const ir::Inst& inst, V a, V b, V& result) {
       result = b_.CreateSelect(in_range, shifted, llvm::ConstantInt::get(type, 0));
       return true;
     }
-    case Op::slt_int:
+    case IntegerOp::slt_int:
       result = b_.CreateICmpSLT(a, b);
       return true;
-    case Op::sle_int:
+    case IntegerOp::sle_int:
       result = b_.CreateICmpSLE(a, b);
       return true;
-    case Op::ult_int:
+    case IntegerOp::ult_int:
       result = b_.CreateICmpULT(a, b);
       return true;
-    case Op::ule_int:
+    case IntegerOp::ule_int:
       result = b_.CreateICmpULE(a, b);
       return true;
-    case Op::ctpop_int:
+    case IntegerOp::ctpop_int:
       result = b_.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, a);
       return true;
-    case Op::ctlz_int:
+    case IntegerOp::ctlz_int:
       result = b_.CreateBinaryIntrinsic(llvm::Intrinsic::ctlz, a, b_.getFalse());
       return true;
-    case Op::cttz_int:
+    case IntegerOp::cttz_int:
       result = b_.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, a, b_.getFalse());
       return true;
-    case Op::bswap_int:
+    case IntegerOp::bswap_int:
       result = width == 8 ? a : b_.CreateUnaryIntrinsic(llvm::Intrinsic::bswap, a);
       return true;
-    case Op::sadd_overflows:
+    case IntegerOp::sadd_overflows:
       return overflow(llvm::Intrinsic::sadd_with_overflow);
-    case Op::ssub_overflows:
+    case IntegerOp::ssub_overflows:
       return overflow(llvm::Intrinsic::ssub_with_overflow);
-    case Op::smul_overflows:
+    case IntegerOp::smul_overflows:
       return overflow(llvm::Intrinsic::smul_with_overflow);
-    case Op::uadd_overflows:
+    case IntegerOp::uadd_overflows:
       return overflow(llvm::Intrinsic::uadd_with_overflow);
-    case Op::umul_overflows:
+    case IntegerOp::umul_overflows:
       return overflow(llvm::Intrinsic::umul_with_overflow);
-    case Op::umulhi_int: {
+    case IntegerOp::umulhi_int: {
       llvm::Type* wide = llvm::IntegerType::get(layout_.context, 2 * width);
       V product = b_.CreateMul(b_.CreateZExt(a, wide), b_.CreateZExt(b, wide));
       result = b_.CreateTrunc(b_.CreateLShr(product, width), type);
       return true;
     }
-    default:
-      return false;
+    case IntegerOp::and_int:
+    case IntegerOp::or_int:
+    case IntegerOp::xor_int:
+    case IntegerOp::not_int:
+    case IntegerOp::eq_int:
+    case IntegerOp::ne_int:  // above
+    case IntegerOp::sdiv_int:
+    case IntegerOp::udiv_int:
+    case IntegerOp::srem_int:
+    case IntegerOp::urem_int:  // emit_division
+      break;
   }
+  return false;
 }
 
 bool Emitter::emit_division(const ir::Inst& inst, V a, V b, V& result) {
@@ -233,44 +247,44 @@ bool Emitter::emit_conversion(const ir::Inst& inst, Val& result) {
   bool from_float = v->getType()->isFloatingPointTy(), to_float = type->isFloatingPointTy();
   unsigned from_size = v->getType()->getPrimitiveSizeInBits(), to_size = type->getPrimitiveSizeInBits();
   V out = nullptr;
-  switch (inst.op) {
-    case Op::sext_int:
+  switch (ir::in_group<ConversionOp>(inst.op)) {
+    case ConversionOp::sext_int:
       if (from_float || to_float || from_size > to_size) return false;
       out = b_.CreateSExt(v, type);
       break;
-    case Op::zext_int:
+    case ConversionOp::zext_int:
       if (from_float || to_float || from_size > to_size) return false;
       out = b_.CreateZExt(v, type);
       break;
-    case Op::trunc_int:
+    case ConversionOp::trunc_int:
       if (from_float || to_float || from_size < to_size) return false;
       out = b_.CreateTrunc(v, type);
       break;
-    case Op::sitofp:
+    case ConversionOp::sitofp:
       if (from_float || !to_float) return false;
       out = b_.CreateSIToFP(v, type);
       break;
-    case Op::uitofp:
+    case ConversionOp::uitofp:
       if (from_float || !to_float) return false;
       out = b_.CreateUIToFP(v, type);
       break;
-    case Op::fptosi:
+    case ConversionOp::fptosi:
       if (!from_float || to_float) return false;
       out = b_.CreateIntrinsic(llvm::Intrinsic::fptosi_sat, {type, v->getType()}, {v});
       break;
-    case Op::fptoui:
+    case ConversionOp::fptoui:
       if (!from_float || to_float) return false;
       out = b_.CreateIntrinsic(llvm::Intrinsic::fptoui_sat, {type, v->getType()}, {v});
       break;
-    case Op::fptrunc:
+    case ConversionOp::fptrunc:
       if (!from_float || !to_float || from_size < to_size) return false;
       out = b_.CreateFPTrunc(v, type);
       break;
-    case Op::fpext:
+    case ConversionOp::fpext:
       if (!from_float || !to_float || from_size > to_size) return false;
       out = b_.CreateFPExt(v, type);
       break;
-    default:
+    case ConversionOp::bitcast:
       if (from_size != to_size) return false;
       out = b_.CreateBitCast(v, type);
       break;
@@ -278,40 +292,6 @@ bool Emitter::emit_conversion(const ir::Inst& inst, Val& result) {
   result = {to, {from_byte(out, to)}, nullptr};
   return true;
 }
-
-namespace {
-
-struct MathFunction {
-  Op op;
-  const char* name;
-  llvm::Intrinsic::ID intrinsic;  // 0: LLVM knows the library function by name only
-};
-
-const MathFunction math_functions[] = {
-    {Op::exp_float, "exp", llvm::Intrinsic::exp},
-    {Op::exp2_float, "exp2", llvm::Intrinsic::exp2},
-    {Op::expm1_float, "expm1", 0},
-    {Op::log_float, "log", llvm::Intrinsic::log},
-    {Op::log2_float, "log2", llvm::Intrinsic::log2},
-    {Op::log10_float, "log10", llvm::Intrinsic::log10},
-    {Op::log1p_float, "log1p", 0},
-    {Op::sin_float, "sin", llvm::Intrinsic::sin},
-    {Op::cos_float, "cos", llvm::Intrinsic::cos},
-    {Op::tan_float, "tan", 0},
-    {Op::asin_float, "asin", 0},
-    {Op::acos_float, "acos", 0},
-    {Op::atan_float, "atan", 0},
-    {Op::atan2_float, "atan2", 0},
-    {Op::sinh_float, "sinh", 0},
-    {Op::cosh_float, "cosh", 0},
-    {Op::tanh_float, "tanh", 0},
-    {Op::cbrt_float, "cbrt", 0},
-    {Op::hypot_float, "hypot", 0},
-    {Op::pow_float, "pow", llvm::Intrinsic::pow},
-    {Op::rem_float, "fmod", 0},
-};
-
-}  // namespace
 
 Emitter::V Emitter::library_call(const ir::Inst& inst, const char* name, llvm::Intrinsic::ID fast,
                                  llvm::ArrayRef<V> operands) {
@@ -331,78 +311,119 @@ Emitter::V Emitter::library_call(const ir::Inst& inst, const char* name, llvm::I
 }
 
 bool Emitter::emit_float(const ir::Inst& inst, llvm::ArrayRef<V> o, V& result) {
-  for (const MathFunction& f : math_functions) {
-    if (f.op != inst.op) continue;
-    result = library_call(inst, f.name, f.intrinsic, o);
+  // Without an intrinsic LLVM knows the library function by name only.
+  auto library = [&](const char* name, llvm::Intrinsic::ID intrinsic = 0) {
+    result = library_call(inst, name, intrinsic, o);
     return true;
-  }
+  };
   bool is_fast = (inst.flags & ir::inst_fast) != 0;
-  switch (inst.op) {
-    case Op::add_float:
+  switch (ir::in_group<FloatOp>(inst.op)) {
+    case FloatOp::add_float:
       result = b_.CreateFAdd(o[0], o[1]);
       return true;
-    case Op::sub_float:
+    case FloatOp::sub_float:
       result = b_.CreateFSub(o[0], o[1]);
       return true;
-    case Op::mul_float:
+    case FloatOp::mul_float:
       result = b_.CreateFMul(o[0], o[1]);
       return true;
-    case Op::div_float:
+    case FloatOp::div_float:
       result = b_.CreateFDiv(o[0], o[1]);
       return true;
-    case Op::neg_float:
+    case FloatOp::neg_float:
       result = b_.CreateFNeg(o[0]);
       return true;
-    case Op::fma_float:
+    case FloatOp::fma_float:
       result = b_.CreateIntrinsic(llvm::Intrinsic::fma, {o[0]->getType()}, {o[0], o[1], o[2]});
       return true;
-    case Op::muladd_float:
+    case FloatOp::muladd_float:
       result = b_.CreateIntrinsic(llvm::Intrinsic::fmuladd, {o[0]->getType()}, {o[0], o[1], o[2]});
       return true;
-    case Op::abs_float:
+    case FloatOp::abs_float:
       result = b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, o[0]);
       return true;
-    case Op::copysign_float:
+    case FloatOp::copysign_float:
       result = b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, o[0], o[1]);
       return true;
-    case Op::min_float:
+    case FloatOp::min_float:
       result = is_fast ? b_.CreateSelect(b_.CreateFCmpOLT(o[0], o[1]), o[0], o[1])
                        : b_.CreateBinaryIntrinsic(llvm::Intrinsic::minimum, o[0], o[1]);
       return true;
-    case Op::max_float:
+    case FloatOp::max_float:
       result = is_fast ? b_.CreateSelect(b_.CreateFCmpOGT(o[0], o[1]), o[0], o[1])
                        : b_.CreateBinaryIntrinsic(llvm::Intrinsic::maximum, o[0], o[1]);
       return true;
-    case Op::eq_float:
+    case FloatOp::eq_float:
       result = b_.CreateFCmpOEQ(o[0], o[1]);
       return true;
-    case Op::ne_float:
+    case FloatOp::ne_float:
       result = b_.CreateFCmpUNE(o[0], o[1]);
       return true;
-    case Op::lt_float:
+    case FloatOp::lt_float:
       result = b_.CreateFCmpOLT(o[0], o[1]);
       return true;
-    case Op::le_float:
+    case FloatOp::le_float:
       result = b_.CreateFCmpOLE(o[0], o[1]);
       return true;
-    case Op::ceil_float:
+    case FloatOp::ceil_float:
       result = b_.CreateUnaryIntrinsic(llvm::Intrinsic::ceil, o[0]);
       return true;
-    case Op::floor_float:
+    case FloatOp::floor_float:
       result = b_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, o[0]);
       return true;
-    case Op::trunc_float:
+    case FloatOp::trunc_float:
       result = b_.CreateUnaryIntrinsic(llvm::Intrinsic::trunc, o[0]);
       return true;
-    case Op::rint_float:
+    case FloatOp::rint_float:
       result = b_.CreateUnaryIntrinsic(llvm::Intrinsic::rint, o[0]);
       return true;
-    case Op::sqrt_float:
+    case FloatOp::sqrt_float:
       result = b_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, o[0]);
       return true;
-    default:
-      return false;
+    case FloatOp::exp_float:
+      return library("exp", llvm::Intrinsic::exp);
+    case FloatOp::exp2_float:
+      return library("exp2", llvm::Intrinsic::exp2);
+    case FloatOp::expm1_float:
+      return library("expm1");
+    case FloatOp::log_float:
+      return library("log", llvm::Intrinsic::log);
+    case FloatOp::log2_float:
+      return library("log2", llvm::Intrinsic::log2);
+    case FloatOp::log10_float:
+      return library("log10", llvm::Intrinsic::log10);
+    case FloatOp::log1p_float:
+      return library("log1p");
+    case FloatOp::sin_float:
+      return library("sin", llvm::Intrinsic::sin);
+    case FloatOp::cos_float:
+      return library("cos", llvm::Intrinsic::cos);
+    case FloatOp::tan_float:
+      return library("tan");
+    case FloatOp::asin_float:
+      return library("asin");
+    case FloatOp::acos_float:
+      return library("acos");
+    case FloatOp::atan_float:
+      return library("atan");
+    case FloatOp::atan2_float:
+      return library("atan2");
+    case FloatOp::sinh_float:
+      return library("sinh");
+    case FloatOp::cosh_float:
+      return library("cosh");
+    case FloatOp::tanh_float:
+      return library("tanh");
+    case FloatOp::cbrt_float:
+      return library("cbrt");
+    case FloatOp::hypot_float:
+      return library("hypot");
+    case FloatOp::pow_float:
+      return library("pow", llvm::Intrinsic::pow);
+    case FloatOp::rem_float:
+      return library("fmod");
   }
+  return false;
 }
 
 }  // namespace slope::codegen

@@ -3,8 +3,10 @@
 #include <llvm/Transforms/Utils/Cloning.h>
 
 #include <algorithm>
+#include <cassert>
 
 #include "lang/ir/cfg.hpp"
+#include "lang/ir/op_groups.hpp"
 #include "lang/support/tuning.hpp"
 
 namespace slope::codegen {
@@ -133,20 +135,20 @@ bool Batch::may_fail(const ir::Function& function) {
       if (may_fail(function, function.insts[i])) return true;
     }
     const ir::Inst& end = function.insts[block.terminator];
-    switch (end.op) {
-      case Op::jump:
-      case Op::unreachable:
-      case Op::switch_int:
+    switch (ir::in_group<ir::TerminatorOp>(end.op)) {
+      case ir::TerminatorOp::jump:
+      case ir::TerminatorOp::unreachable:
+      case ir::TerminatorOp::switch_int:
         break;
-      case Op::branch:
+      case ir::TerminatorOp::branch:
         if (function.type_of(end.operands[0], runtime_.types) != runtime_.types.builtin().boolean) return true;
         break;
-      case Op::ret: {
+      case ir::TerminatorOp::ret: {
         const Type* type = function.type_of(end.operands[0], runtime_.types);
         if (type != function.return_type && layout_->of(function.return_type).kind != Kind::none) return true;
         break;
       }
-      default:
+      case ir::TerminatorOp::throw_:
         return true;
     }
     for (const ir::Edge& edge : block.edges) {
@@ -172,25 +174,26 @@ bool Batch::may_fail(const ir::Function& function, const ir::Inst& inst) {
   for (std::size_t i = 0; i < inst.operands.size(); ++i) {
     if (!plain(type_of(i))) return true;
   }
-  bool raises = !(inst.flags & ir::inst_nothrow);
-  bool arithmetic =
-      (inst.op >= Op::add_int && inst.op <= Op::umulhi_int) || (inst.op >= Op::add_float && inst.op <= Op::pow_float);
-  if (arithmetic) {
-    if (inst.op >= Op::sdiv_int && inst.op <= Op::urem_int && raises) return true;
+  const bool raises = (ir::op_info(inst.op).effects & effect_throws) && !(inst.flags & ir::inst_nothrow);
+  switch (ir::op_info(inst.op).fails) {
+    case ir::Fails::never:
+      return false;
+    case ir::Fails::always:
+      return true;
+    case ir::Fails::by_types:
+      break;
+  }
+  if (ir::is_arithmetic(inst.op)) {
+    if (raises) return true;
     for (std::size_t i = 0; i < inst.operands.size(); ++i) {
       if (kind(type_of(i)) != Kind::bits) return true;
     }
     return false;
   }
-  if (inst.op >= Op::sext_int && inst.op <= Op::bitcast) {
+  if (ir::group_of(inst.op) == ir::OpGroup::conversions) {
     return kind(inst.type) != Kind::bits || kind(type_of(1)) != Kind::bits;
   }
   switch (inst.op) {
-    case Op::array_length:
-    case Op::string_length:
-    case Op::string_byte:
-    case Op::undef:
-      return false;
     case Op::array_size:
       return !inst.operands[1].is_constant() || function.constant_value(inst.operands[1]).bits < 1;
     case Op::array_get: {
@@ -250,6 +253,7 @@ bool Batch::may_fail(const ir::Function& function, const ir::Inst& inst) {
       return false;
     }
     default:
+      assert(!"an operation that fails by its types, without a case here");
       return true;
   }
 }

@@ -7,6 +7,7 @@
 
 #include "codegen/counted_loops.hpp"
 #include "codegen/debug_info.hpp"
+#include "lang/ir/passes/checked.hpp"
 #include "lang/ir/passes/escape.hpp"
 
 namespace slope::codegen {
@@ -404,7 +405,9 @@ llvm::BasicBlock* Emitter::return_error_block() {
   llvm::IRBuilderBase::InsertPointGuard guard(b_);
   b_.SetInsertPoint(return_error_);
   if (!signature_.has_status) {
-    // may_fail said that this can't be reached.
+    // Batch::may_fail said that this can't be reached. A table of operations (ops.def, `fails`) that says less than what
+    // is emitted would be undefined behaviour here.
+    if (ir::verifies_passes()) b_.CreateIntrinsic(llvm::Intrinsic::trap, {}, {});
     b_.CreateUnreachable();
     return return_error_;
   }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <cstring>
 #include <string_view>
 #include <vector>
 
@@ -57,7 +58,8 @@ std::unique_ptr<CodeGenerator> load_code_generator(Runtime& runtime, const std::
   CodegenHost host;
   host.fingerprint = codegen_fingerprint();
   host.dump_llvm = dump_wants("llvm");
-  host.verify = std::getenv("SLOPE_VERIFY") != nullptr;
+  const char* checks = std::getenv("SLOPE_VERIFY");
+  host.verify = checks && std::strcmp(checks, "0") != 0;
   why.clear();
   for (const std::string& place : places) {
     if (place != name && access(place.c_str(), R_OK) != 0) {

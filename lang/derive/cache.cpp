@@ -334,12 +334,6 @@ bool Pipeline::Impl::make_gradient(Context& ctx, Specialization& target, const s
     refusal = {target.method->span, target.method, "internal error: the derivative's types could not be inferred"};
     return false;
   }
-  if (verify)
-    if (std::string problem = ir::verify(*result.typed); !problem.empty()) {
-      refusal = {target.method->span, target.method,
-                 "internal error: malformed derivative: " + problem + "\n" + ir::print(*result.typed)};
-      return false;
-    }
   opt::optimise(runtime, *result.typed, opt_options(nullptr));
   dump("grad", *result.typed);
   Synthetic& synthetic_code =

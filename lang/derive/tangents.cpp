@@ -117,12 +117,6 @@ Pipeline::Impl::TangentCode* Pipeline::Impl::make_tangent(Context& ctx, Speciali
       refusal = {target.method->span, target.method, "internal error: the derivative's types could not be inferred"};
       return fail();
     }
-    if (verify)
-      if (std::string problem = ir::verify(*result.typed); !problem.empty()) {
-        refusal = {target.method->span, target.method,
-                   "internal error: malformed derivative: " + problem + "\n" + ir::print(*result.typed)};
-        return fail();
-      }
     opt::optimise(runtime, *result.typed, opt_options(nullptr));
     dump("grad", *result.typed);
     sources[entry.synthetic->target] = std::shared_ptr<ir::Function>(std::move(derivative.forward));

@@ -171,7 +171,7 @@ class Analysis {
     const ir::Inst& inst = function_.insts[id];
     bool flows = any_varied(inst);
     bool definite = definitely_[id];
-    if (inst.op >= Op::tape_open && inst.op <= Op::tape_close) return visit_tape(id);
+    if (ir::group_of(inst.op) == ir::OpGroup::tapes) return visit_tape(id);
     if (inst.op == Op::slot_set || inst.op == Op::slot_get) return visit_slot(id);
     if (!visit_bits(id)) return false;
     switch (treatment_of(function_, inst, result_.rules[id], tangents_.runtime())) {

@@ -8,7 +8,7 @@
 #include "lang/diff/tuple_reads.hpp"
 #include "lang/ir/build.hpp"
 #include "lang/ir/cfg.hpp"
-#include "lang/ir/passes/passes.hpp"
+#include "lang/ir/passes/checked.hpp"
 
 namespace slope::diff {
 
@@ -277,6 +277,7 @@ bool normalise(ir::Function& function, Runtime& runtime, Refusal& refusal, bool 
   unify_returns(function);
   while (simplify_one_loop(function)) {
   }
+  ir::check_after(function, "normalisation", ir::Typing::partial);
   return true;
 }
 

@@ -56,17 +56,27 @@ Treatment classify(const ir::Inst& inst, RuleKind rule) {
     case Op::tape_load:
     case Op::tape_close:
       return Treatment::refused;
+    case Op::load_global:
+    case Op::slot_get:
+    case Op::slot_set:
+    case Op::slot_clear:
+      return Treatment::inert;
     default:
       break;
   }
+  if (ir::is_terminator(inst.op)) return Treatment::inert;
   switch (ir::op_info(inst.op).derivative) {
     case ir::Derivative::linear:
     case ir::Derivative::operands:
     case ir::Derivative::result:
       return Treatment::value;
-    default:
+    case ir::Derivative::none:
       return Treatment::inert;
+    case ir::Derivative::memory:
+    case ir::Derivative::special:
+      break;  // one that ops.def says is treated by name, and that has no case above
   }
+  return Treatment::refused;
 }
 
 Treatment treatment_of(const ir::Function& function, const ir::Inst& inst, RuleKind rule, Runtime& runtime) {

@@ -1,7 +1,10 @@
 #include "lang/diff/partials.hpp"
 
+#include "lang/ir/op_groups.hpp"
+
 namespace slope::diff {
 
+using ir::FloatOp;
 using ir::Op;
 using ir::Operand;
 
@@ -22,125 +25,126 @@ bool emit_partials(ir::Builder& b, Runtime& runtime, const ir::Inst& inst, Opera
   auto minus = [&](Operand x, Operand z) { return op2(Op::sub_float, x, z); };
   auto test = [&](Op op, Operand x, Operand z) { return b.emit(op, {x, z}, builtin.boolean); };
   auto choose = [&](Operand condition, Operand x, Operand z) { return b.emit(Op::select, {condition, x, z}, t); };
-  switch (inst.op) {
-    case Op::add_float:
+  if (ir::group_of(inst.op) != ir::OpGroup::floats) return false;
+  switch (ir::in_group<FloatOp>(inst.op)) {
+    case FloatOp::add_float:
       if (partials.active(0)) partials.add(0, y);
       if (partials.active(1)) partials.add(1, y);
       return true;
-    case Op::sub_float:
+    case FloatOp::sub_float:
       if (partials.active(0)) partials.add(0, y);
       if (partials.active(1)) partials.add(1, op1(Op::neg_float, y));
       return true;
-    case Op::mul_float:
+    case FloatOp::mul_float:
       if (partials.active(0)) partials.add(0, times(y, partials.value(1)));
       if (partials.active(1)) partials.add(1, times(y, partials.value(0)));
       return true;
-    case Op::div_float: {
+    case FloatOp::div_float: {
       Operand scaled = over(y, partials.value(1));
       if (partials.active(0)) partials.add(0, scaled);
       if (partials.active(1)) partials.add(1, op1(Op::neg_float, times(scaled, partials.result())));
       return true;
     }
-    case Op::rem_float: {  // x - y*trunc(x/y)
+    case FloatOp::rem_float: {  // x - y*trunc(x/y)
       if (partials.active(0)) partials.add(0, y);
       if (partials.active(1))
         partials.add(1, op1(Op::neg_float, times(y, op1(Op::trunc_float, over(partials.value(0), partials.value(1))))));
       return true;
     }
-    case Op::neg_float:
+    case FloatOp::neg_float:
       partials.add(0, op1(Op::neg_float, y));
       return true;
-    case Op::fma_float:
-    case Op::muladd_float:
+    case FloatOp::fma_float:
+    case FloatOp::muladd_float:
       if (partials.active(0)) partials.add(0, times(y, partials.value(1)));
       if (partials.active(1)) partials.add(1, times(y, partials.value(0)));
       if (partials.active(2)) partials.add(2, y);
       return true;
-    case Op::abs_float:
+    case FloatOp::abs_float:
       partials.add(0, choose(test(Op::lt_float, partials.value(0), number(0)), op1(Op::neg_float, y),
                              choose(test(Op::eq_float, partials.value(0), number(0)), number(0), y)));
       return true;
-    case Op::copysign_float: {
+    case FloatOp::copysign_float: {
       Operand same = test(Op::eq_float, op2(Op::copysign_float, number(1), partials.value(0)),
                           op2(Op::copysign_float, number(1), partials.value(1)));
       if (partials.active(0)) partials.add(0, choose(same, y, op1(Op::neg_float, y)));
       return true;
     }
-    case Op::min_float:
-    case Op::max_float: {
+    case FloatOp::min_float:
+    case FloatOp::max_float: {
       Operand first = inst.op == Op::min_float ? test(Op::lt_float, partials.value(0), partials.value(1))
                                                : test(Op::lt_float, partials.value(1), partials.value(0));
       if (partials.active(0)) partials.add(0, choose(first, y, number(0)));
       if (partials.active(1)) partials.add(1, choose(first, number(0), y));
       return true;
     }
-    case Op::sqrt_float:
+    case FloatOp::sqrt_float:
       partials.add(0, over(y, times(number(2), partials.result())));
       return true;
-    case Op::exp_float:
+    case FloatOp::exp_float:
       partials.add(0, times(y, partials.result()));
       return true;
-    case Op::exp2_float:
+    case FloatOp::exp2_float:
       partials.add(0, times(times(y, partials.result()), number(0.69314718055994530942)));
       return true;
-    case Op::expm1_float:
+    case FloatOp::expm1_float:
       partials.add(0, times(y, plus(partials.result(), number(1))));
       return true;
-    case Op::log_float:
+    case FloatOp::log_float:
       partials.add(0, over(y, partials.value(0)));
       return true;
-    case Op::log2_float:
+    case FloatOp::log2_float:
       partials.add(0, over(y, times(partials.value(0), number(0.69314718055994530942))));
       return true;
-    case Op::log10_float:
+    case FloatOp::log10_float:
       partials.add(0, over(y, times(partials.value(0), number(2.30258509299404568402))));
       return true;
-    case Op::log1p_float:
+    case FloatOp::log1p_float:
       partials.add(0, over(y, plus(partials.value(0), number(1))));
       return true;
-    case Op::sin_float:
+    case FloatOp::sin_float:
       partials.add(0, times(y, op1(Op::cos_float, partials.value(0))));
       return true;
-    case Op::cos_float:
+    case FloatOp::cos_float:
       partials.add(0, op1(Op::neg_float, times(y, op1(Op::sin_float, partials.value(0)))));
       return true;
-    case Op::tan_float:
+    case FloatOp::tan_float:
       partials.add(0, times(y, plus(number(1), times(partials.result(), partials.result()))));
       return true;
-    case Op::asin_float:
+    case FloatOp::asin_float:
       partials.add(0, over(y, op1(Op::sqrt_float, minus(number(1), times(partials.value(0), partials.value(0))))));
       return true;
-    case Op::acos_float:
+    case FloatOp::acos_float:
       partials.add(0, op1(Op::neg_float,
                           over(y, op1(Op::sqrt_float, minus(number(1), times(partials.value(0), partials.value(0)))))));
       return true;
-    case Op::atan_float:
+    case FloatOp::atan_float:
       partials.add(0, over(y, plus(number(1), times(partials.value(0), partials.value(0)))));
       return true;
-    case Op::atan2_float: {
+    case FloatOp::atan2_float: {
       Operand square = plus(times(partials.value(0), partials.value(0)), times(partials.value(1), partials.value(1)));
       Operand scaled = over(y, square);
       if (partials.active(0)) partials.add(0, times(scaled, partials.value(1)));
       if (partials.active(1)) partials.add(1, op1(Op::neg_float, times(scaled, partials.value(0))));
       return true;
     }
-    case Op::sinh_float:
+    case FloatOp::sinh_float:
       partials.add(0, times(y, op1(Op::cosh_float, partials.value(0))));
       return true;
-    case Op::cosh_float:
+    case FloatOp::cosh_float:
       partials.add(0, times(y, op1(Op::sinh_float, partials.value(0))));
       return true;
-    case Op::tanh_float:
+    case FloatOp::tanh_float:
       partials.add(0, times(y, minus(number(1), times(partials.result(), partials.result()))));
       return true;
-    case Op::cbrt_float:
+    case FloatOp::cbrt_float:
       partials.add(0, over(y, times(number(3), times(partials.result(), partials.result()))));
       return true;
-    case Op::hypot_float:
+    case FloatOp::hypot_float:
       if (partials.active(0)) partials.add(0, times(y, over(partials.value(0), partials.result())));
       if (partials.active(1)) partials.add(1, times(y, over(partials.value(1), partials.result())));
       return true;
-    case Op::pow_float: {
+    case FloatOp::pow_float: {
       if (partials.active(0)) {  // y x^(y-1), zero when the exponent is
         Operand partial =
             times(partials.value(1), op2(Op::pow_float, partials.value(0), minus(partials.value(1), number(1))));
@@ -153,9 +157,17 @@ bool emit_partials(ir::Builder& b, Runtime& runtime, const ir::Inst& inst, Opera
       }
       return true;
     }
-    default:
-      return false;
+    case FloatOp::eq_float:
+    case FloatOp::ne_float:
+    case FloatOp::lt_float:
+    case FloatOp::le_float:
+    case FloatOp::ceil_float:
+    case FloatOp::floor_float:
+    case FloatOp::trunc_float:
+    case FloatOp::rint_float:
+      break;  // constant between jumps
   }
+  return false;
 }
 
 }  // namespace slope::diff

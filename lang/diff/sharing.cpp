@@ -224,7 +224,7 @@ void Sharing::visit(std::uint32_t id) {
       return expose(result);
     }
     default:
-      if (inst.op < Op::add_int || inst.op > Op::pow_float) expose_all();
+      if (!ir::is_arithmetic(inst.op) && ir::group_of(inst.op) != ir::OpGroup::conversions) expose_all();
       return;
   }
 }

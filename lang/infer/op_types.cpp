@@ -1,5 +1,4 @@
-// Types of ops. Most ops fall into a few shapes; the table below is the only list of which op has which, the rest are
-// written out in `special_type` and `special_fit`.
+// Types of ops: what the columns `shape` and `result` of ops.def mean here, and the results that need a computation.
 #include "lang/infer/op_types.hpp"
 
 #include "lang/infer/infer.hpp"
@@ -11,70 +10,8 @@ namespace slope::infer {
 namespace {
 
 using ir::Op;
-
-enum class Shape : std::uint8_t {
-  int_binary,  // two integers of one type → that type
-  int_unary,
-  int_shift,    // integer, any integer → first
-  int_compare,  // two integers of one type → Bool
-  float_unary,
-  float_binary,
-  float_ternary,
-  float_compare,
-  int_to_int,  // Type{integer}, integer → the target type
-  int_to_float,
-  float_to_int,
-  float_to_float,
-  bit_cast,     // Type{bits}, bits of the same size
-  any_to_bool,  // no demands → Bool
-  special,
-};
-
-// clang-format off
-Shape shape_of(Op op) {
-  switch (op) {
-    case Op::add_int: case Op::sub_int: case Op::mul_int: case Op::sdiv_int: case Op::udiv_int: case Op::srem_int:
-    case Op::urem_int: case Op::and_int: case Op::or_int: case Op::xor_int: case Op::umulhi_int:
-      return Shape::int_binary;
-    case Op::neg_int: case Op::not_int: case Op::ctpop_int: case Op::ctlz_int: case Op::cttz_int: case Op::bswap_int:
-      return Shape::int_unary;
-    case Op::shl_int: case Op::lshr_int: case Op::ashr_int:
-      return Shape::int_shift;
-    case Op::slt_int: case Op::sle_int: case Op::ult_int: case Op::ule_int: case Op::eq_int: case Op::ne_int:
-    case Op::sadd_overflows: case Op::ssub_overflows: case Op::smul_overflows: case Op::uadd_overflows:
-    case Op::umul_overflows:
-      return Shape::int_compare;
-    case Op::sext_int: case Op::zext_int: case Op::trunc_int:
-      return Shape::int_to_int;
-    case Op::sitofp: case Op::uitofp:
-      return Shape::int_to_float;
-    case Op::fptosi: case Op::fptoui:
-      return Shape::float_to_int;
-    case Op::fptrunc: case Op::fpext:
-      return Shape::float_to_float;
-    case Op::bitcast:
-      return Shape::bit_cast;
-    case Op::neg_float: case Op::abs_float: case Op::ceil_float: case Op::floor_float: case Op::trunc_float:
-    case Op::rint_float: case Op::sqrt_float: case Op::exp_float: case Op::exp2_float: case Op::expm1_float:
-    case Op::log_float: case Op::log2_float: case Op::log10_float: case Op::log1p_float: case Op::sin_float:
-    case Op::cos_float: case Op::tan_float: case Op::asin_float: case Op::acos_float: case Op::atan_float:
-    case Op::sinh_float: case Op::cosh_float: case Op::tanh_float: case Op::cbrt_float:
-      return Shape::float_unary;
-    case Op::add_float: case Op::sub_float: case Op::mul_float: case Op::div_float: case Op::rem_float:
-    case Op::copysign_float: case Op::min_float: case Op::max_float: case Op::atan2_float: case Op::hypot_float:
-    case Op::pow_float:
-      return Shape::float_binary;
-    case Op::fma_float: case Op::muladd_float:
-      return Shape::float_ternary;
-    case Op::eq_float: case Op::ne_float: case Op::lt_float: case Op::le_float:
-      return Shape::float_compare;
-    case Op::egal: case Op::global_defined: case Op::slot_defined:
-      return Shape::any_to_bool;
-    default:
-      return Shape::special;
-  }
-}
-// clang-format on
+using ir::ResultKind;
+using ir::Shape;
 
 class OpTypes {
  public:
@@ -82,21 +19,15 @@ class OpTypes {
       : types_(runtime.types), builtin_(runtime.types.builtin()), inst_(inst), operands_(operands) {}
 
   Fit fit() const {
-    switch (shape_of(inst_.op)) {
-      case Shape::int_binary:
-      case Shape::int_compare:
-        return all_same(&OpTypes::is_integer, 2);
-      case Shape::int_unary:
-        return all_same(&OpTypes::is_integer, 1);
-      case Shape::int_shift:
+    switch (ir::op_info(inst_.op).shape) {
+      case Shape::any:
+        return Fit::holds;
+      case Shape::ints:
+        return all_same(&OpTypes::is_integer);
+      case Shape::shift:
         return both(each(&OpTypes::is_integer, 0), each(&OpTypes::is_integer, 1));
-      case Shape::float_unary:
-        return all_same(&OpTypes::is_float, 1);
-      case Shape::float_binary:
-      case Shape::float_compare:
-        return all_same(&OpTypes::is_float, 2);
-      case Shape::float_ternary:
-        return all_same(&OpTypes::is_float, 3);
+      case Shape::floats:
+        return all_same(&OpTypes::is_float);
       case Shape::int_to_int:
         return both(target(&OpTypes::is_integer), each(&OpTypes::is_integer, 1));
       case Shape::int_to_float:
@@ -105,50 +36,80 @@ class OpTypes {
         return both(target(&OpTypes::is_integer), each(&OpTypes::is_float, 1));
       case Shape::float_to_float:
         return both(target(&OpTypes::is_float), each(&OpTypes::is_float, 1));
-      case Shape::bit_cast: {
-        Fit result = both(target(&OpTypes::is_bits), each(&OpTypes::is_bits, 1));
-        if (result == Fit::holds &&
-            as_data(type_parameter(builtin_, operands_[0]))->size != as_data(operands_[1])->size)
-          return Fit::never;
-        return result;
+      case Shape::bits_to_bits:
+        return same_size(both(target(&OpTypes::is_bits), each(&OpTypes::is_bits, 1)));
+      case Shape::truth:
+        return operand_is(0, builtin_.boolean);
+      case Shape::typed_second:
+        return type_operand(1);
+      case Shape::types:
+        return both(type_operand(0), type_operand(1));
+      case Shape::cell:
+        return operand_is(0, builtin_.cell);
+      case Shape::tape:
+        return operand_is(0, builtin_.tape);
+      case Shape::string:
+        return operand_is(0, builtin_.string);
+      case Shape::string_int:
+        return both(operand_is(0, builtin_.string), operand_is(1, builtin_.int64));
+      case Shape::array:
+        return array_operand(0);
+      case Shape::array_int:
+        return both(array_operand(0), operand_is(1, builtin_.int64));
+      case Shape::array_ints:
+        return both(array_operand(0), integers_from(1));
+      case Shape::array_element:
+        return array(0) ? operand_is(1, array(0)->params[0]) : array_operand(0);
+      case Shape::array_element_int: {
+        Fit result = both(array_operand(0), operand_is(2, builtin_.int64));
+        return result == Fit::holds ? operand_is(1, array(0)->params[0]) : result;
       }
-      case Shape::any_to_bool:
-        return Fit::holds;
-      case Shape::special:
-        return special_fit();
+      case Shape::array_type_ints: {
+        const DataType* made =
+            as_data(type_parameter(builtin_, operands_[0]) ? type_parameter(builtin_, operands_[0]) : nullptr);
+        if (!made) return Fit::unknown;
+        if (!made->is_concrete || made->name != builtin_.array_name) return Fit::never;
+        return integers_from(1);
+      }
     }
     return Fit::unknown;
   }
 
   const Type* result() const {
-    Shape shape = shape_of(inst_.op);
     if (fit() == Fit::never) return builtin_.bottom;
-    switch (shape) {
-      case Shape::int_compare:
-      case Shape::float_compare:
-      case Shape::any_to_bool:
-        return builtin_.boolean;
-      case Shape::int_binary:
-      case Shape::float_binary:
-      case Shape::float_ternary:
-        // Both must be of one type: one that is known says it for all.
-        for (const Type* t : operands_)
-          if (is_bits(t)) return t;
-        return builtin_.any;
-      case Shape::int_unary:
-      case Shape::float_unary:
-      case Shape::int_shift:
-        return operands_[0];
-      case Shape::int_to_int:
-      case Shape::int_to_float:
-      case Shape::float_to_int:
-      case Shape::float_to_float:
-      case Shape::bit_cast: {
+    switch (ir::op_info(inst_.op).result) {
+      case ResultKind::special:
+        return special_result();
+      case ResultKind::given:
+        return inst_.type ? inst_.type : builtin_.any;
+      case ResultKind::first:
+        return operands_.size() > 1 && ir::op_info(inst_.op).shape != Shape::shift ? common() : operands_[0];
+      case ResultKind::third:
+        return operands_[2];
+      case ResultKind::target: {
         const Type* t = type_parameter(builtin_, operands_[0]);
         return t ? t : builtin_.any;
       }
-      case Shape::special:
-        return special_result();
+      case ResultKind::boolean:
+        return builtin_.boolean;
+      case ResultKind::int64:
+        return builtin_.int64;
+      case ResultKind::uint8:
+        return builtin_.uint8;
+      case ResultKind::data_type:
+        return builtin_.data_type;
+      case ResultKind::type_var:
+        return builtin_.type_var;
+      case ResultKind::cell:
+        return builtin_.cell;
+      case ResultKind::expr:
+        return builtin_.expr;
+      case ResultKind::tape:
+        return builtin_.tape;
+      case ResultKind::nothing:
+        return builtin_.nothing;
+      case ResultKind::bottom:
+        return builtin_.bottom;
     }
     return builtin_.any;
   }
@@ -169,13 +130,23 @@ class OpTypes {
     if ((this->*test)(t)) return Fit::holds;
     return is_concrete(t) || type_parameter(builtin_, t) ? Fit::never : Fit::unknown;
   }
-  Fit all_same(Test test, std::size_t count) const {
+  Fit all_same(Test test) const {
     Fit result = Fit::holds;
-    for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t i = 0; i < operands_.size(); ++i) {
       result = both(result, each(test, i));
       if (i > 0 && result == Fit::holds && operands_[i] != operands_[0]) return Fit::never;
     }
     return result;
+  }
+  // All must be of one type: one that is known says it for all.
+  const Type* common() const {
+    for (const Type* t : operands_)
+      if (is_bits(t)) return t;
+    return builtin_.any;
+  }
+  Fit same_size(Fit bits) const {
+    if (bits != Fit::holds) return bits;
+    return as_data(type_parameter(builtin_, operands_[0]))->size == as_data(operands_[1])->size ? bits : Fit::never;
   }
   Fit target(Test test) const {
     const Type* t = type_parameter(builtin_, operands_[0]);
@@ -223,86 +194,14 @@ class OpTypes {
     return result;
   }
 
-  Fit special_fit() const {
-    switch (inst_.op) {
-      case Op::isa:
-        return type_operand(1);
-      case Op::subtype:
-        return both(type_operand(0), type_operand(1));
-      case Op::type_assert:
-        return type_operand(1);
-      case Op::select:
-        return operand_is(0, builtin_.boolean);
-      case Op::array_new: {
-        const DataType* made =
-            as_data(type_parameter(builtin_, operands_[0]) ? type_parameter(builtin_, operands_[0]) : nullptr);
-        if (!made) return Fit::unknown;
-        if (!made->is_concrete || made->name != builtin_.array_name) return Fit::never;
-        return integers_from(1);
-      }
-      case Op::array_length:
-        return array_operand(0);
-      case Op::array_check:
-        return array(0) ? operand_is(1, array(0)->params[0]) : array_operand(0);
-      case Op::array_size:
-      case Op::array_get:
-        return both(array_operand(0), operand_is(1, builtin_.int64));
-      case Op::array_set:
-      case Op::array_init: {
-        Fit result = both(array_operand(0), operand_is(2, builtin_.int64));
-        return result == Fit::holds ? operand_is(1, array(0)->params[0]) : result;
-      }
-      case Op::array_resize:
-      case Op::array_resize_front:
-        return both(array_operand(0), operand_is(1, builtin_.int64));
-      case Op::array_share:
-        return both(array_operand(0), integers_from(1));
-      case Op::string_length:
-        return operand_is(0, builtin_.string);
-      case Op::string_byte:
-        return both(operand_is(0, builtin_.string), operand_is(1, builtin_.int64));
-      case Op::cell_get:
-      case Op::cell_set:
-      case Op::cell_defined:
-        return operand_is(0, builtin_.cell);
-      case Op::tape_reserve:
-      case Op::tape_store:
-      case Op::tape_load:
-      case Op::tape_close:
-        return operand_is(0, builtin_.tape);
-      default:
-        return Fit::holds;
-    }
-  }
-
   const Type* special_result() const {
     switch (inst_.op) {
-      case Op::isa:
-      case Op::subtype:
-      case Op::field_defined:
-      case Op::cell_defined:
-        return builtin_.boolean;
-      case Op::field_count:
-      case Op::array_length:
-      case Op::array_size:
-      case Op::string_length:
-        return builtin_.int64;
-      case Op::string_byte:
-        return builtin_.uint8;
-      case Op::type_of:
-        return builtin_.data_type;
       case Op::type_assert: {
         const Type* t = type_parameter(builtin_, operands_[1]);
         if (!t) return operands_[0];
         const Type* common = is_subtype(types_, operands_[0], t) ? operands_[0] : intersect(types_, operands_[0], t);
         return common->has_free_vars ? t : common;
       }
-      case Op::type_var:
-        return builtin_.type_var;
-      case Op::cell_new:
-        return builtin_.cell;
-      case Op::expr:
-        return builtin_.expr;
       case Op::tuple:
         return types_.tuple(value_types(operands_));
       case Op::make_struct: {
@@ -321,10 +220,6 @@ class OpTypes {
       }
       case Op::field_at:
         return declared_field_type(builtin_, operands_[0], inst_.aux);
-      case Op::set_field:
-        return operands_[2];
-      case Op::set_field_at:
-        return builtin_.nothing;
       case Op::select:
         return type_merge(types_, operands_[1], operands_[2]);
       case Op::array_new: {
@@ -338,8 +233,6 @@ class OpTypes {
           return types_.array_of(data->params[0], static_cast<std::int64_t>(operands_.size()) - 1);
         return builtin_.array;
       }
-      case Op::tape_open:
-        return builtin_.tape;
       case Op::native: {
         const NativeInfo* info = inst_.aux_as<const NativeInfo>();
         return info && info->result_type ? info->result_type(types_, operands_) : builtin_.any;
@@ -348,33 +241,6 @@ class OpTypes {
         const Binding* binding = inst_.aux_as<const Binding>();
         return binding && binding->declared ? binding->declared : builtin_.any;
       }
-      case Op::store_global:
-        return operands_[0];
-      case Op::throw_:
-      case Op::unreachable:
-        return builtin_.bottom;
-      case Op::refine:
-      case Op::undef:
-      case Op::invoke:
-      case Op::tape_load:
-        return inst_.type ? inst_.type : builtin_.any;
-      case Op::slot_set:
-      case Op::slot_clear:
-      case Op::cell_set:
-      case Op::array_set:
-      case Op::array_init:
-      case Op::array_check:
-      case Op::array_resize:
-      case Op::array_resize_front:
-      case Op::tape_reserve:
-      case Op::tape_store:
-      case Op::tape_close:
-      case Op::caught_end:
-      case Op::jump:
-      case Op::branch:
-      case Op::switch_int:
-      case Op::ret:
-        return builtin_.nothing;
       default:
         return builtin_.any;  // calls, slots, caught, types made at run time
     }

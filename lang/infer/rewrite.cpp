@@ -13,7 +13,7 @@
 
 #include "lang/infer/engine.hpp"
 #include "lang/ir/execute/execute.hpp"
-#include "lang/ir/passes/passes.hpp"
+#include "lang/ir/passes/checked.hpp"
 
 namespace slope::infer {
 
@@ -57,6 +57,7 @@ class Rewriter {
     ir::simplify_cfg(fn_);
     ir::remove_dead_insts(fn_);
     ir::compact(fn_);
+    ir::check_after(fn_, "inference");
   }
 
  private:

@@ -1,22 +1,19 @@
 #include "lang/ir/ir.hpp"
 
-#include <array>
+#include <iterator>
 
 #include "lang/support/tuning.hpp"
 
 namespace slope::ir {
 
-namespace {
-
-constexpr std::array<OpInfo, static_cast<std::size_t>(Op::count_)> op_table = {{
-#define OP(name, min, max, effects, derivative) {#name, min, max, effects, Derivative::derivative},
-#include "lang/ir/ops.def"
-    {"parameter", 0, 0, effect_none, Derivative::none},
-}};
-
-}  // namespace
-
-const OpInfo& op_info(Op op) { return op_table[static_cast<std::size_t>(op)]; }
+// A group's rows stand together: whoever dispatches by group relies on each operation being in its own.
+constexpr bool groups_in_one_piece() {
+  for (std::size_t i = 1; i < std::size(op_table); ++i)
+    if (op_table[i].group < op_table[i - 1].group) return false;
+  return true;
+}
+static_assert(std::size(op_table) == static_cast<std::size_t>(Op::count_));
+static_assert(groups_in_one_piece());
 
 std::string_view op_name(Op op) {
   std::string_view name = op_info(op).name;
@@ -25,46 +22,12 @@ std::string_view op_name(Op op) {
 }
 
 bool op_from_name(std::string_view name, Op& op) {
-  for (std::size_t i = 0; i < op_table.size(); ++i) {
+  for (std::size_t i = 0; i < std::size(op_table); ++i) {
     if (op_table[i].name != name && op_name(static_cast<Op>(i)) != name) continue;
     op = static_cast<Op>(i);
     return true;
   }
   return false;
-}
-
-AuxKind aux_kind(Op op) {
-  switch (op) {
-    case Op::call_splat:
-    case Op::static_param:
-    case Op::field_at:
-    case Op::set_field_at:
-    case Op::tape_store:
-    case Op::tape_load:
-      return AuxKind::index;
-    case Op::slot_get:
-    case Op::slot_set:
-    case Op::slot_defined:
-    case Op::slot_clear:
-      return AuxKind::slot;
-    case Op::load_global:
-    case Op::store_global:
-    case Op::global_defined:
-      return AuxKind::binding;
-    case Op::check_defined:
-    case Op::cell_get:
-      return AuxKind::symbol;
-    case Op::make_closure:
-      return AuxKind::type_name;
-    case Op::invoke:
-      return AuxKind::specialization;
-    case Op::native:
-      return AuxKind::native;
-    case Op::tape_open:
-      return AuxKind::tape_layout;
-    default:
-      return AuxKind::none;
-  }
 }
 
 std::uint32_t op_effects(const Inst& inst) {

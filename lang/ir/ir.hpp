@@ -37,26 +37,76 @@
 namespace slope::ir {
 
 enum class Op : std::uint16_t {
-#define OP(name, min, max, effects, derivative) name,
+#define OP(name, ...) name,
 #include "lang/ir/ops.def"
   parameter,  // of a block; not in ops.def because it is never executed
   count_
 };
 
+// --- the columns of ops.def ---
+
+enum class OpGroup : std::uint8_t {
+  calls,
+  names,
+  objects,
+  integers,
+  conversions,
+  floats,
+  arrays,
+  strings,
+  tapes,
+  exceptions,
+  terminators,
+  parameters,
+};
+
 enum class Derivative : std::uint8_t { none, linear, operands, result, memory, special };
 
-struct OpInfo {
-  std::string_view name;
-  int min_operands;
-  int max_operands;
-  std::uint32_t effects;
-  Derivative derivative;
+// What an operation asks of its operands. The conversions take the target type first.
+enum class Shape : std::uint8_t {
+  any,
+  ints,    // integers of one type
+  shift,   // an integer, and any integer
+  floats,  // Float64 or Float32, all the same
+  int_to_int,
+  int_to_float,
+  float_to_int,
+  float_to_float,
+  bits_to_bits,
+  truth,         // a Bool first
+  typed_second,  // a type in the second place
+  types,         // nothing but types
+  cell,          // a Box first; likewise the following, with what comes after it:
+  tape,
+  string,
+  string_int,
+  array,
+  array_int,          // array, Int64
+  array_ints,         // array, Int64s
+  array_element,      // array, something that it may hold
+  array_element_int,  // array, something that it may hold, Int64
+  array_type_ints,    // Type{an array type}, Int64s
 };
-const OpInfo& op_info(Op op);
-bool op_from_name(std::string_view name, Op& op);
-// The spelling in dumps and in Slope: the op's name without a trailing underscore.
-std::string_view op_name(Op op);
-// What Inst::aux of an op is.
+
+// The type of an operation's result.
+enum class ResultKind : std::uint8_t {
+  special,  // as lang/infer/op_types.cpp says
+  given,    // what Inst::type says already
+  first,    // that of operand 0
+  third,    // that of operand 2
+  target,   // the type that operand 0 is
+  boolean,
+  int64,
+  uint8,
+  data_type,
+  type_var,
+  cell,
+  expr,
+  tape,
+  nothing,
+  bottom,  // control does not come back
+};
+
 enum class AuxKind : std::uint8_t {
   none,
   index,           // a number
@@ -68,8 +118,45 @@ enum class AuxKind : std::uint8_t {
   native,          // const NativeInfo*
   tape_layout,     // const TapeLayout*
 };
-AuxKind aux_kind(Op op);
-inline bool is_terminator(Op op) { return op >= Op::jump && op <= Op::unreachable; }
+
+enum class Access : std::uint8_t { none, loads, stores, checks, keeps, resizes };
+// Whether machine code of the operation may leave the function with an exception.
+enum class Fails : std::uint8_t { never, by_types, always };
+
+struct OpInfo {
+  std::string_view name;
+  OpGroup group;
+  int min_operands;
+  int max_operands;
+  std::uint32_t effects;
+  Derivative derivative;
+  Shape shape;
+  ResultKind result;
+  AuxKind aux;  // what Inst::aux is
+  Access access;
+  int stored;  // the operand that is stored, of Access::stores and Access::checks
+  Fails fails;
+};
+
+inline constexpr OpInfo op_table[] = {
+#define OP(name, min, max, effects, derivative, shape, result, aux, access, fails)              \
+  {#name,        OpGroup::GROUP,     min,          max,    effects,     Derivative::derivative, \
+   Shape::shape, ResultKind::result, AuxKind::aux, access, Fails::fails},
+#include "lang/ir/ops.def"
+    {"parameter", OpGroup::parameters, 0, 0, effect_none, Derivative::none, Shape::any, ResultKind::given,
+     AuxKind::none, Access::none, -1, Fails::never},
+};
+constexpr const OpInfo& op_info(Op op) { return op_table[static_cast<std::size_t>(op)]; }
+constexpr AuxKind aux_kind(Op op) { return op_info(op).aux; }
+constexpr OpGroup group_of(Op op) { return op_info(op).group; }
+constexpr bool is_store(Op op) { return op_info(op).access == Access::stores; }  // puts a value into memory
+constexpr bool is_load(Op op) { return op_info(op).access == Access::loads; }    // reads a value from memory
+constexpr bool is_arithmetic(Op op) { return group_of(op) == OpGroup::integers || group_of(op) == OpGroup::floats; }
+bool op_from_name(std::string_view name, Op& op);
+// The spelling in dumps and in Slope: the op's name without a trailing underscore.
+std::string_view op_name(Op op);
+
+constexpr bool is_terminator(Op op) { return group_of(op) == OpGroup::terminators; }
 
 using BlockId = std::uint32_t;
 inline constexpr BlockId no_block = ~BlockId{0};
@@ -111,7 +198,7 @@ struct Inst {
 // What array_resize and array_resize_front have as aux. An undone resize goes back to a length that the memory has had,
 // and may therefore meet others that share it by now.
 enum ResizeKind : std::uintptr_t { plain_resize, undo_resize };
-inline bool is_resize(Op op) { return op == Op::array_resize || op == Op::array_resize_front; }
+constexpr bool is_resize(Op op) { return op_info(op).access == Access::resizes; }
 // Op::type_assert's aux, where it stands for the test of a condition: the error says so.
 inline constexpr std::uintptr_t assert_condition = 1;
 enum InstFlags : std::uint16_t {

@@ -48,6 +48,7 @@ bool is_plain_name(std::string_view name) {
 }
 
 std::string name_text(const Symbol* symbol) {
+  if (!symbol) return "_";  // a slot that a pass made
   return is_plain_name(symbol->name) ? symbol->name : quoted(symbol->name);
 }
 
@@ -122,6 +123,7 @@ std::string bits_text(const DataType* type, Value v) {
   return to_string(type) + "(" + hexadecimal(static_cast<std::uint64_t>(v.bits)) + ")";
 }
 
+// Malformed functions are printed too, with `?` for what is out of range: the verifier shows what it rejects.
 class Printer {
  public:
   Printer(const Function& function, const SourceMap* sources, bool compact)
@@ -131,8 +133,8 @@ class Printer {
     for (std::uint32_t id = 0; id < function.insts.size(); ++id) number_[id] = id;
     if (!compact) return;
     for (const Block& block : function.blocks) {
-      for (std::uint32_t id : block.parameters) number_[id] = next++;
-      for (std::uint32_t id : block.insts) number_[id] = next++;
+      for (std::uint32_t id : block.parameters) number(id, next++);
+      for (std::uint32_t id : block.insts) number(id, next++);
     }
   }
 
@@ -158,6 +160,11 @@ class Printer {
   }
 
  private:
+  void number(std::uint32_t id, std::uint32_t number) {
+    if (id < number_.size()) number_[id] = number;
+  }
+  bool known(std::uint32_t id) const { return id < function_.insts.size(); }
+
   std::string text(Operand o) const {
     if (!o.valid()) return "invalid";
     if (!o.is_constant()) return "%" + std::to_string(o.index() < number_.size() ? number_[o.index()] : o.index());
@@ -187,9 +194,11 @@ class Printer {
         return inst.aux < function_.slots.size() ? name_text(function_.slots[inst.aux]) + " " + std::to_string(inst.aux)
                                                  : "? " + std::to_string(inst.aux);
       default:
-        break;
+        return inst.aux ? reference_text(inst) : "null";
     }
-    if (!inst.aux) return "null";
+  }
+
+  std::string reference_text(const Inst& inst) const {
     switch (aux_kind(inst.op)) {
       case AuxKind::binding:
         return qualified(inst.aux_as<Binding>()->module, inst.aux_as<Binding>()->name);
@@ -207,9 +216,12 @@ class Printer {
           out += (out.empty() ? "" : ", ") + to_string(column);
         return out;
       }
-      default:
-        return "";
+      case AuxKind::none:
+      case AuxKind::index:
+      case AuxKind::slot:
+        break;
     }
+    return "";
   }
 
   std::string head(const Inst& inst) const {
@@ -230,7 +242,7 @@ class Printer {
       std::uint32_t id = block.parameters[i];
       if (i) out_ += ", ";
       out_ += text(Operand::inst(id));
-      if (function_.insts[id].type) out_ += ": " + to_string(function_.insts[id].type);
+      if (known(id) && function_.insts[id].type) out_ += ": " + to_string(function_.insts[id].type);
     }
     out_ += ")";
   }
@@ -254,13 +266,17 @@ class Printer {
     if (block.handler != no_block) out_ += " handler b" + std::to_string(block.handler);
     out_ += ":\n";
     for (std::uint32_t id : block.insts) {
+      if (!known(id)) {
+        out_ += "  " + text(Operand::inst(id)) + " = ?\n";
+        continue;
+      }
       const Inst& inst = function_.insts[id];
       out_ += "  " + text(Operand::inst(id)) + " = " + head(inst);
       if (!inst.operands.empty()) out_ += " " + list(inst.operands);
       if (inst.type) out_ += " :: " + to_string(inst.type);
       end_line(inst);
     }
-    if (block.terminator == ~0u) return;
+    if (!known(block.terminator)) return;
     const Inst& inst = function_.insts[block.terminator];
     out_ += "  " + head(inst);
     if (!inst.operands.empty()) out_ += " " + list(inst.operands);

@@ -307,9 +307,11 @@ class Reader {
         aux = reinterpret_cast<std::uintptr_t>(runtime_.specialize(found.method, types, found.static_params));
         return true;
       }
-      default:
-        return fail("this operation can't be read from text");
+      case AuxKind::none:
+      case AuxKind::tape_layout:
+        break;
     }
+    return fail("this operation can't be read from text");
   }
 
   // --- constants ---

@@ -9,17 +9,21 @@ namespace {
 
 class Verifier {
  public:
-  explicit Verifier(const Function& function) : function_(function) {}
+  Verifier(const Function& function, Typing typing)
+      : function_(function), wants_types_(function.typed && typing == Typing::complete) {}
 
   std::string run() {
     if (function_.blocks.empty()) return "no blocks";
     if (function_.blocks[0].handler != no_block) return "the entry block has a handler";
     for (BlockId b = 0; b < function_.blocks.size() && error_.empty(); ++b) check_shape(b);
     if (!error_.empty()) return error_;
+    for (const Block& block : function_.blocks)
+      begins_catch_.push_back(!block.insts.empty() && function_.insts[block.insts[0]].op == Op::caught);
     for (BlockId b = 0; b < function_.blocks.size() && error_.empty(); ++b) check_edges(b);
     if (!error_.empty()) return error_;
     cfg_ = build_cfg(function_);
     if (!cfg_.predecessors[0].empty()) return "the entry block is the target of a jump";
+    number_dominators();
     for (BlockId b : cfg_.order) {
       check_uses(b);
       if (!error_.empty()) break;
@@ -57,7 +61,7 @@ class Verifier {
     for (std::uint32_t id : block.parameters) {
       if (!place(b, id, 0)) return;
       if (function_.insts[id].op != Op::parameter) fail(b, id, "is no parameter");
-      if (function_.typed && !function_.insts[id].type) fail(b, id, "has no type");
+      if (wants_types_ && !function_.insts[id].type) fail(b, id, "has no type");
     }
     std::uint32_t position = 1;
     for (std::uint32_t id : block.insts) {
@@ -65,7 +69,7 @@ class Verifier {
       const Inst& inst = function_.insts[id];
       if (inst.op == Op::parameter || is_terminator(inst.op)) fail(b, id, "may not stand among the instructions");
       if (inst.op == Op::caught && position != 2) fail(b, id, "is not the first of its block");
-      if (function_.typed && !inst.type) fail(b, id, "has no type");
+      if (wants_types_ && !inst.type) fail(b, id, "has no type");
       check_operation(b, id);
     }
     if (block.terminator == ~0u) return fail(b, ~0u, "has no terminator");
@@ -90,13 +94,17 @@ class Verifier {
     for (Operand o : inst.operands) check_operand(b, id, o);
     switch (aux_kind(inst.op)) {
       case AuxKind::none:
-        break;
       case AuxKind::index:
         break;
       case AuxKind::slot:
         if (inst.aux >= function_.slots.size()) fail(b, id, "slot out of range");
         break;
-      default:
+      case AuxKind::binding:
+      case AuxKind::symbol:
+      case AuxKind::type_name:
+      case AuxKind::specialization:
+      case AuxKind::native:
+      case AuxKind::tape_layout:
         if (!inst.aux) fail(b, id, "lacks what it refers to");
         break;
     }
@@ -120,6 +128,8 @@ class Verifier {
     for (const Edge& edge : block.edges) {
       if (edge.target >= function_.blocks.size()) return fail(b, block.terminator, "an edge leads nowhere");
       const Block& target = function_.blocks[edge.target];
+      if (begins_catch_[edge.target])
+        return fail(b, block.terminator, "jumps to the handler b" + std::to_string(edge.target));
       if (edge.arguments.size() != target.parameters.size())
         return fail(b, block.terminator,
                     std::to_string(edge.arguments.size()) + " arguments for the " +
@@ -131,23 +141,83 @@ class Verifier {
     }
   }
 
+  const Type* type_of(Operand o) const {
+    return o.is_constant() ? function_.constants[o.index()].type : function_.insts[o.index()].type;
+  }
+
   // Subtyping needs the type table; that different concrete types don't mix is seen without.
+  static bool differ(const Type* given, const Type* wanted) {
+    return given && wanted && given != wanted && is_concrete(given) && is_concrete(wanted) && !given->is_kind &&
+           !wanted->is_kind;
+  }
+
+  void check_arithmetic(BlockId b, std::uint32_t id) {
+    const Inst& inst = function_.insts[id];
+    const OpInfo& info = op_info(inst.op);
+    if (!inst.type || !is_concrete(inst.type)) return;  // known to raise, or of unknown type
+    const Type* first = type_of(inst.operands[0]);
+    if (info.result == ResultKind::first && differ(inst.type, first))
+      return fail(b, id, "makes a " + to_string(inst.type) + " of a " + to_string(first));
+    if (info.shape == Shape::shift) return;
+    for (Operand o : inst.operands)
+      if (const Type* other = type_of(o); differ(other, first))
+        return fail(b, id, "mixes a " + to_string(first) + " and a " + to_string(other));
+  }
+
+  // A specialisation gets what it was made for, its callee first; what is returned is what the function says.
+  void check_types(BlockId b, std::uint32_t id) {
+    const Inst& inst = function_.insts[id];
+    if (inst.op == Op::ret && function_.return_type && differ(type_of(inst.operands[0]), function_.return_type))
+      return fail(b, id,
+                  "returns a " + to_string(type_of(inst.operands[0])) + " from a function that returns a " +
+                      to_string(function_.return_type));
+    if (is_arithmetic(inst.op)) return check_arithmetic(b, id);
+    if (inst.op != Op::invoke) return;
+    std::span<const Type* const> wanted = inst.aux_as<Specialization>()->types->params;
+    for (std::size_t i = 0; i < wanted.size() && i < inst.operands.size(); ++i)
+      if (const Type* given = type_of(inst.operands[i]); differ(given, wanted[i]))
+        return fail(b, id, "gives a " + to_string(given) + " where " + to_string(wanted[i]) + " is wanted");
+  }
+
   void check_argument(BlockId b, const Edge& edge, std::size_t i) {
     const Type* wanted = function_.insts[function_.blocks[edge.target].parameters[i]].type;
-    Operand o = edge.arguments[i];
-    const Type* given = o.is_constant() ? function_.constants[o.index()].type : function_.insts[o.index()].type;
-    if (!given || !is_concrete(given) || !is_concrete(wanted) || given == wanted || given->is_kind || wanted->is_kind)
-      return;
+    const Type* given = type_of(edge.arguments[i]);
+    if (!differ(given, wanted)) return;
     fail(b, function_.blocks[b].terminator,
          "an argument of type " + to_string(given) + " for a parameter of type " + to_string(wanted) + " of b" +
              std::to_string(edge.target));
   }
 
+  // The first and the last number of each block's subtree of the dominator tree, so that a question takes no walk. In
+  // the order of cfg_ a block comes after its dominator.
+  void number_dominators() {
+    const std::size_t count = function_.blocks.size();
+    first_.assign(count, 0);
+    size_.assign(count, 1);
+    for (std::size_t k = cfg_.order.size(); k-- > 1;) {
+      BlockId b = cfg_.order[k];
+      size_[cfg_.idom[b]] += size_[b];
+    }
+    std::vector<std::uint32_t> next(count, 1);  // the number, from the parent's, that the next child gets
+    for (std::size_t k = 1; k < cfg_.order.size(); ++k) {
+      BlockId b = cfg_.order[k];
+      BlockId parent = cfg_.idom[b];
+      first_[b] = first_[parent] + next[parent];
+      next[parent] += size_[b];
+    }
+  }
+  bool dominates(BlockId a, BlockId b) const {
+    return cfg_.reachable(a) && cfg_.reachable(b) && first_[b] - first_[a] < size_[a];
+  }
+
   void check_uses(BlockId b) {
     const Block& block = function_.blocks[b];
-    for (std::uint32_t id : block.insts)
+    for (std::uint32_t id : block.insts) {
       for (Operand o : function_.insts[id].operands) check_dominance(b, id, o);
+      if (function_.typed && error_.empty()) check_types(b, id);
+    }
     for (Operand o : function_.insts[block.terminator].operands) check_dominance(b, block.terminator, o);
+    if (function_.typed && error_.empty()) check_types(b, block.terminator);
     for (const Edge& edge : block.edges)
       for (Operand o : edge.arguments) check_dominance(b, block.terminator, o);
   }
@@ -157,20 +227,24 @@ class Verifier {
     std::uint32_t id = o.index();
     BlockId home = function_.insts[id].block;
     bool defined = home < function_.blocks.size() && position_[id] != unplaced &&
-                   (home == b ? position_[id] < position_[user] : cfg_.dominates(home, b));
+                   (home == b ? position_[id] < position_[user] : dominates(home, b));
     if (!defined) fail(b, user, "uses %" + std::to_string(id) + ", which is not defined on every way here");
     if (is_terminator(function_.insts[id].op)) fail(b, user, "uses a terminator");
   }
 
   static constexpr std::uint32_t unplaced = ~0u;
   const Function& function_;
+  const bool wants_types_;
   Cfg cfg_;
+  std::vector<std::uint32_t> first_;
+  std::vector<std::uint32_t> size_;
   std::vector<std::uint32_t> position_;
+  std::vector<bool> begins_catch_;
   std::string error_;
 };
 
 }  // namespace
 
-std::string verify(const Function& function) { return Verifier(function).run(); }
+std::string verify(const Function& function, Typing typing) { return Verifier(function, typing).run(); }
 
 }  // namespace slope::ir

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "lang/ir/passes/passes.hpp"
+#include "lang/ir/passes/checked.hpp"
 #include "lang/lower/scope.hpp"
 #include "lang/lower/state.hpp"
 
@@ -42,9 +42,11 @@ std::unique_ptr<ir::Function> Emitter::run() {
   }
   ir::remove_unreachable_blocks(*function_);
   ir::promote_slots(*function_, &runtime_.types.builtin());
+  ir::check_after(*function_, "promotion of slots");
   ir::simplify_cfg(*function_);
   ir::remove_dead_insts(*function_);
   ir::compact(*function_);
+  ir::check_after(*function_, "lowering");
   return std::move(function_);
 }
 

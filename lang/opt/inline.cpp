@@ -195,7 +195,7 @@ class Inliner {
         std::uint32_t copy = copy_inst(body, source, block_of[k], first_scope);
         // @fastmath and @simd mean the arithmetic behind the operators, which are methods of Base.
         bool arithmetic = body.insts[source].op == Op::invoke || body.insts[source].op == Op::call ||
-                          (body.insts[source].op >= Op::add_float && body.insts[source].op <= Op::pow_float);
+                          ir::group_of(body.insts[source].op) == ir::OpGroup::floats;
         if (arithmetic && target.method->module == runtime_.base)
           function_.insts[copy].flags |= call.flags & math_flags;
         function_.blocks[block_of[k]].insts.push_back(copy);

@@ -1,24 +1,35 @@
-#include "lang/ir/passes/passes.hpp"
+#include "lang/ir/passes/checked.hpp"
 #include "lang/opt/opt.hpp"
 
 namespace slope::opt {
 
+namespace {
+
+void clean(ir::Function& function) {
+  ir::remove_dead_insts(function);
+  ir::check_after(function, "dead code removal");
+  ir::simplify_cfg(function);
+  ir::check_after(function, "simplification");
+}
+
+}  // namespace
+
 void optimise(Runtime& runtime, ir::Function& function, const OptOptions& options) {
   ir::remove_unreachable_blocks(function);
   ir::simplify_cfg(function);
+  ir::check_after(function, "simplification");
   for (int round = 0; round < 4; ++round) {
-    bool changed = round == 0 ? inline_calls(runtime, function, options) : false;
-    changed |= fold(runtime, function);
-    changed |= scalar_replace(runtime, function);
-    changed |= common_subexpressions(runtime, function);
-    ir::remove_dead_insts(function);
-    ir::simplify_cfg(function);
+    bool changed = round == 0 && ir::checked(function, "inlining", inline_calls(runtime, function, options));
+    changed |= ir::checked(function, "folding", fold(runtime, function));
+    changed |= ir::checked(function, "scalar replacement", scalar_replace(runtime, function));
+    changed |= ir::checked(function, "redundancy elimination", common_subexpressions(runtime, function));
+    clean(function);
     if (!changed && round > 0) break;
   }
-  hoist_invariants(runtime, function);
-  ir::remove_dead_insts(function);
-  ir::simplify_cfg(function);
+  ir::checked(function, "hoisting", hoist_invariants(runtime, function));
+  clean(function);
   ir::compact(function);
+  ir::check_after(function, "compaction");
 }
 
 }  // namespace slope::opt

@@ -19,10 +19,8 @@ bool may_resize(const ir::Function& function, const Type* bottom) {
   for (const ir::Block& block : function.blocks) {
     for (std::uint32_t id : block.insts) {
       const ir::Inst& inst = function.insts[id];
+      if (ir::is_resize(inst.op)) return true;
       switch (inst.op) {
-        case Op::array_resize:
-        case Op::array_resize_front:
-          return true;
         case Op::call:
         case Op::call_splat:
           if (inst.type == bottom) break;

@@ -181,7 +181,6 @@ struct Pipeline::Impl {
   std::map<std::pair<const ir::Function*, std::vector<const Type*>>, CodeInstance*>
       loops;  // types end with the header's number
   int root_key = 0;
-  bool verify = false;
   int refining = 0;  // how deep inside second inferences of `optimise`
 };
 

@@ -9,8 +9,6 @@
 
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <optional>
 
 #include "lang/ir/continuation.hpp"
@@ -27,8 +25,6 @@ namespace slope {
 
 Pipeline::Impl::Impl(Pipeline& owner, std::function<CodeGenerator*()> generator)
     : pipeline(owner), runtime(owner.runtime_), load_generator(std::move(generator)) {
-  const char* checks = std::getenv("SLOPE_VERIFY");
-  verify = checks && std::strcmp(checks, "0") != 0;
   root_key = runtime.heap.add_root_tracer([this](Tracer& tracer) {
     if (!runtime.hooks().trace_function) return;
     for (const auto& synthetic : synthetics)
@@ -87,11 +83,6 @@ bool Pipeline::run_parsed(Context& ctx, Module* module, std::shared_ptr<syntax::
       if (ok) continue;
       break;
     }
-    if (impl_->verify)
-      if (std::string problem = ir::verify(*body); !problem.empty()) {
-        ok = ctx.raise_error("internal error: lowering made malformed code: " + problem);
-        break;
-      }
     ctx.world = runtime_.world();
     ok = runtime_.interpreter->run_toplevel(ctx, *body, result);
     if (!ok) break;
@@ -337,7 +328,7 @@ CodeInstance* Pipeline::Impl::typed_loop(Context& ctx, const ir::Function& runni
   rest->insts[rest->blocks[0].parameters[0]].type = runtime.types.builtin().nothing;
   std::vector<const Type*> types;
   for (std::uint32_t id : rest->blocks[0].parameters) types.push_back(rest->insts[id].type);
-  if (!ir::verify(*rest).empty()) return nullptr;
+  if (!ir::verify(*rest).empty()) return nullptr;  // not every loop can be continued so: this one stays interpreted
   infer::InferResult result;
   result.typed = rest->clone();
   result.return_type = from->return_type;

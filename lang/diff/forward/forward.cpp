@@ -3,7 +3,7 @@
 #include "lang/diff/normal_form.hpp"
 #include "lang/diff/operations.hpp"
 #include "lang/diff/partials.hpp"
-#include "lang/ir/passes/passes.hpp"
+#include "lang/ir/passes/checked.hpp"
 
 namespace slope::diff {
 
@@ -58,6 +58,7 @@ bool Forward::run(const std::vector<char>& active, Derivative& result) {
     if (!inst.type && ir::op_info(inst.op).derivative != ir::Derivative::none && inst.op != Op::call &&
         inst.op != Op::get_field)
       inst.type = builtin_.nothing;
+  ir::check_after(*out_, "forward mode", ir::Typing::partial);
   ir::simplify_cfg(*out_);
   ir::remove_dead_insts(*out_);
   result.forward = std::move(out_);

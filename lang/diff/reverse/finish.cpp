@@ -5,7 +5,7 @@
 #include <unordered_set>
 
 #include "lang/diff/reverse/reverse.hpp"
-#include "lang/ir/passes/passes.hpp"
+#include "lang/ir/passes/checked.hpp"
 
 namespace slope::diff {
 
@@ -78,6 +78,7 @@ void Reverse::finish_slots(ir::Function& out, BlockId reverse_start, ir::Builder
     }
     return found->second;
   });
+  ir::check_after(out, "promotion of slots", ir::Typing::partial);
   drop_zero_terms(out);
   for (ir::Inst& inst : out.insts)
     if (!inst.type && ir::op_info(inst.op).derivative != ir::Derivative::none && inst.op != Op::call &&

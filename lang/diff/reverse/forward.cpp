@@ -84,7 +84,7 @@ bool Reverse::forward_inst(std::uint32_t id) {
       break;
   }
 
-  if (inst.op >= Op::tape_open && inst.op <= Op::tape_close) return forward_tape(id);
+  if (ir::group_of(inst.op) == ir::OpGroup::tapes) return forward_tape(id);
   clone_inst(id);
   if (!activity_.varied[id] || !tangents_.has_shadow(inst.type)) return true;
   const Type* shadow_type = tangents_.shadow(inst.type);

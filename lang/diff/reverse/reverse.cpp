@@ -36,7 +36,7 @@
 
 #include "lang/diff/normal_form.hpp"
 #include "lang/diff/operations.hpp"
-#include "lang/ir/passes/passes.hpp"
+#include "lang/ir/passes/checked.hpp"
 
 namespace slope::diff {
 
@@ -493,9 +493,12 @@ bool run(Environment& env, const ir::Function& primal, const std::vector<char>& 
   if (as_halves) {
     if (!reverse.split(result)) return false;
     reverse.tell_recalled(result);
+    ir::check_after(*result.forward, "reverse mode (forward half)", ir::Typing::partial);
+    ir::check_after(*result.reverse, "reverse mode (reverse half)", ir::Typing::partial);
   } else {
     result.combined = reverse.combined();
     if (!result.combined) return false;
+    ir::check_after(*result.combined, "reverse mode (gradient)", ir::Typing::partial);
   }
   result.active = reverse.active_parameters;
   result.edges = std::move(reverse.edges);

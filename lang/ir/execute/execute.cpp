@@ -15,11 +15,26 @@ bool wrong_count(const Operation& o) {
 }
 
 bool execute_group(const Operation& o) {
-  if (o.op >= Op::add_int && o.op <= Op::umulhi_int) return execute_integer(o);
-  if (o.op >= Op::sext_int && o.op <= Op::bitcast) return execute_conversion(o);
-  if (o.op >= Op::add_float && o.op <= Op::pow_float) return execute_float(o);
-  if (o.op >= Op::array_new && o.op <= Op::tape_close) return execute_memory(o);
-  return execute_object(o);
+  switch (group_of(o.op)) {
+    case OpGroup::integers:
+      return execute_integer(o);
+    case OpGroup::conversions:
+      return execute_conversion(o);
+    case OpGroup::floats:
+      return execute_float(o);
+    case OpGroup::arrays:
+    case OpGroup::strings:
+    case OpGroup::tapes:
+      return execute_memory(o);
+    case OpGroup::calls:
+    case OpGroup::names:
+    case OpGroup::objects:
+    case OpGroup::exceptions:
+    case OpGroup::terminators:
+    case OpGroup::parameters:
+      return execute_object(o);
+  }
+  return false;
 }
 
 }  // namespace

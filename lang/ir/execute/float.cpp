@@ -2,8 +2,10 @@
 // tiers agree to the last bit.
 #include <bit>
 #include <cmath>
+#include <optional>
 
 #include "lang/ir/execute/groups.hpp"
+#include "lang/ir/op_groups.hpp"
 
 namespace slope::ir {
 
@@ -32,104 +34,98 @@ F ieee_maximum(F a, F b) {
   return a > b ? a : b;
 }
 
+// The result as a number, or, of a comparison, in `test`.
 template <class F>
-bool compare(Op op, F a, F b, bool& out) {
+F compute(FloatOp op, F a, F b, F c, std::optional<bool>& test) {
+  auto tests = [&](bool is) {
+    test = is;
+    return F{0};
+  };
   switch (op) {
-    case Op::eq_float:
-      out = a == b;
-      return true;
-    case Op::ne_float:
-      out = a != b;
-      return true;
-    case Op::lt_float:
-      out = a < b;
-      return true;
-    case Op::le_float:
-      out = a <= b;
-      return true;
-    default:
-      return false;
-  }
-}
-
-template <class F>
-F compute(Op op, F a, F b, F c) {
-  switch (op) {
-    case Op::add_float:
+    case FloatOp::eq_float:
+      return tests(a == b);
+    case FloatOp::ne_float:
+      return tests(a != b);
+    case FloatOp::lt_float:
+      return tests(a < b);
+    case FloatOp::le_float:
+      return tests(a <= b);
+    case FloatOp::add_float:
       return a + b;
-    case Op::sub_float:
+    case FloatOp::sub_float:
       return a - b;
-    case Op::mul_float:
+    case FloatOp::mul_float:
       return a * b;
-    case Op::div_float:
+    case FloatOp::div_float:
       return a / b;
-    case Op::rem_float:
+    case FloatOp::rem_float:
       return std::fmod(a, b);
-    case Op::neg_float:
+    case FloatOp::neg_float:
       return -a;
-    case Op::fma_float:
+    case FloatOp::fma_float:
       return std::fma(a, b, c);
-    case Op::muladd_float:
+    case FloatOp::muladd_float:
       return machine_fuses() ? std::fma(a, b, c) : a * b + c;
-    case Op::abs_float:
+    case FloatOp::abs_float:
       return std::fabs(a);
-    case Op::copysign_float:
+    case FloatOp::copysign_float:
       return std::copysign(a, b);
-    case Op::min_float:
+    case FloatOp::min_float:
       return ieee_minimum(a, b);
-    case Op::max_float:
+    case FloatOp::max_float:
       return ieee_maximum(a, b);
-    case Op::ceil_float:
+    case FloatOp::ceil_float:
       return std::ceil(a);
-    case Op::floor_float:
+    case FloatOp::floor_float:
       return std::floor(a);
-    case Op::trunc_float:
+    case FloatOp::trunc_float:
       return std::trunc(a);
-    case Op::rint_float:
+    case FloatOp::rint_float:
       return std::nearbyint(a);
-    case Op::sqrt_float:
+    case FloatOp::sqrt_float:
       return std::sqrt(a);
-    case Op::exp_float:
+    case FloatOp::exp_float:
       return std::exp(a);
-    case Op::exp2_float:
+    case FloatOp::exp2_float:
       return std::exp2(a);
-    case Op::expm1_float:
+    case FloatOp::expm1_float:
       return std::expm1(a);
-    case Op::log_float:
+    case FloatOp::log_float:
       return std::log(a);
-    case Op::log2_float:
+    case FloatOp::log2_float:
       return std::log2(a);
-    case Op::log10_float:
+    case FloatOp::log10_float:
       return std::log10(a);
-    case Op::log1p_float:
+    case FloatOp::log1p_float:
       return std::log1p(a);
-    case Op::sin_float:
+    case FloatOp::sin_float:
       return std::sin(a);
-    case Op::cos_float:
+    case FloatOp::cos_float:
       return std::cos(a);
-    case Op::tan_float:
+    case FloatOp::tan_float:
       return std::tan(a);
-    case Op::asin_float:
+    case FloatOp::asin_float:
       return std::asin(a);
-    case Op::acos_float:
+    case FloatOp::acos_float:
       return std::acos(a);
-    case Op::atan_float:
+    case FloatOp::atan_float:
       return std::atan(a);
-    case Op::atan2_float:
+    case FloatOp::atan2_float:
       return std::atan2(a, b);
-    case Op::sinh_float:
+    case FloatOp::sinh_float:
       return std::sinh(a);
-    case Op::cosh_float:
+    case FloatOp::cosh_float:
       return std::cosh(a);
-    case Op::tanh_float:
+    case FloatOp::tanh_float:
       return std::tanh(a);
-    case Op::cbrt_float:
+    case FloatOp::cbrt_float:
       return std::cbrt(a);
-    case Op::hypot_float:
+    case FloatOp::hypot_float:
       return std::hypot(a, b);
-    default:
+    case FloatOp::pow_float:
       return std::pow(a, b);
   }
+  return F{0};
 }
 
 }  // namespace
@@ -139,18 +135,19 @@ bool execute_float(const Operation& o) {
   if (type != o.types.float64 && type != o.types.float32) return o.wrong_type(o.types.abstract_float, 0);
   for (std::size_t i = 1; i < o.count; ++i)
     if (!o.want(type, i)) return false;
-  bool test = false;
+  const FloatOp op = in_group<FloatOp>(o.op);
+  std::optional<bool> test;
+  Value v(type, std::int64_t{0});
   if (type == o.types.float64) {
     double x[3] = {0, 0, 0};
     for (std::size_t i = 0; i < o.count; ++i) x[i] = o.operands[i].float64;
-    if (compare(o.op, x[0], x[1], test)) return o.give_bool(test);
-    return o.give(Value(type, compute(o.op, x[0], x[1], x[2])));
+    v = Value(type, compute(op, x[0], x[1], x[2], test));
+  } else {
+    float x[3] = {0, 0, 0};
+    for (std::size_t i = 0; i < o.count; ++i) x[i] = o.operands[i].float32;
+    v = Value(type, std::int64_t{std::bit_cast<std::uint32_t>(compute(op, x[0], x[1], x[2], test))});
   }
-  float x[3] = {0, 0, 0};
-  for (std::size_t i = 0; i < o.count; ++i) x[i] = o.operands[i].float32;
-  if (compare(o.op, x[0], x[1], test)) return o.give_bool(test);
-  float out = compute(o.op, x[0], x[1], x[2]);
-  return o.give(Value(type, std::int64_t{std::bit_cast<std::uint32_t>(out)}));
+  return test ? o.give_bool(*test) : o.give(v);
 }
 
 }  // namespace slope::ir

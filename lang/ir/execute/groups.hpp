@@ -37,10 +37,10 @@ struct Operation {
   }
 };
 
-bool execute_integer(const Operation& o);     // add_int … umulhi_int
-bool execute_conversion(const Operation& o);  // sext_int … bitcast
-bool execute_float(const Operation& o);       // add_float … pow_float
-bool execute_object(const Operation& o);      // type_of … expr, globals, cells
-bool execute_memory(const Operation& o);      // arrays, strings, tapes
+bool execute_integer(const Operation& o);
+bool execute_conversion(const Operation& o);
+bool execute_float(const Operation& o);
+bool execute_object(const Operation& o);  // objects, types, globals, cells
+bool execute_memory(const Operation& o);  // arrays, strings, tapes
 
 }  // namespace slope::ir

@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "lang/ir/execute/groups.hpp"
+#include "lang/ir/op_groups.hpp"
 
 namespace slope::ir {
 
@@ -48,7 +49,7 @@ bool divide(const Operation& o, const DataType* type, unsigned width) {
     case Op::udiv_int:
       out = a / b;
       break;
-    default:
+    default:  // urem_int: execute_integer calls this for the four divisions alone
       out = a % b;
       break;
   }
@@ -71,84 +72,82 @@ bool execute_integer(const Operation& o) {
   std::uint64_t b = o.count > 1 ? static_cast<std::uint64_t>(o.operands[1].bits) : 0;
   std::int64_t sa = extend(a, width), sb = is_shift ? 0 : extend(b, width);
   std::uint64_t out = 0;
-  switch (o.op) {
-    case Op::add_int:
+  switch (in_group<IntegerOp>(o.op)) {
+    case IntegerOp::add_int:
       out = a + b;
       break;
-    case Op::sub_int:
+    case IntegerOp::sub_int:
       out = a - b;
       break;
-    case Op::mul_int:
+    case IntegerOp::mul_int:
       out = a * b;
       break;
-    case Op::neg_int:
+    case IntegerOp::neg_int:
       out = -a;
       break;
-    case Op::sdiv_int:
-    case Op::udiv_int:
-    case Op::srem_int:
-    case Op::urem_int:
+    case IntegerOp::sdiv_int:
+    case IntegerOp::udiv_int:
+    case IntegerOp::srem_int:
+    case IntegerOp::urem_int:
       return divide(o, type, width);
-    case Op::and_int:
+    case IntegerOp::and_int:
       out = a & b;
       break;
-    case Op::or_int:
+    case IntegerOp::or_int:
       out = a | b;
       break;
-    case Op::xor_int:
+    case IntegerOp::xor_int:
       out = a ^ b;
       break;
-    case Op::not_int:
+    case IntegerOp::not_int:
       out = ~a;
       break;
-    case Op::shl_int:
+    case IntegerOp::shl_int:
       out = b < width ? a << b : 0;
       break;
-    case Op::lshr_int:
+    case IntegerOp::lshr_int:
       out = b < width ? a >> b : 0;
       break;
-    case Op::ashr_int:
+    case IntegerOp::ashr_int:
       out = static_cast<std::uint64_t>(sa >> (b < width ? b : width - 1));
       break;
-    case Op::slt_int:
+    case IntegerOp::slt_int:
       return o.give_bool(sa < sb);
-    case Op::sle_int:
+    case IntegerOp::sle_int:
       return o.give_bool(sa <= sb);
-    case Op::ult_int:
+    case IntegerOp::ult_int:
       return o.give_bool(a < b);
-    case Op::ule_int:
+    case IntegerOp::ule_int:
       return o.give_bool(a <= b);
-    case Op::eq_int:
+    case IntegerOp::eq_int:
       return o.give_bool(a == b);
-    case Op::ne_int:
+    case IntegerOp::ne_int:
       return o.give_bool(a != b);
-    case Op::ctpop_int:
+    case IntegerOp::ctpop_int:
       out = static_cast<std::uint64_t>(std::popcount(a));
       break;
-    case Op::ctlz_int:
+    case IntegerOp::ctlz_int:
       out = static_cast<std::uint64_t>(std::countl_zero(a)) - (64 - width);
       break;
-    case Op::cttz_int:
+    case IntegerOp::cttz_int:
       out = a ? static_cast<std::uint64_t>(std::countr_zero(a)) : width;
       break;
-    case Op::bswap_int:
+    case IntegerOp::bswap_int:
       out = swap_bytes(a, width);
       break;
-    case Op::sadd_overflows:
+    case IntegerOp::sadd_overflows:
       return o.give_bool(!fits(SignedWide{sa} + sb, width));
-    case Op::ssub_overflows:
+    case IntegerOp::ssub_overflows:
       return o.give_bool(!fits(SignedWide{sa} - sb, width));
-    case Op::smul_overflows:
+    case IntegerOp::smul_overflows:
       return o.give_bool(!fits(SignedWide{sa} * sb, width));
-    case Op::uadd_overflows:
+    case IntegerOp::uadd_overflows:
       return o.give_bool((Wide{a} + b) >> width != 0);
-    case Op::umul_overflows:
+    case IntegerOp::umul_overflows:
       return o.give_bool((Wide{a} * b) >> width != 0);
-    case Op::umulhi_int:
+    case IntegerOp::umulhi_int:
       out = static_cast<std::uint64_t>((Wide{a} * b) >> width);
       break;
-    default:
-      return o.ctx.raise_error("internal error: not an integer operation");
   }
   out &= type == o.types.boolean ? 1 : mask_of(width);
   return o.give(Value(type, static_cast<std::int64_t>(out)));
@@ -191,16 +190,16 @@ bool execute_conversion(const Operation& o) {
   double number = from == o.types.float64 ? v.float64 : from_float ? static_cast<double>(v.float32) : 0.0;
   unsigned width = 8 * from->size, to_width = 8 * to->size;
   std::uint64_t out = 0;
-  switch (o.op) {
-    case Op::sext_int:
-    case Op::zext_int:
-    case Op::trunc_int:
+  switch (in_group<ConversionOp>(o.op)) {
+    case ConversionOp::sext_int:
+    case ConversionOp::zext_int:
+    case ConversionOp::trunc_int:
       if (from_float || to_float) return refuse("expected integers");
       if (o.op == Op::trunc_int ? to->size > from->size : to->size < from->size) return refuse("wrong sizes");
       out = o.op == Op::sext_int ? static_cast<std::uint64_t>(extend(bits, width)) : bits;
       break;
-    case Op::sitofp:
-    case Op::uitofp:
+    case ConversionOp::sitofp:
+    case ConversionOp::uitofp:
       if (from_float || !to_float) return refuse("expected an integer and a float type");
       if (o.op == Op::sitofp) {
         std::int64_t n = extend(bits, width);
@@ -209,18 +208,18 @@ bool execute_conversion(const Operation& o) {
       }
       return o.give(to == o.types.float64 ? Value(to, static_cast<double>(bits))
                                           : from_float32(to, static_cast<float>(bits)));
-    case Op::fptosi:
-    case Op::fptoui:
+    case ConversionOp::fptosi:
+    case ConversionOp::fptoui:
       if (!from_float || to_float) return refuse("expected a float and an integer type");
       out = saturate(number, to_width, o.op == Op::fptosi);
       break;
-    case Op::fptrunc:
-    case Op::fpext:
+    case ConversionOp::fptrunc:
+    case ConversionOp::fpext:
       if (!from_float || !to_float) return refuse("expected floats");
       if (o.op == Op::fptrunc ? to->size > from->size : to->size < from->size) return refuse("wrong sizes");
       if (to == from) return o.give(v);
       return o.give(to == o.types.float64 ? Value(to, number) : from_float32(to, static_cast<float>(number)));
-    default:
+    case ConversionOp::bitcast:
       if (to->size != from->size) return refuse("the sizes differ");
       out = bits;
       break;

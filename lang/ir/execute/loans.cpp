@@ -7,20 +7,19 @@
 namespace slope::ir {
 
 bool stores_value(Op op) {
-  switch (op) {
-    case Op::store_global:
-    case Op::cell_new:
-    case Op::cell_set:
-    case Op::set_field:
-    case Op::set_field_at:
-    case Op::array_set:
-    case Op::array_init:
-    case Op::array_check:
-    case Op::make_struct:
+  // Tapes hold what their own activation gave them and are closed with it.
+  if (group_of(op) == OpGroup::tapes) return false;
+  switch (op_info(op).access) {
+    case Access::stores:
+    case Access::checks:
+    case Access::keeps:
       return true;
-    default:
+    case Access::none:
+    case Access::loads:
+    case Access::resizes:
       return false;
   }
+  return false;
 }
 
 bool may_store(Context& ctx, Op op, const Value* operands, std::size_t count, std::uintptr_t aux,
@@ -38,17 +37,13 @@ bool may_store(Context& ctx, Op op, const Value* operands, std::size_t count, st
       for (std::size_t i = 1; type && type->is_mutable && i < count; ++i) watch.note(operands[i], where);
       return true;
     }
-    case Op::cell_set:
-    case Op::set_field_at:
-    case Op::array_set:
-    case Op::array_init:
-    case Op::array_check:
-      return watch.may_store(operands[1], operands[0].object, where);
     case Op::set_field:  // of something that has no fields it is an error of its own
       return !as_data(operands[0].type)->is_mutable || watch.may_store(operands[2], operands[0].object, where);
     default:
-      return true;
+      break;
   }
+  if (!stores_value(op)) return true;
+  return watch.may_store(operands[op_info(op).stored], operands[0].object, where);
 }
 
 }  // namespace slope::ir

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "lang/ir/execute/groups.hpp"
+#include "lang/ir/op_groups.hpp"
 #include "lang/memory/tape.hpp"
 
 namespace slope::ir {
@@ -164,33 +165,31 @@ bool tape_operation(const Operation& o) {
 }  // namespace
 
 bool execute_memory(const Operation& o) {
-  switch (o.op) {
-    case Op::array_new:
+  if (group_of(o.op) == OpGroup::strings) return string_operation(o);
+  if (group_of(o.op) == OpGroup::tapes) return tape_operation(o);
+  switch (in_group<ArrayOp>(o.op)) {
+    case ArrayOp::array_new:
       return array_new(o);
-    case Op::array_length: {
+    case ArrayOp::array_length: {
       ArrayObject* array = array_of(o);
       return array && o.give_int(array->length);
     }
-    case Op::array_size:
+    case ArrayOp::array_size:
       return array_size(o);
-    case Op::array_get:
+    case ArrayOp::array_get:
       return array_get(o);
-    case Op::array_set:
-    case Op::array_init:
+    case ArrayOp::array_set:
+    case ArrayOp::array_init:
       return array_set(o);
-    case Op::array_check:
+    case ArrayOp::array_check:
       return array_check(o);
-    case Op::array_resize:
-    case Op::array_resize_front:
+    case ArrayOp::array_resize:
+    case ArrayOp::array_resize_front:
       return array_resize(o);
-    case Op::array_share:
+    case ArrayOp::array_share:
       return array_share(o);
-    case Op::string_length:
-    case Op::string_byte:
-      return string_operation(o);
-    default:
-      return tape_operation(o);
   }
+  return false;
 }
 
 }  // namespace slope::ir

@@ -123,7 +123,7 @@ class Escape {
         call(id, inst);
         return;
       default:
-        if (inst.op < Op::add_int || inst.op > Op::pow_float) pass_all(inst, leaves);
+        if (!is_arithmetic(inst.op) && group_of(inst.op) != OpGroup::conversions) pass_all(inst, leaves);
         return;
     }
   }

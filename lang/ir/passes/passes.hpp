@@ -30,9 +30,12 @@ void replace_all_uses(Function& function,
 
 std::size_t byte_count(const Function& function);  // that it takes, about
 
+// What is asked of typed IR. A derivative is `partial` between its transform and its inference: results of calls that it
+// adds have no types yet.
+enum class Typing : std::uint8_t { complete, partial };
 // Empty when well-formed, else what is wrong and where: operand counts, dominance, edge arguments, terminators,
-// handlers, types.
-std::string verify(const Function& function);
+// handlers, types. Linear in the size of the function.
+std::string verify(const Function& function, Typing typing = Typing::complete);
 
 // The text form, docs/ir.md. With `sources`, instructions whose line differs from the one before end in "; file:line".
 std::string print(const Function& function, const SourceMap* sources = nullptr);
