@@ -7,6 +7,13 @@
 set(slope_rooms_file ${PROJECT_SOURCE_DIR}/cmake/rooms.txt)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${slope_rooms_file})
 
+# Batches of sources that include much of the same, when SLOPE_UNITY says so.
+function(slope_compile_in_batches target)
+  if(SLOPE_UNITY)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  endif()
+endfunction()
+
 function(slope_room_target room result)
   if(room STREQUAL "codegen")
     set(${result} slope_codegen_loader PARENT_SCOPE)  # the engine's side of it
@@ -52,6 +59,9 @@ function(slope_add_room room)
   add_library(${target} STATIC ${sources})
   target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR})
   target_link_libraries(${target} PUBLIC ${depends} ${room_LIBRARIES})
+  if(NOT room STREQUAL "lang/syntax")  # the grammar needs a gigabyte a file
+    slope_compile_in_batches(${target})
+  endif()
   set_property(GLOBAL APPEND PROPERTY SLOPE_ROOM_LIBRARIES ${room_LIBRARIES})
   set_property(GLOBAL APPEND PROPERTY SLOPE_ROOM_TARGETS ${target})
 endfunction()
