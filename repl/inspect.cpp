@@ -16,7 +16,7 @@ namespace slope::repl {
 
 namespace {
 
-constexpr const char* help_text = R"(usage: slope inspect FILE --function 'f(::T, …)' [OPTIONS]
+constexpr const char* inspect_help = R"(usage: slope inspect FILE --function 'f(::T, …)' [OPTIONS]
 
 Runs FILE (what it prints goes to standard error), then prints what the compiler makes of the call.
 
@@ -73,7 +73,7 @@ int run_inspect(int count, char** arguments) {
     return wrong_usage(problem.what());
   }
   if (help) {
-    std::cout << help_text;
+    std::cout << inspect_help;
     return 0;
   }
   if (file.empty()) return wrong_usage("which file?");

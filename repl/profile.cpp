@@ -16,7 +16,7 @@ namespace slope::repl {
 
 namespace {
 
-constexpr const char* help_text = R"(usage: slope profile [OPTIONS] FILE [ARGUMENTS...]
+constexpr const char* profile_help = R"(usage: slope profile [OPTIONS] FILE [ARGUMENTS...]
 
 Runs FILE and says where its time went: a sample of the stack of functions and lines, in the interpreter and in machine
 code, every millisecond of processor time. What is spent in Slope's library counts for the script's line that called it.
@@ -58,7 +58,7 @@ int run_profile(int count, char** arguments) {
     return wrong_usage(problem.what());
   }
   if (help) {
-    std::cout << help_text;
+    std::cout << profile_help;
     return 0;
   }
   std::vector<std::string> rest = app.remaining();

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <map>
 
-#include "tools/tools.hpp"
-#include "lang/infer/lattice.hpp"
 #include "lang/explain/why.hpp"
+#include "lang/infer/lattice.hpp"
 #include "lang/ir/ir.hpp"
 #include "lang/syntax/parse.hpp"
 #include "stdlib/native/native.hpp"
+#include "tools/tools.hpp"
 
 namespace slope::api::detail {
 
@@ -301,13 +301,13 @@ bool tool_type_at(Context& ctx, const RawValue* args, std::size_t count, RawValu
   return call.give(std::string());
 }
 
-const NativeInfo natives[] = {
+const NativeInfo checks_natives[] = {
     {"tool_checks", tool_checks, effect_all, nullptr},
     {"tool_type_at", tool_type_at, effect_all, stdlib::returns_string},
 };
 
 }  // namespace
 
-void define_check_natives(EngineState& engine) { stdlib::define_all(engine.runtime, natives); }
+void define_check_natives(EngineState& engine) { stdlib::define_all(engine.runtime, checks_natives); }
 
 }  // namespace slope::api::detail

@@ -7,9 +7,9 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "tools/tools.hpp"
-#include "tools/keywords.hpp"
 #include "lang/syntax/lexer.hpp"
+#include "tools/keywords.hpp"
+#include "tools/tools.hpp"
 
 namespace slope::api::tools {
 

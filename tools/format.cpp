@@ -9,9 +9,9 @@
 #include <algorithm>
 #include <set>
 
-#include "tools/tools.hpp"
 #include "lang/syntax/lexer.hpp"
 #include "lang/syntax/parse.hpp"
+#include "tools/tools.hpp"
 
 namespace slope::api::tools {
 

@@ -8,13 +8,13 @@
 #include <algorithm>
 #include <cctype>
 
-#include "tools/tools.hpp"
-#include "tools/keywords.hpp"
 #include "lang/lower/definition.hpp"
 #include "lang/lower/lower.hpp"
 #include "lang/lower/state.hpp"
 #include "lang/memory/tape.hpp"
 #include "stdlib/native/native.hpp"
+#include "tools/keywords.hpp"
+#include "tools/tools.hpp"
 
 namespace slope::api {
 
@@ -409,7 +409,7 @@ bool is_terminal(Context& ctx, const RawValue* args, std::size_t count, RawValue
   return call.arity(1) && call.integer(0, descriptor) && call.give_bool(isatty(static_cast<int>(descriptor)) != 0);
 }
 
-const NativeInfo natives[] = {
+const NativeInfo help_natives[] = {
     {"is_terminal", is_terminal, effect_all, stdlib::returns_bool},
     {"tape_peak", tape_peak, effect_all, stdlib::returns_int},
     {"compile_nanoseconds", compile_nanoseconds, effect_all, stdlib::returns_int},
@@ -424,7 +424,7 @@ const NativeInfo natives[] = {
 }  // namespace
 
 void define_tool_natives(EngineState& engine) {
-  stdlib::define_all(engine.runtime, natives);
+  stdlib::define_all(engine.runtime, help_natives);
   define_server_natives(engine);
   define_key_natives(engine);
   define_check_natives(engine);

@@ -6,8 +6,8 @@
 #include <cerrno>
 #include <cstdio>
 
-#include "tools/tools.hpp"
 #include "stdlib/native/native.hpp"
+#include "tools/tools.hpp"
 
 namespace slope::api::detail {
 
@@ -69,10 +69,10 @@ bool read_key(Context& ctx, const RawValue* args, std::size_t count, RawValue& r
   return call.give(key);
 }
 
-const NativeInfo natives[] = {{"read_key", read_key, effect_all, stdlib::returns_string}};
+const NativeInfo keys_natives[] = {{"read_key", read_key, effect_all, stdlib::returns_string}};
 
 }  // namespace
 
-void define_key_natives(EngineState& engine) { stdlib::define_all(engine.runtime, natives); }
+void define_key_natives(EngineState& engine) { stdlib::define_all(engine.runtime, keys_natives); }
 
 }  // namespace slope::api::detail

@@ -9,8 +9,8 @@
 #include <cstdlib>
 #include <sstream>
 
-#include "tools/tools.hpp"
 #include "stdlib/native/native.hpp"
+#include "tools/tools.hpp"
 
 namespace slope::api::detail {
 
@@ -164,10 +164,10 @@ bool picture_png(Context& ctx, const RawValue* args, std::size_t count, RawValue
   return drawn ? call.give(bytes) : ctx.raise_error("Cairo could not draw the picture");
 }
 
-const NativeInfo natives[] = {{"picture_png", picture_png, effect_all, stdlib::returns_string}};
+const NativeInfo picture_natives[] = {{"picture_png", picture_png, effect_all, stdlib::returns_string}};
 
 }  // namespace
 
-void define_picture_natives(EngineState& engine) { stdlib::define_all(engine.runtime, natives); }
+void define_picture_natives(EngineState& engine) { stdlib::define_all(engine.runtime, picture_natives); }
 
 }  // namespace slope::api::detail

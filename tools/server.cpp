@@ -1,9 +1,9 @@
 // What the language server (stdlib/tools/lsp.slope) asks of the compiler, as natives of Core.
 #include <algorithm>
 
-#include "tools/tools.hpp"
 #include "lang/syntax/parse.hpp"
 #include "stdlib/native/native.hpp"
+#include "tools/tools.hpp"
 
 namespace slope::api {
 
@@ -130,7 +130,7 @@ bool tool_assigned(Context& ctx, const RawValue* args, std::size_t count, RawVal
   return call.arity(1) && call.string(0, text) && call.give(tools::assigned_names(text));
 }
 
-const NativeInfo natives[] = {
+const NativeInfo server_natives[] = {
     {"tool_assigned", tool_assigned, effect_all, stdlib::returns_string},
     {"tool_problems", tool_problems, effect_all, nullptr},
     {"tool_format", tool_format, effect_all, stdlib::returns_string},
@@ -140,7 +140,7 @@ const NativeInfo natives[] = {
 
 }  // namespace
 
-void define_server_natives(EngineState& engine) { stdlib::define_all(engine.runtime, natives); }
+void define_server_natives(EngineState& engine) { stdlib::define_all(engine.runtime, server_natives); }
 
 }  // namespace detail
 

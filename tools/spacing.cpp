@@ -9,10 +9,10 @@
 // again: its tree must be that of the text, or the text stays as it is.
 #include <algorithm>
 
-#include "tools/tools.hpp"
 #include "lang/syntax/lexer.hpp"
 #include "lang/syntax/parse.hpp"
 #include "lang/syntax/print.hpp"
+#include "tools/tools.hpp"
 
 namespace slope::api::tools {
 

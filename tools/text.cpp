@@ -1,9 +1,9 @@
 // What a text looks like: its pieces for colours, its syntax errors.
 #include <algorithm>
 
-#include "tools/tools.hpp"
 #include "lang/syntax/lexer.hpp"
 #include "lang/syntax/parse.hpp"
+#include "tools/tools.hpp"
 
 namespace slope::api::tools {
 

@@ -652,7 +652,7 @@ bool call_derivative(Context& ctx, const Value* args, std::size_t count, Value& 
   return ctx.runtime->call_specialized(ctx, *target, args[0], given.values.data(), given.values.size(), result);
 }
 
-const NativeInfo natives[] = {
+const NativeInfo dynamic_natives[] = {
     {"dynamic_forward", dynamic_forward, effect_all, nullptr},
     {"dynamic_tangent", dynamic_tangent, effect_all, nullptr},
     {"dynamic_reverse", dynamic_reverse, effect_all, nullptr},
@@ -663,7 +663,7 @@ const NativeInfo natives[] = {
 }  // namespace
 
 void define_dynamic_natives(Runtime& runtime) {
-  for (const NativeInfo& native : natives) runtime.define_native(runtime.core, &native);
+  for (const NativeInfo& native : dynamic_natives) runtime.define_native(runtime.core, &native);
 }
 
 }  // namespace slope

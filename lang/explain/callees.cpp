@@ -125,7 +125,7 @@ bool code_values(Context& ctx, const Value* args, std::size_t count, Value& resu
   return runtime.new_tuple(ctx, fields, std::size(fields), result);
 }
 
-const NativeInfo natives[] = {
+const NativeInfo callees_natives[] = {
     {"code_callees", code_callees, effect_all, nullptr},
     {"code_values", code_values, effect_all, nullptr},
 };
@@ -133,7 +133,7 @@ const NativeInfo natives[] = {
 }  // namespace
 
 void define_callees_natives(Runtime& runtime) {
-  for (const NativeInfo& native : natives) runtime.define_native(runtime.core, &native);
+  for (const NativeInfo& native : callees_natives) runtime.define_native(runtime.core, &native);
 }
 
 }  // namespace slope

@@ -145,7 +145,7 @@ bool costs_parts(Context& ctx, const Value* args, std::size_t count, Value& resu
   return runtime.new_tuple(ctx, parts.values.data(), parts.values.size(), result);
 }
 
-const NativeInfo natives[] = {
+const NativeInfo why_natives[] = {
     {"costs_code", costs_code, effect_all, nullptr},   {"call_name", call_name, effect_all, nullptr},
     {"costs_parts", costs_parts, effect_all, nullptr}, {"why_code", why_code, effect_all, nullptr},
     {"why_parts", why_parts, effect_all, nullptr},
@@ -154,7 +154,7 @@ const NativeInfo natives[] = {
 }  // namespace
 
 void define_why_natives(Runtime& runtime) {
-  for (const NativeInfo& native : natives) runtime.define_native(runtime.core, &native);
+  for (const NativeInfo& native : why_natives) runtime.define_native(runtime.core, &native);
 }
 
 }  // namespace slope

@@ -81,9 +81,9 @@ struct Defined {
 
 constexpr std::string_view any_type_name = "(::Type{T})";
 
-class Reader {
+class DefinitionReader {
  public:
-  explicit Reader(const Ast& ast) : ast_(ast) {}
+  explicit DefinitionReader(const Ast& ast) : ast_(ast) {}
 
   Defined read(NodeId statement) {
     Defined out;
@@ -236,7 +236,7 @@ std::uint32_t LibraryIndexBuilder::name(std::string_view text) {
 }
 
 void LibraryIndexBuilder::add(const Ast& ast, std::uint32_t source) {
-  Reader reader(ast);
+  DefinitionReader reader(ast);
   for (const NodeId statement : ast.children(ast.root)) {
     if (ast.head(statement) == Head::export_) {
       for (const NodeId child : ast.children(statement)) exported_[name(identifier_text(ast, child))] = true;

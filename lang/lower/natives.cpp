@@ -347,7 +347,7 @@ bool parse_statements(Context& ctx, const Value* args, std::size_t count, Value&
 
 const Type* never(TypeTable& types, std::span<const Type* const>) { return types.builtin().bottom; }
 
-constexpr NativeInfo natives[] = {
+constexpr NativeInfo lower_natives[] = {
     {"define", define, effect_all, nullptr},
     {"invoke_latest", invoke_latest, effect_all, nullptr},
     {"world_age", world_age, effect_reads, nullptr},
@@ -382,7 +382,7 @@ void add_hooks(Runtime& runtime, RuntimeHooks& hooks) {
 
 void define_lowering_natives(Runtime& runtime) {
   state_of(runtime);
-  for (const NativeInfo& native : natives) runtime.define_native(runtime.core, &native);
+  for (const NativeInfo& native : lower_natives) runtime.define_native(runtime.core, &native);
   define_lowered_code_natives(runtime);
   for (const char* name : {"rethrow", "esc", "gensym"}) runtime.core->exported_names.insert(runtime.symbol(name));
 }

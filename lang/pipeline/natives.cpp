@@ -116,7 +116,7 @@ bool code_counts(Context& ctx, const Value*, std::size_t count, Value& result) {
   return ctx.runtime->new_tuple(ctx, parts, at, result);
 }
 
-const NativeInfo natives[] = {
+const NativeInfo pipeline_natives[] = {
     {"open_to_methods", open_to_methods, effect_all, nullptr},
     {"stack_free", stack_free, effect_all, nullptr},
     {"return_type", return_type, effect_throws | effect_allocates, nullptr, true},
@@ -137,7 +137,7 @@ void define_pipeline_natives(Runtime& runtime) {
   define_gradient_natives(runtime);
   define_forward_natives(runtime);
   define_dynamic_natives(runtime);
-  for (const NativeInfo& native : natives) runtime.define_native(runtime.core, &native);
+  for (const NativeInfo& native : pipeline_natives) runtime.define_native(runtime.core, &native);
 }
 
 }  // namespace slope

@@ -220,13 +220,13 @@ bool blas_gemm(Context& ctx, const Value* args, std::size_t count, Value& result
 
 constexpr std::uint32_t effect_computes = effect_reads | effect_writes | effect_throws;
 
-const NativeInfo natives[] = {
+const NativeInfo blas_natives[] = {
     {"blas_gemv", blas_gemv, effect_computes, returns_nothing, false, false, true},
     {"blas_gemm", blas_gemm, effect_computes, returns_nothing, false, false, true},
 };
 
 }  // namespace
 
-void define_blas_natives(Runtime& runtime) { define_all(runtime, natives); }
+void define_blas_natives(Runtime& runtime) { define_all(runtime, blas_natives); }
 
 }  // namespace slope::stdlib

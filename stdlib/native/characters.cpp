@@ -196,7 +196,7 @@ bool char_description(Context& ctx, const Value* args, std::size_t count, Value&
   return call.give(literal(c) + text);
 }
 
-const NativeInfo natives[] = {
+const NativeInfo characters_natives[] = {
     {"char_class", char_class, effect_throws, returns_bool},
     {"char_upper", char_upper, effect_throws, returns_char},
     {"char_lower", char_lower, effect_throws, returns_char},
@@ -211,6 +211,6 @@ const NativeInfo natives[] = {
 
 }  // namespace
 
-void define_character_natives(Runtime& runtime) { define_all(runtime, natives); }
+void define_character_natives(Runtime& runtime) { define_all(runtime, characters_natives); }
 
 }  // namespace slope::stdlib

@@ -123,7 +123,7 @@ bool exception_text(Context& ctx, const Value* args, std::size_t count, Value& r
   return call.arity(1) && call.give(call.runtime.exception_text(ctx, args[0]));
 }
 
-const NativeInfo natives[] = {
+const NativeInfo display_natives[] = {
     {"type_text", type_text, effect_makes, returns_string},
     {"type_name_text", type_name_text, effect_makes, returns_string},
     {"module_text", module_text, effect_makes, returns_string},
@@ -136,6 +136,6 @@ const NativeInfo natives[] = {
 
 }  // namespace
 
-void define_display_natives(Runtime& runtime) { define_all(runtime, natives); }
+void define_display_natives(Runtime& runtime) { define_all(runtime, display_natives); }
 
 }  // namespace slope::stdlib

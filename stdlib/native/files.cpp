@@ -105,7 +105,7 @@ bool working_directory(Context& ctx, const Value* args, std::size_t count, Value
   return call.give(path);
 }
 
-const NativeInfo natives[] = {
+const NativeInfo files_natives[] = {
     {"file_size", file_size, effect_all, returns_int},
     {"directory_list", directory_list, effect_all, returns_string},
     {"directory_make", directory_make, effect_all, returns_nothing},
@@ -117,6 +117,6 @@ const NativeInfo natives[] = {
 
 }  // namespace
 
-void define_file_natives(Runtime& runtime) { define_all(runtime, natives); }
+void define_file_natives(Runtime& runtime) { define_all(runtime, files_natives); }
 
 }  // namespace slope::stdlib

@@ -303,11 +303,11 @@ bool format_values(Context& ctx, const Value* args, std::size_t count, Value& re
   return formatter.run_parts(parts, values) && call.give(formatter.out);
 }
 
-const NativeInfo natives[] = {{"format_values", format_values, effect_makes, returns_string},
-                              {"format_printf", format_printf, effect_makes, returns_string}};
+const NativeInfo format_natives[] = {{"format_values", format_values, effect_makes, returns_string},
+                                     {"format_printf", format_printf, effect_makes, returns_string}};
 
 }  // namespace
 
-void define_format_natives(Runtime& runtime) { define_all(runtime, natives); }
+void define_format_natives(Runtime& runtime) { define_all(runtime, format_natives); }
 
 }  // namespace slope::stdlib

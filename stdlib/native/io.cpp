@@ -210,7 +210,7 @@ bool heap_collect(Context& ctx, const Value* args, std::size_t count, Value& res
 
 const Type* returns_uint(TypeTable& t, ArgumentTypes) { return t.builtin().uint64; }
 
-const NativeInfo natives[] = {
+const NativeInfo io_natives[] = {
     {"standard_write", standard_write, effect_all, returns_nothing},
     {"standard_flush", standard_flush, effect_all, returns_nothing},
     {"standard_read_line", standard_read_line, effect_all, returns_string},
@@ -231,6 +231,6 @@ const NativeInfo natives[] = {
 
 }  // namespace
 
-void define_io_natives(Runtime& runtime) { define_all(runtime, natives); }
+void define_io_natives(Runtime& runtime) { define_all(runtime, io_natives); }
 
 }  // namespace slope::stdlib

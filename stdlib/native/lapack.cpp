@@ -302,23 +302,23 @@ bool native(Context& ctx, const Value* args, std::size_t count, Value& result) {
   return by_element<Compute>(ctx, args, count, result, arity, which);
 }
 
-constexpr std::uint32_t effect_computes = effect_reads | effect_writes | effect_throws;
+constexpr std::uint32_t effect_factorises = effect_reads | effect_writes | effect_throws;
 
-const NativeInfo natives[] = {
-    {"lapack_getrf", native<Getrf, 2>, effect_computes, returns_int, false, false, true},
-    {"lapack_getrs", native<Getrs, 3>, effect_computes, returns_int, false, false, true},
-    {"lapack_potrf", native<Potrf, 1>, effect_computes, returns_int, false, false, true},
-    {"lapack_trtrs", native<Trtrs, 3, 1>, effect_computes, returns_int, false, false, true},
-    {"lapack_gelsd", native<Gelsd, 2>, effect_computes, returns_int, false, false, true},
-    {"lapack_qr", native<Qr, 2>, effect_computes, returns_int, false, false, true},
-    {"lapack_syevd", native<Syevd, 2>, effect_computes, returns_int, false, false, true},
-    {"lapack_geev", native<Geev, 4>, effect_computes, returns_int, false, false, true},
-    {"lapack_gees", native<Gees, 4>, effect_computes, returns_int, false, false, true},
-    {"lapack_gesdd", native<Gesdd, 4>, effect_computes, returns_int, false, false, true},
+const NativeInfo lapack_natives[] = {
+    {"lapack_getrf", native<Getrf, 2>, effect_factorises, returns_int, false, false, true},
+    {"lapack_getrs", native<Getrs, 3>, effect_factorises, returns_int, false, false, true},
+    {"lapack_potrf", native<Potrf, 1>, effect_factorises, returns_int, false, false, true},
+    {"lapack_trtrs", native<Trtrs, 3, 1>, effect_factorises, returns_int, false, false, true},
+    {"lapack_gelsd", native<Gelsd, 2>, effect_factorises, returns_int, false, false, true},
+    {"lapack_qr", native<Qr, 2>, effect_factorises, returns_int, false, false, true},
+    {"lapack_syevd", native<Syevd, 2>, effect_factorises, returns_int, false, false, true},
+    {"lapack_geev", native<Geev, 4>, effect_factorises, returns_int, false, false, true},
+    {"lapack_gees", native<Gees, 4>, effect_factorises, returns_int, false, false, true},
+    {"lapack_gesdd", native<Gesdd, 4>, effect_factorises, returns_int, false, false, true},
 };
 
 }  // namespace
 
-void define_lapack_natives(Runtime& runtime) { define_all(runtime, natives); }
+void define_lapack_natives(Runtime& runtime) { define_all(runtime, lapack_natives); }
 
 }  // namespace slope::stdlib

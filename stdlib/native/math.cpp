@@ -49,7 +49,7 @@ bool apply(Context& ctx, const Value* args, std::size_t count, Value& result) {
   return call.floating(0, x) && call.give_float(function(x));
 }
 
-const NativeInfo natives[] = {
+const NativeInfo math_natives[] = {
     {"math_erf", apply<::erf>, effect_throws, returns_float, false, false, true},
     {"math_erfc", apply<::erfc>, effect_throws, returns_float, false, false, true},
     {"math_gamma", apply<::tgamma>, effect_throws, returns_float, false, false, true},
@@ -65,6 +65,6 @@ const NativeInfo natives[] = {
 
 }  // namespace
 
-void define_math_natives(Runtime& runtime) { define_all(runtime, natives); }
+void define_math_natives(Runtime& runtime) { define_all(runtime, math_natives); }
 
 }  // namespace slope::stdlib

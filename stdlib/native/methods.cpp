@@ -300,7 +300,7 @@ bool similar_name(Context& ctx, const Value* args, std::size_t count, Value& res
   return call.give(found.empty() ? most_similar(wanted->name, library) : found);
 }
 
-const NativeInfo natives[] = {
+const NativeInfo methods_natives[] = {
     {"similar_name", similar_name, effect_all, returns_string},
     {"has_method", has_method, effect_all, returns_bool, false, true},
     {"method_parts", method_parts, effect_all, nullptr},
@@ -314,6 +314,6 @@ const NativeInfo natives[] = {
 
 }  // namespace
 
-void define_method_natives(Runtime& runtime) { define_all(runtime, natives); }
+void define_method_natives(Runtime& runtime) { define_all(runtime, methods_natives); }
 
 }  // namespace slope::stdlib

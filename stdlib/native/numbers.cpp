@@ -224,7 +224,7 @@ bool parse_float64(Context& ctx, const Value* args, std::size_t count, Value& re
   return call.give_float(negative ? -x : x);
 }
 
-const NativeInfo natives[] = {
+const NativeInfo numbers_natives[] = {
     {"int_text", int_text, effect_makes, returns_string},
     {"uint_text", uint_text, effect_makes, returns_string},
     {"float_text", float_text, effect_makes, returns_string},
@@ -241,6 +241,6 @@ const NativeInfo natives[] = {
 
 }  // namespace
 
-void define_number_natives(Runtime& runtime) { define_all(runtime, natives); }
+void define_number_natives(Runtime& runtime) { define_all(runtime, numbers_natives); }
 
 }  // namespace slope::stdlib

@@ -226,7 +226,7 @@ bool shares_memory(Context& ctx, const Value* args, std::size_t count, Value& re
   return call.give_bool(false);
 }
 
-const NativeInfo natives[] = {
+const NativeInfo objects_natives[] = {
     {"make_named_tuple", make_named_tuple, effect_makes, named_tuple_type},
     {"tuple_from_array", tuple_from_array, effect_makes | effect_reads,
      [](TypeTable& t, ArgumentTypes) -> const Type* { return t.builtin().tuple_any; }},
@@ -244,6 +244,6 @@ const NativeInfo natives[] = {
 
 }  // namespace
 
-void define_object_natives(Runtime& runtime) { define_all(runtime, natives); }
+void define_object_natives(Runtime& runtime) { define_all(runtime, objects_natives); }
 
 }  // namespace slope::stdlib

@@ -218,7 +218,7 @@ bool symbol_from_text(Context& ctx, const Value* args, std::size_t count, Value&
   return call.give(call.runtime.from_symbol(call.runtime.symbol(std::string(s))));
 }
 
-const NativeInfo natives[] = {
+const NativeInfo strings_natives[] = {
     {"string_concat", string_concat, effect_makes, returns_string},
     {"string_sub", string_sub, effect_makes, returns_string},
     {"string_from_bytes", string_from_bytes, effect_makes | effect_reads, returns_string},
@@ -239,6 +239,6 @@ const NativeInfo natives[] = {
 
 }  // namespace
 
-void define_string_natives(Runtime& runtime) { define_all(runtime, natives); }
+void define_string_natives(Runtime& runtime) { define_all(runtime, strings_natives); }
 
 }  // namespace slope::stdlib

@@ -238,7 +238,7 @@ const Type* joined(TypeTable& t, ArgumentTypes args) {
   return a && b ? type_constant(t, type_join(t, a, b)) : t.builtin().type;
 }
 
-const NativeInfo natives[] = {
+const NativeInfo types_natives[] = {
     {"type_subtract", type_subtract, effect_throws, nullptr},
     {"type_size", type_size, effect_throws, returns_int},
     {"tuple_eltype", tuple_eltype, effect_throws, nullptr},
@@ -256,6 +256,6 @@ const NativeInfo natives[] = {
 
 }  // namespace
 
-void define_type_natives(Runtime& runtime) { define_all(runtime, natives); }
+void define_type_natives(Runtime& runtime) { define_all(runtime, types_natives); }
 
 }  // namespace slope::stdlib

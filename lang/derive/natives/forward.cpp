@@ -131,14 +131,14 @@ bool jvp_call(Context& ctx, const Value* args, std::size_t count, Value& result)
   return runtime.new_tuple(ctx, answer.values.data(), answer.values.size(), result);
 }
 
-const NativeInfo natives[] = {
+const NativeInfo forward_mode_natives[] = {
     {"jvp_call", jvp_call, effect_all, nullptr},
 };
 
 }  // namespace
 
 void define_forward_natives(Runtime& runtime) {
-  for (const NativeInfo& native : natives) runtime.define_native(runtime.core, &native);
+  for (const NativeInfo& native : forward_mode_natives) runtime.define_native(runtime.core, &native);
 }
 
 }  // namespace slope

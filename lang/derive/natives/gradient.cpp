@@ -211,7 +211,7 @@ const Type* gives_nothing(TypeTable& types, std::span<const Type* const>) { retu
 const Type* gives_bool(TypeTable& types, std::span<const Type* const>) { return types.builtin().boolean; }
 const Type* gives_int(TypeTable& types, std::span<const Type* const>) { return types.builtin().int64; }
 
-const NativeInfo natives[] = {
+const NativeInfo gradient_natives[] = {
     {"share_memory", share_memory, effect_throws | effect_reads | effect_allocates, gives_bool},
     {"check_sharing", check_sharing, effect_throws | effect_reads | effect_allocates, gives_nothing},
     {"value_and_gradient_into", value_and_gradient_into, effect_all, nullptr},
@@ -227,7 +227,7 @@ const NativeInfo natives[] = {
 }  // namespace
 
 void define_gradient_natives(Runtime& runtime) {
-  for (const NativeInfo& native : natives) runtime.define_native(runtime.core, &native);
+  for (const NativeInfo& native : gradient_natives) runtime.define_native(runtime.core, &native);
 }
 
 }  // namespace slope

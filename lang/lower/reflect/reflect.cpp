@@ -326,7 +326,7 @@ bool lowered_text(Context& ctx, const Value* args, std::size_t count, Value& res
   return result.defined() || ctx.out_of_memory();
 }
 
-const NativeInfo natives[] = {
+const NativeInfo reflect_natives[] = {
     {"lowered_code", lowered_code, effect_all, nullptr, false, true},
     {"lowered_text", lowered_text, effect_allocates | effect_throws | effect_reads, nullptr, false, true},
 };
@@ -353,7 +353,7 @@ bool is_lowered_code(Runtime& runtime, Value v) {
 }
 
 void define_lowered_code_natives(Runtime& runtime) {
-  for (const NativeInfo& native : natives) runtime.define_native(runtime.core, &native);
+  for (const NativeInfo& native : reflect_natives) runtime.define_native(runtime.core, &native);
 }
 
 }  // namespace slope::lower
