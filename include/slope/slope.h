@@ -167,7 +167,7 @@ SLOPE_API slope_value *slope_value_call(slope_value *callee, const slope_argumen
  * arrays of N = 1 … 7 dimensions
  *   arrayN    column-major, without gaps: Array{Float64,N}
  *   rowsN     row-major, without gaps: the order of C and NumPy, a lazy transpose (PermutedDimsArray) of the memory
- *   stridedN  a view of the larger array that contains it; the first stride is 1, each other a multiple of the one before
+ *   stridedN  a view of the enclosing array; the first stride is 1, each other a multiple of the one before
  * `mutable ` before `numbers` and arrays declares that the script may write to the memory. The function is looked
  * up, inferred and compiled once, and keeps its definitions until slope_function_refresh. Results are arrayN,
  * column-major. */
