@@ -1,5 +1,5 @@
-// Types of ops. Most ops fall into a few shapes; the table below is the only list of which op has which, the rest are
-// written out in `special_type` and `special_fit`.
+// Types of ops. Most ops have one of a few shapes. The table below is the only list of which op has which; the others
+// are written out in `special_type` and `special_fit`.
 #include "lang/infer/op_types.hpp"
 
 #include "lang/infer/infer.hpp"
