@@ -1,6 +1,6 @@
-// Arithmetic. An operation is inline when its operands are of primitive types, which typed code promises; anything else
-// takes the general road. Integer operations wrap, so nothing here is nsw. A Bool takes part in integer arithmetic as
-// its byte.
+// Arithmetic. An operation has an inline form when its operands are of primitive types, which typed code guarantees.
+// Any other operation calls its function in lang/ir/execute. Integer operations wrap, so nothing here is nsw. In
+// integer arithmetic a Bool is its byte.
 #include <llvm/IR/Intrinsics.h>
 
 #include "codegen/emit.hpp"

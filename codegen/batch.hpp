@@ -1,5 +1,6 @@
-// One compilation: the function asked for and those that it calls which have typed code but no machine code yet, in one
-// LLVM module (a module of its own costs pages and mappings), linked to what was compiled before.
+// One compilation: the requested function, and the functions it calls that have typed code but no machine code yet.
+// They form one LLVM module (a module for each function would cost pages and mappings), linked to what was compiled
+// before.
 #pragma once
 
 #include <llvm/IR/Module.h>

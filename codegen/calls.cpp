@@ -1,4 +1,4 @@
-// Calls: compiled code directly, dynamic calls through a cached helper, natives, and the general road by which every
+// Calls: of compiled code directly, dynamic calls through a cached helper, natives, and the general path by which every
 // operation without an inline form reaches its one definition in lang/ir/execute.
 #include "codegen/emit.hpp"
 
@@ -52,7 +52,8 @@ bool Emitter::emit_call(const ir::Inst& inst, Val& result) {
   }
 }
 
-// What never returns may put an array into an exception: that must not lie in scratch memory (lang/ir/passes/escape.cpp).
+// What never returns may put an array into an exception: that must not lie in scratch memory
+// (lang/ir/passes/escape.cpp).
 Val Emitter::given_operand(const ir::Inst& call, ir::Operand o) {
   Val given = operand(o);
   const DataType* type = as_data(given.type);

@@ -1,21 +1,21 @@
-// Innermost loops whose number of turns is known before they start.
+// Innermost loops whose number of iterations is known before they start.
 //
-// Versions: a bounds check in such a loop compares an index that grows by the same step every turn with a length that
-// stays. When first and last index are in bounds, all are. That is asked once, before the loop; then a copy without the
-// checks runs. Otherwise the loop as it was written runs, and the error comes in its own turn, after the effects of
-// the turns before.
+// Versions. A bounds check in such a loop compares an index that grows by the same step in every iteration with a
+// length that does not change. When the first and the last index are in bounds, all are. The code tests this once,
+// before the loop, and then runs a copy without the checks. Otherwise it runs the loop as it was written, so that the
+// error comes in its own iteration, after the effects of the iterations before.
 //
-// Strips: every back edge asks whether the user wants to stop, by a call of `slope.poll`. In these loops the question
-// would keep LLVM from vectorising: they are cut into strips of some thousand turns, and the question stands between
-// two strips.
+// Strips. Every back edge checks whether the user wants to stop, by a call of `slope.poll`. In these loops the check
+// would keep LLVM from vectorising. So they are cut into strips of some thousand iterations, with the check between two
+// strips.
 //
-// Where the engine counts fuel, the polls do: one in the loop for each turn; one before a strip, or before a loop that
-// takes few turns, for all of these turns at once.
+// Fuel. Where the engine counts fuel, the polls subtract it: one poll in the loop for each iteration, or one poll for
+// many iterations at once, before a strip or before a loop that has few.
 //
-// slope.poll(context, trace site, tape serial, catch depth, turns) stands for a load of the context's flag and, when it
-// is set, for leaving the function; and for taking the turns off the context's fuel, unless they are 0. It is told to
-// LLVM as a function that touches only memory of its own, so that it stays in its loop and is in nobody's way.
-// lower_polls puts load and branch there in the end.
+// slope.poll(context, trace site, tape serial, catch depth, turns) represents a load of the context's flag and, when it
+// is set, an exit from the function. Unless `turns` is 0 it also subtracts them from the context's fuel. LLVM sees a
+// function that touches only memory of its own, so that the call stays in its loop and blocks no other optimisation. At
+// the end lower_polls replaces it by the load and the branch.
 #pragma once
 
 #include <llvm/Analysis/LoopAnalysisManager.h>

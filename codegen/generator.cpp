@@ -1,4 +1,4 @@
-// The CodeGenerator that the engine loads: batches, publishing of entries, dumps.
+// The CodeGenerator that the engine loads: batches, publication of entries, dumps.
 #include <llvm/IR/Verifier.h>
 #include <llvm/Support/raw_ostream.h>
 

@@ -1,6 +1,6 @@
 // What compiled code calls out of line: allocation, dynamic calls, error paths, and every operation that has no inline
-// form. Compiled code reaches them as absolute symbols named "slope.<name>"; values travel as the two words of a Value.
-// Helpers that can fail return false with the error pending in the context.
+// form. Compiled code reaches these functions as absolute symbols named "slope.<name>". A value is passed as the two
+// words of a Value. A helper that can fail returns false, with the error pending in the context.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // From LLVM modules to memory that runs: the target machine of this host, ORC's execution session with JITLink, and the
 // helpers as absolute symbols. One module is one allocation with its own lifetime (MachineCode). No eh-frames are
-// registered: errors travel as return values, nothing unwinds through compiled code.
+// registered, because errors are return values and nothing unwinds through compiled code.
 #pragma once
 
 #include <llvm/ExecutionEngine/Orc/Core.h>

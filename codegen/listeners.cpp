@@ -1,5 +1,5 @@
-// What others learn of machine code: debuggers by GDB's interface for just-in-time compilers, perf by a jitdump file
-// (`perf inject --jit`), and the engine's profiler by the lines kept here.
+// Who else learns of machine code: debuggers through GDB's interface for just-in-time compilers, perf through a jitdump
+// file (`perf inject --jit`), and the engine's profiler through the lines kept here.
 #include <llvm/DebugInfo/DWARF/DWARFContext.h>
 #include <llvm/ExecutionEngine/Orc/DebugObjectManagerPlugin.h>
 #include <llvm/ExecutionEngine/Orc/Debugging/DebugInfoSupport.h>

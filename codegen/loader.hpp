@@ -1,8 +1,8 @@
-// How an engine gets its code generator: libslope_codegen.so is loaded when the first function becomes hot, so a
-// program that never gets hot never pays for loading LLVM. This file and what it includes know nothing of LLVM.
+// How an engine gets its code generator. It loads libslope_codegen.so when the first function becomes hot, so that a
+// program without hot functions never pays for loading LLVM. This file and what it includes know nothing of LLVM.
 //
-// The shared object exports one C symbol, `slope_create_code_generator`. It carries its own copies of the layers below
-// it, which work on the engine's data: both sides must come from one build, which `CodegenHost::version` checks.
+// The shared object exports one C symbol, `slope_create_code_generator`. It contains its own copies of the layers below
+// it, which work on the engine's data. So both sides must come from one build; `CodegenHost::version` checks this.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
-// Stores of what may be an array that the host lent for one call: where Context::loans watches, it is asked first.
-// Costs other calls a load and a branch for each store of a reference; stores of numbers nothing.
+// Stores of values that may be an array that the host lent for one call. When Context::loans points at a watch, the
+// watch decides first whether the store is allowed. Other calls pay a load and a branch for each store of a reference;
+// stores of numbers pay nothing.
 #include "codegen/emit.hpp"
 #include "lang/ir/execute/execute.hpp"
 

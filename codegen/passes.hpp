@@ -1,5 +1,5 @@
-// The optimisation pipeline for emitted functions. What only Slope's own optimiser can do (dispatch, inlining of
-// methods, aggregates, unions) has been done on the IR; LLVM is asked for scalar clean-up, loops and vectors.
+// The optimisation pipeline for emitted functions. Slope's own optimiser has already done on the IR what only it can do
+// (dispatch, inlining of methods, aggregates, unions). LLVM does scalar clean-up, loops and vectors.
 #pragma once
 
 #include <llvm/IR/Function.h>

@@ -1,4 +1,4 @@
-// The public class Engine: each member checks what it is given and hands on.
+// The public class Engine: each member checks its arguments and forwards the call.
 #include <algorithm>
 #include <cerrno>
 #include <cstring>

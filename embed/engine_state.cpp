@@ -1,12 +1,12 @@
-// Putting an engine together, in this order: the runtime; the operations and natives that Slope code calls by name; the
-// interpreter; the pipeline, which asks for the code generator when something is hot; the standard library.
+// Puts an engine together, in this order: the runtime; the operations and natives that Slope code calls by name; the
+// interpreter; the pipeline, which loads the code generator when something is hot; the standard library.
 //
 // Debug switches (environment variables):
 //   SLOPE_DUMP=ir,typed,grad,llvm   print these stages of what is compiled (lang/support/dump.hpp)
 //   SLOPE_VERIFY=1                  check the IR after every pass, and LLVM's
 //   SLOPE_CHECK_RULES=1             check what derivative rules return, as --check-rules does
 //   SLOPE_GC_STRESS=1               collect at every allocation
-//   SLOPE_SHOW_CODE=gdb,perf        tell debuggers or perf of machine code, as Options::debuggers and Options::perf do
+//   SLOPE_SHOW_CODE=gdb,perf        show machine code to debuggers or perf, as Options::debuggers and Options::perf do
 //   SLOPE_STDLIB_DIR=folder         load the standard library's text from there instead of from the binary
 #include "embed/engine_state.hpp"
 

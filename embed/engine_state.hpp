@@ -1,14 +1,14 @@
-// The composition root: one engine's runtime, interpreter, pipeline and code generator, put together, and what the
-// public interface keeps beside them. Everything an engine owns hangs here; there is no process-wide state.
+// The composition root: one engine's runtime, interpreter, pipeline and code generator, and what the public interface
+// keeps beside them. It owns everything that belongs to an engine; there is no process-wide state.
 //
-// Two worlds of names meet in this folder: `api::Value` is the public handle, `RawValue` the runtime's own value. The
+// Two kinds of names meet in this folder: `api::Value` is the public handle, `RawValue` is the runtime's own value. The
 // public headers are included with SLOPE_IMPLEMENTATION, so that unqualified `Value` never means the handle by
 // accident.
 //
-// Rules for what enters the engine from outside:
-//  1. `Entry` comes first: it tells the runtime which thread's stack it is on, and restores the world at the end.
+// Rules for every entry from outside:
+//  1. `Entry` comes first. It registers the thread's stack with the runtime, and restores the world at the end.
 //  2. Raw values that must outlive a call into the runtime are on the native stack or in `Rooted`.
-//  3. An array lent by the host goes through `Loan`, which takes its memory away again when the call ends.
+//  3. An array lent by the host goes through `Loan`, which removes the memory from the array when the call ends.
 #pragma once
 
 #ifndef SLOPE_IMPLEMENTATION

@@ -1,4 +1,4 @@
-// What prompts ask about names: completion and help.
+// What prompts need to know about names: completion and help.
 #include <algorithm>
 #include <array>
 #include <set>

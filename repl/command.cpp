@@ -1,7 +1,8 @@
-// What the command line asks for, in its order: snippets or a file or standard input, then perhaps the prompt.
+// Runs what the command line selects, in this order: snippets, or a file, or standard input; then the prompt if
+// requested.
 //
-// Everything runs on a thread with a large stack, of which the system gives only what is touched: recursion may go deep
-// before it is a StackOverflowError. The main thread waits; the other one ends the process.
+// Everything runs on a thread with a large stack, of which the system provides only the parts that are touched. So
+// recursion may go deep before it raises a StackOverflowError. The main thread waits; the other one ends the process.
 #include "repl/command.hpp"
 
 #include <malloc.h>

@@ -1,4 +1,4 @@
-// The tab key: what it puts in, what it lists.
+// The tab key: what it inserts, and what it lists.
 #pragma once
 
 #include <string>

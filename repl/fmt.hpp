@@ -1,4 +1,4 @@
-// `slope fmt FILE…`: lays out files in place.
+// `slope fmt FILE…`: formats files in place.
 #pragma once
 
 namespace slope::repl {

@@ -1,4 +1,4 @@
-// ^C: stops the running script, not the command. A second one while the first has not been answered ends the process.
+// ^C stops the running script, not the command. A second one, before the first had an effect, ends the process.
 #pragma once
 
 #include "slope/engine.hpp"

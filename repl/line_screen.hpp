@@ -1,7 +1,8 @@
-// Draws the input that is being edited: prompt, code in colours, as many rows as it takes.
+// Draws the input that is being edited: prompt, code in colours, on as many rows as it needs.
 //
-// readline edits the text and calls us to show it. We remember the rows that are on the terminal and where the cursor
-// is among them, and write only rows that changed. An input taller than the terminal is shown around the cursor.
+// readline edits the text and calls this class to show it. The class remembers the rows on the terminal and the
+// position of the cursor, and writes only rows that changed. Of an input taller than the terminal it shows the part
+// around the cursor.
 #pragma once
 
 #include <string>

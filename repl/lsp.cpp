@@ -1,5 +1,5 @@
-// Frames of the protocol in and out; what they say is the business of stdlib/tools/lsp.slope. When a document is opened or
-// saved, its definitions run in the server's engine, never its other statements: so that their names, fields and places
+// Reads and writes frames of the protocol; stdlib/tools/lsp.slope handles what is in them. When a document is opened or
+// saved, the server's engine runs its definitions, never its other statements, so that their names, fields and places
 // are known.
 #include "repl/lsp.hpp"
 

@@ -1,4 +1,4 @@
-// What was copied from a session, prompts and all, and is pasted into another.
+// Text that was copied from a session, with its prompts, and is pasted into another one.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// The prompt: read lines until they are a whole input, run it, show its value. What the session said last is `ans`.
+// The prompt: reads lines until they are a whole input, runs it, shows its value. `ans` is the last value.
 #include "repl/prompt.hpp"
 
 #include <unistd.h>

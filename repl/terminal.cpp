@@ -1,9 +1,10 @@
-// Inputs from a terminal by readline, with history and completion.
+// Input from a terminal by readline, with history and completion.
 //
-// readline's callback interface is used, with our own wait for input: so that ^C throws away the input (readline itself
-// would only go on reading). It edits, searches and remembers; we decide when an input is whole (the parser says so),
-// and draw it (LineScreen). A dumb terminal, which cannot move its cursor up, gets readline's own drawing, a line at a
-// time. readline's variables and callbacks are of the process; so is the one engine of the command.
+// The code uses readline's callback interface and waits for input itself, so that ^C discards the input (readline alone
+// would continue to read). readline edits, searches and keeps the history. This file decides when an input is complete
+// (with the parser), and LineScreen draws it. A dumb terminal, which cannot move its cursor up, gets readline's own
+// drawing, one line at a time. readline's variables and callbacks belong to the process, as does the one engine of the
+// command.
 #include <fcntl.h>
 #include <langinfo.h>
 #include <poll.h>

@@ -1,6 +1,6 @@
-// What inference finds in the functions of a document, for the language server: calls that no method fits, names that
-// are nowhere defined, and the types of expressions. The documents' definitions have run in the engine (repl/lsp.cpp);
-// each method is inferred for the types that it declares.
+// What inference finds in the functions of a document, for the language server: calls that no method accepts, names
+// that are defined nowhere, and the types of expressions. The documents' definitions have run in the engine
+// (repl/lsp.cpp). Each method is inferred for the types that it declares.
 #include <algorithm>
 #include <map>
 

@@ -1,8 +1,8 @@
-// What may stand at the cursor.
+// Completions at the cursor.
 //
-// The text before the cursor is read as tokens: inside a string stand paths, after a dot fields or names of a module,
-// after the parenthesis of a call its methods and keyword arguments, elsewhere names. Nothing of the text runs: the
-// owner of a field is found by walking values of globals, or, when it is an expression, by inferring its type.
+// The text before the cursor is read as tokens. Inside a string the candidates are paths; after a dot, fields or names
+// of a module; after the parenthesis of a call, its methods and keyword arguments; elsewhere, names. Nothing of the
+// text runs: the owner of a field is found by walking values of globals or, for an expression, by inferring its type.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>

@@ -1,11 +1,14 @@
 // The layout of a text: what `slope fmt` writes.
 //
-// Blanks within lines come first (spacing.cpp). Lines stay lines; what changes here is the indentation (four
-// blanks for each line that opened something still open, in brackets and in expressions that go on in the next line at
-// least so many), blanks at ends of lines, runs of blank lines, the last line break. Lines that begin inside a string
-// or a block comment are left as they are. Which words open a block is read from the syntax tree (`for` in a generator
-// and `end` in an index do not), and what comes out is read again: the tokens must be the same. Formatting twice gives
-// the same as once, since the indentation depends on the tokens alone.
+//   1. Blanks within lines change first (spacing.cpp).
+//   2. Then the indentation, blanks at ends of lines, runs of blank lines, and the last line break. Lines stay lines.
+//      The indentation is four blanks for each line that opened something that is still open; in brackets, and in
+//      expressions that continue in the next line, at least that. Lines that begin inside a string or a block comment
+//      do not change.
+//   3. The result is read again: its tokens must be those of the text.
+//
+// The syntax tree says which words open a block (`for` in a generator and `end` in an index do not). Formatting a
+// formatted text changes nothing, because the indentation depends on the tokens alone.
 #include <algorithm>
 #include <set>
 

@@ -1,8 +1,8 @@
 // What a name means: `?name`, `@doc name`, `apropos("text")`.
 //
-// A function's documentation stands with its methods. That of types, constants, modules and macros is noted when a
-// program defines them (Core.document); the library's is read from its syntax trees when somebody asks, so that it
-// costs nothing at the start.
+// A function's documentation is stored with its methods. That of types, constants, modules and macros is recorded when
+// a program defines them (Core.document). That of the library is read from its syntax trees when it is needed, so that
+// it costs nothing at the start.
 #include <unistd.h>
 
 #include <algorithm>

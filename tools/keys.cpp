@@ -1,4 +1,4 @@
-// Core.read_key: one key press, for programs that walk through something at a terminal.
+// Core.read_key: one key press, for programs that the user steers at a terminal.
 #include <poll.h>
 #include <termios.h>
 #include <unistd.h>

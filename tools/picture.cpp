@@ -1,8 +1,8 @@
 // Core.picture_png: drawing commands as a PNG, for savefig.
 //
-// Cairo draws, sets letters and writes the file format; libpng would leave the first two to us. It is loaded when the
-// first picture is made: linking it would cost every start several milliseconds, and a machine that draws nothing needs
-// none of it. https://www.cairographics.org/manual/, the functions below are in it since 1.0.
+// Cairo draws, sets letters and writes the file format; libpng would do only the last. It is loaded when the first
+// picture is made: linking it would add several milliseconds to every start, and a machine that draws nothing does not
+// need it. https://www.cairographics.org/manual/; Cairo has had the functions below since 1.0.
 #include <dlfcn.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// What the language server (stdlib/tools/lsp.slope) asks of the compiler, as natives of Core.
+// What the language server (stdlib/tools/lsp.slope) needs from the compiler, as natives of Core.
 #include <algorithm>
 
 #include "lang/syntax/parse.hpp"

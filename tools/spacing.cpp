@@ -1,12 +1,12 @@
-// Blanks within lines, the part of `slope fmt` that comes before the indentation.
+// Blanks within lines: the part of `slope fmt` that comes before the indentation.
 //
 //   one blank after a comma, none before a comma or a semicolon (not in `{…}` and not in indices)
 //   one blank around `=` and `+=` outside of brackets, around `->`, `=>`, `&&`, `||` and comparisons outside of `[…]`
 //   none inside of `(…)` at its ends
 //
-// More than one blank is left alone: something may be lined up. So are `+`, `*`, `:` and the like, whose blanks show
-// how an expression is grouped. Blanks mean something in Slope (`[a -b]`, `f (x)`, `@m (x)`), so what comes out is read
-// again: its tree must be that of the text, or the text stays as it is.
+// More than one blank stays, because something may be lined up. Blanks around `+`, `*`, `:` and similar operators stay,
+// because they show how an expression is grouped. Blanks have a meaning in Slope (`[a -b]`, `f (x)`, `@m (x)`). So the
+// result is read again: its tree must be that of the text, otherwise the text stays unchanged.
 #include <algorithm>
 
 #include "lang/syntax/lexer.hpp"

@@ -1,4 +1,4 @@
-// What a text looks like: its pieces for colours, its syntax errors.
+// Pieces of a text for colours, and its syntax errors.
 #include <algorithm>
 
 #include "lang/syntax/lexer.hpp"

@@ -1,9 +1,10 @@
 // Forward mode of typed function handles: derivatives in a direction (jvp), and Hessians times a direction (hvp), which
 // are the forward derivative of the gradient's code. Jacobians are in jacobian.cpp.
 //
-// The forward derivative takes the arguments, then the tangents of arrays, then those of numbers (diff/forward.hpp).
-// With a native function of numbers and arrays it is called with words and the host's memory, as calls are; else with
-// Values. Callables that hold memory, and arguments of any type, go the way of the language's own `jvp` and `hvp`.
+// The forward derivative takes the arguments, then the tangents of arrays, then those of numbers
+// (lang/diff/forward/forward.hpp). For a native function of numbers and arrays it is called with words and the host's
+// memory, as calls are; otherwise with Values. Callables that hold memory, and arguments of any type, use the
+// language's own `jvp` and `hvp`.
 #include <algorithm>
 #include <bit>
 #include <cstring>

@@ -1,4 +1,5 @@
-// What a record of lang/runtime/frames.hpp stands for: the function of one activation and those inlined where it is.
+// What a record of lang/runtime/frames.hpp represents: the function of one activation, and those inlined at its
+// position.
 #pragma once
 
 #include "interpreter/bytecode.hpp"

@@ -1,9 +1,9 @@
 // Gradients of typed function handles.
 //
-// When the method's parameters are the arguments one to one, the host's arrays are lent as arguments and, cleared, as
-// their shadows, so the derivative accumulates in the host's own memory; numbers' derivatives come back as words. The
-// rest (varargs, callables that hold memory) goes the way of the language's own value_and_gradient, and the result is
-// copied.
+// When the method's parameters are the arguments one to one, the host's arrays are lent twice: as arguments and,
+// cleared, as their shadows. So the derivative accumulates in the host's own memory, and derivatives of numbers are
+// returned as words. All other signatures (varargs, callables that hold memory) use the language's own
+// value_and_gradient, and the result is copied.
 #include <algorithm>
 #include <bit>
 

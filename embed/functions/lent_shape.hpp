@@ -1,12 +1,13 @@
 // Arrays of several dimensions on their way into a script (slope/array.hpp).
 //
-// Inside the engine every lent array is column-major and without gaps. One that is not goes through an adapter, a
-// function of the engine's own that is compiled instead of the one that was asked for:
+// Inside the engine every lent array is column-major and without gaps. Any other array goes through an adapter, a
+// function of the engine's own that is compiled instead of the requested function:
 //
 //   (x1, x2, x3_1) -> f(Base.transpose(x1), Base.view(x2, Core.:…, …))
 //
-// A row-major array is the transpose of the same memory; a strided one is a part of the larger array that its strides
-// describe, and its own lengths but the last come as numbers. Derivatives go through the adapter like through any code.
+// A row-major array is the transpose of the same memory. A strided array is a part of the larger array that its strides
+// describe; its own lengths, except the last, are passed as numbers. Derivatives go through the adapter as through any
+// code.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
-// Pullbacks of typed function handles: the language's own `pullback`, kept by a handle.
+// Pullbacks of typed function handles: a handle that keeps the result of the language's own `pullback`.
 //
-// It keeps copies of the arrays, without gaps; what the host may have in gaps is left alone.
+// It keeps copies of the arrays, without gaps. Gaps in the host's arrays are not touched.
 #include "embed/functions/slope_function.hpp"
 
 namespace slope::api::detail {

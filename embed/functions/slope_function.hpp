@@ -1,10 +1,10 @@
-// Typed function handles: the road from a C++ call to compiled code.
+// Typed function handles: the way from a C++ call to compiled code.
 //
-// A handle holds the specialisation for its argument types, found and compiled when the handle is made. As long as the
-// world has not moved since, a call hands machine words to native code (DirectEntry) and takes them back: no Value is
-// made, nothing is allocated. What has no such entry (interpreted, arguments that are not numbers or arrays of them,
-// varargs, callables that hold memory) goes through Values. When something was defined meanwhile, the specialisation is
-// looked up again.
+// A handle holds the specialisation for its argument types, which is found and compiled when the handle is made. As
+// long as the world has not changed since, a call passes machine words to native code (DirectEntry) and gets words
+// back: it makes no Value and allocates nothing. Calls without such an entry go through Values: interpreted functions,
+// arguments that are not numbers or arrays of them, varargs, callables that hold memory. When something was defined
+// meanwhile, the specialisation is looked up again.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Who may run when: the engine, or its workspaces (workspace.cpp).
+// Decides who may run: the engine, or its workspaces (workspace.cpp).
 #pragma once
 
 #include <atomic>

@@ -1,9 +1,10 @@
 // Types of the host in an engine: their objects, and which script values hold them (slope/type.hpp).
 //
-// A script's object is a mutable struct: the place of the C++ object in the table, then for each field with derivatives
-// an array over the object's own memory. The place is checked whenever C++ is called with it; a script that makes one
-// up reaches another object of the type or none. When the collector finds the struct and all arrays of its fields
-// dead, the object waits for its end, which comes at the next use of the table: destructors run outside of collections.
+// A script's object is a mutable struct. It holds the index of the C++ object in the table, then for each field with
+// derivatives an array over the object's own memory. The index is checked whenever C++ is called with it: a script that
+// invents an index reaches another object of the type, or none. When the collector finds the struct and all arrays of
+// its fields dead, the object is destroyed at the next use of the table, because destructors run outside of
+// collections.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// Is compiled code all that a function will run? A call that is dispatched at run time costs a lookup and boxes, a
-// hundred times what the rest costs: a host that asked for a typed handle is told of it instead of being slow.
+// Whether a function runs compiled code only. A call that is dispatched at run time costs a lookup and boxes, a hundred
+// times as much as other calls. So a host that requests a typed handle gets an error instead of a slow handle.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// Memory that the host gave to scripts (Engine::adopt). When the collector finds the array dead, its release waits for
-// the end of the use of the engine that is under way: it runs outside of collections, and may use the engine.
+// Memory that the engine adopted from the host (Engine::adopt). When the collector finds the array dead, the engine
+// releases the memory at the end of the current use. So a release runs outside of collections, and may use the engine.
 #pragma once
 
 #include <functional>

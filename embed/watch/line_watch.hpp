@@ -1,4 +1,4 @@
-// Lines of the host's scripts as the interpreter comes to them: Options::on_line and Options::coverage.
+// Lines of the host's scripts as the interpreter reaches them: Options::on_line and Options::coverage.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
-// One engine, one thread at a time: builds with assertions end the process with a message when two use it at once,
-// before they break its memory. Costs nothing without assertions.
+// One engine, one thread at a time: in builds with assertions, when two threads use an engine at once, the process ends
+// with a message before they damage its memory. Without assertions this costs nothing.
 #pragma once
 
 #ifndef NDEBUG

@@ -1,5 +1,5 @@
-// The wall-clock limit: a thread of the engine that asks the running script to stop when its time is over. Running code
-// pays nothing for it; a use of the engine from outside pays a lock and a look at the clock.
+// The wall-clock limit: a thread of the engine that interrupts the running script when its time is over. Running code
+// pays nothing for it; a use of the engine from outside pays for a lock and a look at the clock.
 #pragma once
 
 #include <chrono>

@@ -1,15 +1,15 @@
 // Arrays of several dimensions over the host's memory, lent to scripts without a copy.
 //
 //   C++                                                      Slope
-//   ArrayView<const double, N>                               Array{Float64,N}, to be read
-//   ArrayView<double, N>                                     Array{Float64,N}, to be written as well
+//   ArrayView<const double, N>                               Array{Float64,N}, which the script only reads
+//   ArrayView<double, N>                                     Array{Float64,N}, which the script may write
 //   ArrayView<…, N, Layout::row_major>                       a lazy transpose of the memory, PermutedDimsArray
-//   ArrayView<…, N, Layout::strided>                         a view of the larger array that it lies in, SubArray
+//   ArrayView<…, N, Layout::strided>                         a view of the larger array that contains it, SubArray
 //
-// As an argument of a typed handle a view is valid for the call, like a span; as a place for a gradient it takes the
-// derivative with respect to such an argument, and must have its shape. `Engine::set` and arguments of `Engine::call`
-// are copied. From Slope a column-major view is taken of any array of numbers with as many dimensions, valid until the
-// engine is used again.
+// As an argument of a typed handle a view is valid for the call, like a span. As a place for a gradient it receives the
+// derivative with respect to such an argument, and must have the argument's shape. `Engine::set` and `Engine::call`
+// copy views. From Slope, a column-major view can refer to any array of numbers with as many dimensions; it is valid
+// until the engine is used again.
 #pragma once
 
 #include <array>
@@ -21,9 +21,9 @@
 namespace slope::api {
 
 enum class Layout : unsigned char {
-  column_major,  // the first index runs fastest, without gaps
-  row_major,     // the last index runs fastest, without gaps
-  strided,       // the first index runs fastest; columns may lie further apart than they are long
+  column_major,  // the first index varies fastest, without gaps
+  row_major,     // the last index varies fastest, without gaps
+  strided,       // the first index varies fastest; there may be gaps between columns
 };
 
 template <class T, std::size_t N, Layout layout = Layout::column_major>
@@ -43,15 +43,15 @@ class ArrayView {
       step *= shape[d] ? shape[d] : 1;  // of no elements: strides that fit all the same
     }
   }
-  // `strides`: how far apart neighbours along each dimension lie, in elements. The first is 1, each of the others a
-  // multiple of the one before that is no shorter than the dimension before.
+  // `strides`: the distance of neighbours along each dimension, in elements. The first is 1. Each other is a multiple
+  // of the one before, at least as large as the dimension before requires.
   ArrayView(T* data, const Shape& shape, const Shape& strides) requires(layout == Layout::strided) : data_(data) {
     for (std::size_t d = 0; d < N; ++d) {
       extents_[d] = shape[d];
       extents_[N + d] = strides[d];
     }
   }
-  // A view to be written may be read.
+  // A view that may be written may be read.
   template <class U, class = std::enable_if_t<std::is_const_v<T> && !std::is_const_v<U>>>
   ArrayView(const ArrayView<U, N, layout>& other) : data_(other.data()) {
     for (std::size_t i = 0; i < 2 * N; ++i) extents_[i] = other.extents()[i];

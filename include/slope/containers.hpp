@@ -1,4 +1,4 @@
-// The standard library's containers in both directions, nested as you like.
+// The standard library's containers, in both directions and in any nesting.
 //
 //   std::vector<T>, std::array<T, N>,          Vector; from Slope: anything that can be iterated
 //   std::deque<T>, std::list<T>
@@ -7,8 +7,8 @@
 //   std::complex<T>                            ComplexF64; from Slope: any number
 //   std::tuple, std::pair                      Tuple; from Slope: tuples, pairs, named tuples, arrays of that length
 //   std::optional<T>                           the value, or `nothing`
-//   std::variant<A, B, …>                      from Slope: the alternative of the value's own kind, else the first that
-//                                              the value converts to
+//   std::variant<A, B, …>                      from Slope: the alternative of the value's own kind, otherwise the first
+//                                              to which the value converts
 //   std::map, std::unordered_map               Dict; from Slope: any dictionary
 #pragma once
 

@@ -1,21 +1,21 @@
-// How C++ values cross to Slope and back.
+// How values convert between C++ and Slope.
 //
-//   C++                                        Slope
-//   double, float                              Float64 (from Slope: any real number)
-//   signed and unsigned integers               Int64, UInt64 what is larger   (from Slope: any integer in range)
-//   bool                                       Bool
-//   enumerations                               the integer
-//   char, char32_t                             Char
-//   std::string, std::string_view, const char* String
-//   std::span<const double>, std::vector<double>   Vector{Float64}
-//   std::span<double>                          Vector{Float64}, as an argument that the script may write to
-//   slope::ArrayView                           Array{Float64,N}: slope/array.hpp
-//   slope::Value                               anything
-//   containers, tuples, optional, variant      slope/containers.hpp
-//   structures of your own                     slope/structure.hpp
+//   C++                                           Slope
+//   double, float                                 Float64 (from Slope: any real number)
+//   signed and unsigned integers                  Int64; UInt64 from 2^63 on (from Slope: any integer in range)
+//   bool                                          Bool
+//   enumerations                                  the integer
+//   char, char32_t                                Char
+//   std::string, std::string_view, const char*    String
+//   std::span<const double>, std::vector<double>  Vector{Float64}
+//   std::span<double>                             Vector{Float64}, as an argument that the script may write
+//   slope::ArrayView                              Array{Float64,N}: slope/array.hpp
+//   slope::Value                                  anything
+//   containers, tuples, optional, variant         slope/containers.hpp
+//   structures of your own                        slope/structure.hpp
 //
-// Spans and string views that come from Slope are valid until the engine is used again. Everything goes through one
-// plain struct, Datum, so that the templates here hold no more than the conversion itself.
+// Spans and string views that come from Slope are valid until the engine is used again. Every value passes through one
+// plain struct, Datum, so that the templates here contain no more than the conversion itself.
 #pragma once
 
 #include <bit>

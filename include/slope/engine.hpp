@@ -1,5 +1,5 @@
-// Slope in a C++ program. Nothing but the C++ standard library is included; errors of scripts come as Result, never as
-// exceptions unless value() is asked for.
+// Slope in a C++ program. This header includes nothing but the C++ standard library. Functions return errors of scripts
+// as Result; only Result::value() throws.
 //
 //   slope::Engine engine;
 //   engine.define("spline", [](double x) { return x * x * x; }).value();
@@ -8,10 +8,10 @@
 //   double y = loss(w).value();
 //   double z = loss.value_and_gradient(w, g).value();   // g: std::vector<double> of w's length, overwritten
 //
-// Engines share nothing. One engine is used by one thread at a time, whichever that is; interrupt() alone may be called
-// from anywhere. One that was moved from answers with errors; one that a function destroys which it is calling stops
-// the script, and is gone when that call has come back. An engine uses the stack of the thread that calls it: deep
-// recursion ends in StackOverflowError there.
+// Engines share nothing. Only one thread at a time may use an engine; it can be a different thread each time.
+// interrupt() may be called from any thread. Every use of an engine that was moved from returns an error. When a host
+// function destroys the engine that calls it, the engine stops the script and ends when that call has returned. An
+// engine uses the stack of the thread that calls it: deep recursion raises a StackOverflowError there.
 #pragma once
 
 #include <memory>
@@ -29,8 +29,8 @@ struct DefinedHost;
 }
 
 struct Statistics {
-  std::size_t heap_bytes = 0;       // live, as of the last collection, and what was allocated since
-  std::size_t allocated_bytes = 0;  // ever
+  std::size_t heap_bytes = 0;       // live at the last collection, plus allocated since
+  std::size_t allocated_bytes = 0;  // in total
   std::size_t collections = 0;
   std::size_t inferred_functions = 0;
   std::size_t compiled_functions = 0;
@@ -38,9 +38,9 @@ struct Statistics {
   double compile_seconds = 0;
 };
 
-// What Engine::define gives: whether it went well, and how to tell more about the function. To be used at once.
+// The result of Engine::define: whether it succeeded, and members that declare more about the function. Use it at once.
 //
-// A gradient through a host function needs to know its derivative, in one of these ways, or is refused with the line.
+// A gradient through a host function needs one of these rules; without one it is refused, with the line.
 class Definition {
  public:
   bool ok() const { return result_.ok(); }
@@ -48,8 +48,8 @@ class Definition {
   void value() const { result_.value(); }
   const Error& error() const { return result_.error(); }
 
-  // Of a function of numbers to a number: its partial derivatives, one function for each argument that is a double,
-  // that take what it takes.
+  // For a function of numbers to a number: its partial derivatives, one function for each argument that is a double.
+  // Each takes all arguments.
   template <class... D>
   Definition derivative(D&&... partials) {
     std::vector<std::unique_ptr<detail::HostFunction>> all;
@@ -57,22 +57,22 @@ class Definition {
     return add_partials(std::move(all));
   }
   // The tangent of the result: a function of the arguments, then of a tangent for each that is a double or a span.
-  // Serves forward mode; of functions of numbers to a number both.
+  // Forward mode uses it; for functions of numbers to a number both modes do.
   template <class F>
   Definition jvp(F&& function) {
     return add_jvp(detail::make_host_function(std::forward<F>(function)));
   }
-  // The cotangents of the arguments: a function of the arguments and the result's cotangent. It gives the cotangent of
-  // the argument that is a double (as double) or a span (as std::vector<double>), or a std::tuple of several
-  // (slope/containers.hpp). Serves reverse mode.
+  // The cotangents of the arguments: a function of the arguments and the result's cotangent. It returns the cotangent
+  // of the argument that is a double (as double) or a span (as std::vector<double>), or a std::tuple of several
+  // (slope/containers.hpp). Reverse mode uses it.
   template <class F>
   Definition vjp(F&& function) {
     return add_vjp(detail::make_host_function(std::forward<F>(function)));
   }
-  // It does nothing but compute its result, which depends on nothing but the arguments: the compiler may call it once
-  // instead of twice, beforehand or not at all, and workspaces may call it on several threads at the same time.
+  // The function only computes its result, which depends only on the arguments. The compiler may call it once instead
+  // of twice, in advance, or not at all, and workspaces may call it on several threads at the same time.
   Definition pure();
-  // Its result has no derivative: gradients take it as a constant.
+  // The result has no derivative: gradients treat it as a constant.
   Definition non_differentiable();
 
  private:
@@ -110,7 +110,7 @@ class Engine {
   Engine(Engine&&) noexcept;
   Engine& operator=(Engine&&) noexcept;
 
-  // Runs a text in the module Main; gives the value of its last statement. `name` is what messages call it.
+  // Runs a text in the module Main and returns the value of its last statement. Messages call the text `name`.
   Result<Value> run(std::string_view text, std::string_view name = "<text>");
   Result<Value> run_file(const std::string& path);
   template <class T>
@@ -132,10 +132,10 @@ class Engine {
     return value.value().template to<T>();
   }
 
-  // An array over memory that the host gives away: scripts use and keep it like an array of their own, but cannot make
-  // it longer or shorter. `release` is called once with the memory, on the thread that uses the engine, some time after
-  // the last script value or handle that holds the array, at the latest when the engine ends. What it throws is
-  // dropped. After an error the memory is still the host's.
+  // An array over memory that the engine adopts: scripts use and keep it like an array of their own, but cannot resize
+  // it. The engine calls `release` once with the memory, on the thread that uses the engine, some time after the last
+  // script value or handle that holds the array is gone, at the latest when the engine ends. It drops an exception from
+  // `release`. After an error the host still owns the memory.
   template <std::size_t N>
   Result<Value> adopt(const ArrayView<double, N>& array, std::function<void(double*)> release) {
     return adopt_data(detail::Crossing<ArrayView<double, N>>::give(array), std::move(release));
@@ -144,9 +144,9 @@ class Engine {
     return adopt_data(detail::Crossing<std::span<double>>::give(array), std::move(release));
   }
 
-  // Makes a C++ callable a Slope function, a method for the types of its signature: a name may have several. An
-  // exception it throws becomes a Slope error that scripts can catch; uncaught it comes back as Error::cause.
-  // Derivative rules are told to what it gives:
+  // Makes a method of a C++ callable, for the types of its signature. A name may have several methods. An exception
+  // from the callable becomes a Slope error that scripts can catch; if no script does, the host finds it in
+  // Error::cause. Declare derivative rules on the result:
   //   engine.define("spline", spline).derivative(spline_slope).value();
   template <class F>
   Definition define(std::string_view name, F&& function) {
@@ -155,17 +155,17 @@ class Engine {
   // A C++ class as a type of scripts: slope/type.hpp.
   template <class T>
   TypeDefinition<T> type(std::string_view name);
-  // Tests the derivatives of a function of Main at these arguments, whoever made them: against central differences, in
-  // forward and reverse mode (in one of them where the other has no rule), called twice, arguments left as they were.
-  // The error lists what is wrong.
+  // Tests the derivatives of a function of Main at these arguments, from rules or not: against central differences, in
+  // forward and reverse mode (in one of them where the other has no rule), called twice, with unchanged arguments. The
+  // error lists what is wrong.
   template <class... A>
   Result<void> check_rule(std::string_view name, const A&... arguments) {
     const detail::Datum data[] = {detail::Crossing<std::decay_t<const A>>::give(arguments)..., detail::Datum()};
     return check_rule_data(name, {data, sizeof...(A)});
   }
 
-  // A function of Main, for a C++ signature: Signature is R(A...). An error of kind not_native when compiled code alone
-  // cannot run it, unless dispatch is allowed or the engine interprets.
+  // A function of Main for a C++ signature: Signature is R(A...). Returns an error of kind not_native when compiled
+  // code alone cannot run the function, unless dispatch is allowed or the engine interprets.
   template <class Signature>
   Result<Function<Signature>> function(std::string_view name, Dispatch dispatch = Dispatch::refused) {
     return find<Signature>(name, dispatch, static_cast<Signature*>(nullptr));
@@ -177,17 +177,17 @@ class Engine {
     return call_data(name, {data, sizeof...(A)});
   }
 
-  // Ends what the engine runs, with an error of kind `interrupted`, at the next call or turn of a loop. May be called
-  // from any thread and from a signal handler. When nothing runs, it ends what comes next.
+  // Stops what the engine runs, at the next call or loop iteration, with an error of kind `interrupted`. May be called
+  // from any thread and from a signal handler. When nothing runs, it stops the next use.
   void interrupt(Interrupt how = Interrupt::final);
-  // What each use of the engine may burn from now on, instead of Options::fuel (which must not have been 0); and what
-  // the last one left, or the running one still has.
+  // The fuel of each use of the engine from now on, instead of Options::fuel (which must not have been 0); and the fuel
+  // that the last use left, or that the running one still has.
   void set_fuel(std::uint64_t fuel);
   std::uint64_t fuel() const;
 
   // For prompts and tools.
   bool incomplete(std::string_view text);                      // does the text end inside a form?
-  std::vector<std::string> complete(std::string_view prefix);  // names and keywords that begin so, sorted
+  std::vector<std::string> complete(std::string_view prefix);  // names and keywords with this prefix, sorted
   Result<std::string> help(std::string_view name);             // documentation and methods of a name
   Tier tier() const;
   void set_tier(Tier tier);
@@ -218,7 +218,7 @@ class Engine {
 };
 
 namespace detail {
-// Converts to the kind that a C++ type wants; the datum views memory of the value.
+// Converts to the kind that a C++ type needs; the datum views memory of the value.
 bool convert_value(const Value& value, Kind kind, Datum& datum, Value& holder, Error& error);
 }  // namespace detail
 

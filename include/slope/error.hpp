@@ -1,4 +1,4 @@
-// What went wrong in a script, and results that may hold it instead of a value.
+// Errors of scripts, and results that hold either an error or a value.
 #pragma once
 
 #include <cstdio>
@@ -16,12 +16,12 @@ namespace slope::api {
 enum class ErrorKind : unsigned char {
   syntax,       // the text does not parse; nothing of it ran
   runtime,      // a Slope exception that nobody caught
-  conversion,   // a value cannot become the C++ type that was asked for, or an argument does not fit
+  conversion,   // a value does not convert to the C++ type, or an argument does not fit
   interrupted,  // Engine::interrupt
   exit,         // the script called exit(code)
   not_native,   // a typed handle of a function that compiled code alone cannot run; Error::position says where and why
-  not_differentiable,  // a gradient that there is none of; Error::position says where
-  engine,              // the engine cannot do it: a file that cannot be read, a name that is no function
+  not_differentiable,  // a gradient that does not exist; Error::position says where
+  engine,              // the engine cannot do it: a file that cannot be read, a name that is not a function
   limit,               // one of the limits in Options was reached
 };
 
@@ -76,7 +76,8 @@ inline const Error& no_error() {
 }
 }  // namespace detail
 
-// A value or an Error. `value()` of an error throws ScriptError; without exceptions it ends the process, so ask ok().
+// A value or an Error. `value()` of an error throws ScriptError; without exceptions it ends the process. Check ok()
+// first.
 template <class T>
 class [[nodiscard]] Result {
  public:

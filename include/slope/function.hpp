@@ -1,5 +1,5 @@
-// A Slope function for a fixed C++ signature: looked up, inferred and compiled once, then called without dispatch; and
-// its gradient, written into the caller's own memory.
+// A Slope function for a fixed C++ signature. The engine looks it up, infers it and compiles it once; calls then need
+// no dispatch. Its gradient is written into the caller's own memory.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@ namespace slope::api {
 
 class Engine;
 
-// What a handle of a function that is not native everywhere (some call in it is dispatched when it runs) shall be.
+// What the engine returns for a function that is not native everywhere (some call in it is dispatched at run time).
 enum class Dispatch : unsigned char {
   refused,  // an error of kind not_native, with the position
   allowed,  // a slower handle
@@ -179,9 +179,9 @@ class FunctionState {
 template <class Signature>
 class Function;
 
-// What one thread needs to run a compiled function beside others: a heap, tapes, scratch memory. Made by
-// Function::workspace; used by one thread at a time, whichever that is. The engine itself and its workspaces wait for
-// each other: a use of the engine for the calls of workspaces on other threads, such a call for the engine's use.
+// What one thread needs to run a compiled function while other threads do: a heap, tapes, scratch memory. Made by
+// Function::workspace. Only one thread at a time may use it. A use of the engine waits until no workspace runs on
+// another thread, and a call of a workspace waits while another thread uses the engine.
 class Workspace {
  public:
   Workspace() = default;    // to be assigned
@@ -202,8 +202,8 @@ struct ValueAndTangent {
   R tangent{};
 };
 
-// The reverse sweep of one call, to be run with cotangents of the result: Function::pullback. May be called again,
-// unless the function stores into memory that others see.
+// The reverse sweep of one call, which takes cotangents of the result: Function::pullback. May be called again, unless
+// the function stores into memory that others can see.
 template <class Signature>
 class Pullback;
 template <class R, class... A>
@@ -230,8 +230,8 @@ class Pullback<R(A...)> {
   R value_;
 };
 
-// Valid while its engine lives; used on one thread at a time, like the engine, but for calls with a workspace. It stays
-// with the definitions that it was made with: what the script redefines later counts from the next refresh().
+// Valid as long as its engine lives. Only one thread at a time may use it, like the engine, except for calls with a
+// workspace. It keeps the definitions that it was made with; refresh() takes the newest ones.
 template <class R, class... A>
 class Function<R(A...)> {
  public:
@@ -256,16 +256,16 @@ class Function<R(A...)> {
     return call(arguments...);
   }
 
-  // The value, and for each argument its derivative: a double& for a double, a span<double> of the same length for a
-  // span (overwritten, not added to), nullptr for what is not wanted.
+  // Returns the value and writes the derivative for each argument: a double& for a double, a span<double> of the same
+  // length for a span (overwritten, not added to), nullptr to omit one.
   //   double loss = f.value_and_gradient(x, g).value();
   template <class... G>
   Result<double> value_and_gradient(A... arguments, G&&... gradients) const {
     return gradient_of(*state_, arguments..., gradients...);
   }
 
-  // The value and its derivative in a direction, by forward mode: after the arguments comes how each moves, a double, a
-  // span of the argument's length, a view of its shape and strides, or nullptr for what stands still.
+  // The value and its derivative in a direction, by forward mode. After the arguments comes the tangent of each: a
+  // double, a span of the argument's length, a view of its shape and strides, or nullptr for zero.
   //   auto [y, dy] = f.jvp(x, direction).value();
   template <class... T>
   Result<ValueAndTangent<R>> jvp(A... arguments, const T&... tangents) const {
@@ -282,8 +282,8 @@ class Function<R(A...)> {
     detail::Crossing<R>::take(results[1], made.tangent);
     return made;
   }
-  // The Hessian times a direction: after the arguments comes how each moves, as for jvp, then where the derivative of
-  // its gradient goes, as for value_and_gradient.
+  // The Hessian times a direction. After the arguments comes the tangent of each, as for jvp, then the place for the
+  // derivative of its gradient, as for value_and_gradient.
   //   f.hvp(x, direction, h).value();
   template <class... T>
   Result<void> hvp(A... arguments, T&&... directions_and_gradients) const {
@@ -295,8 +295,8 @@ class Function<R(A...)> {
   }
   // The value and its partial derivatives with respect to each argument: a column-major matrix with a row for each
   // number of the result and a column for each number of the argument, in the order of its memory. Places are
-  // std::vector<double>&, which gets its length, spans of that length, or nullptr. By forward mode, up to eight columns
-  // at once. Memory that the script may write is as it was at the beginning of each round.
+  // std::vector<double>&, which is resized, spans of that length, or nullptr. Forward mode computes up to eight columns
+  // at once. Before each round, memory that the script may write is restored.
   template <class... J>
   Result<R> jacobian(A... arguments, J&&... matrices) const {
     static_assert(is_smooth, "only a function that returns a double or a std::vector<double> has a Jacobian");
@@ -311,8 +311,8 @@ class Function<R(A...)> {
     detail::Crossing<R>::take(result, value);
     return value;
   }
-  // The value, and what gives the cotangents of the arguments for a cotangent of the result, by reverse mode. Spans are
-  // copied: the pullback outlives the call.
+  // The value, and a function from a cotangent of the result to the cotangents of the arguments, by reverse mode. Spans
+  // are copied, because the pullback outlives the call.
   Result<Pullback<R(A...)>> pullback(A... arguments) const {
     static_assert(is_smooth, "only a function that returns a double or a std::vector<double> has a pullback");
     if (!fits_words(arguments...)) return no_word();
@@ -326,9 +326,9 @@ class Function<R(A...)> {
     return Pullback<R(A...)>(std::move(made), std::move(value));
   }
 
-  // Memory for one more thread. Refused, with the position, where the function writes to globals, reaches outside or
-  // needs the engine otherwise; and where it is not native code with numbers and spans as arguments and a number as
-  // result.
+  // Memory for one more thread. Returns an error, with the position, when the function writes to globals, reaches
+  // outside the engine, or needs the engine otherwise; and when it is not native code with numbers and spans as
+  // arguments and a number as result.
   Result<Workspace> workspace() const {
     Workspace made;
     made.state_ = state_->make_workspace();
@@ -353,9 +353,9 @@ class Function<R(A...)> {
     return gradient_of(*workspace.state_, arguments..., gradients...);
   }
 
-  // Has nothing been redefined that it depends on?
+  // Whether nothing that it depends on has been redefined.
   bool is_current() const { return state_->is_current(); }
-  // Takes the newest definitions. On an error it stays as it was.
+  // Takes the newest definitions. After an error the handle is unchanged.
   Result<void> refresh() {
     if (!state_->refresh()) return state_->take_error();
     return {};

@@ -1,5 +1,5 @@
-// What a host can watch: lines as they run, coverage, allocations. Each is asked for when the engine is made, in
-// Options; an engine without costs nothing. Profiles: slope/profile.hpp.
+// What a host can watch: lines as they run, coverage, allocations. Each is an option of the engine (Options); an engine
+// without it pays nothing. Profiles: slope/profile.hpp.
 #pragma once
 
 #include <cstddef>
@@ -12,14 +12,14 @@
 
 namespace slope::api {
 
-// Options::on_line: a function comes to a line, or back to it from another one.
+// Options::on_line: a function reaches a line, or returns to it from another one.
 struct LineStep {
   std::string_view function;  // "top-level scope" outside of functions
   std::string_view file;
   std::uint32_t line = 0;
 };
 
-// Options::on_allocation: an object, or the memory of an array that does not lie in its object.
+// Options::on_allocation: an object, or the memory of an array that is outside its object.
 class Allocation {
  public:
   std::size_t bytes() const { return bytes_; }
@@ -35,15 +35,15 @@ class Allocation {
 
 struct CoverageLine {
   std::uint32_t line = 0;
-  std::uint64_t count = 0;  // how often an activation came to it from another line, or began there; 0: it did not run
+  std::uint64_t count = 0;  // how often an activation reached it from another line, or began there; 0: it did not run
 };
 struct CoverageFile {
   std::string file;
   std::vector<CoverageLine>
       lines;  // those with code: of top-level statements that ran, and of all functions; ascending
 };
-// Of the host's scripts so far, files in the order in which they were given. An error when the engine was made without
-// Options::coverage.
+// The coverage of the host's scripts so far; files in the order in which the host passed them. Returns an error when
+// the engine was made without Options::coverage.
 Result<std::vector<CoverageFile>> coverage(Engine& engine);
 
 }  // namespace slope::api

@@ -1,4 +1,5 @@
-// A C++ callable as a Slope function: its types come from its signature, the rest is behind one virtual call.
+// A C++ callable as a Slope function. Its types come from its signature; the engine calls it through one virtual
+// function.
 #pragma once
 
 #include <cstddef>

@@ -21,8 +21,8 @@ enum class Tier : unsigned char {
 struct LineStep;   // slope/hooks.hpp
 class Allocation;  // the same
 
-// What scripts may do to the world outside; nothing unless granted. What is refused is an error that names the
-// capability. Standard output is not one: it goes where Options::output says.
+// What scripts may do outside the engine; nothing unless granted. Any other access is an error that names the
+// capability. Standard output needs no capability: it goes where Options::output says.
 struct Capabilities {
   std::vector<std::string> read = {};   // folders in which, and below which, files may be read and listed
   std::vector<std::string> write = {};  // and written, made, moved, removed
@@ -34,31 +34,31 @@ struct Capabilities {
   static Capabilities all() { return {{"/"}, {"/"}, true, true, true, true}; }
 };
 
-// Limits hold for one use of the engine from outside: a run, a call, a gradient, with all that happens in it. Running
-// into one ends the script for good: none of its `catch` and `finally` blocks runs, and the host gets an error of kind
-// `limit` that says which, and where. 0: no limit.
+// A limit applies to one use of the engine from outside: a run, a call, a gradient, with everything in it. When a
+// script reaches a limit, the engine stops it: none of its `catch` and `finally` blocks runs, and the host gets an
+// error of kind `limit` that names the limit and the position. 0: no limit.
 //
-// What scripts print goes to functions that take a text; an empty one asks to write out what is held back (`flush`, and
-// before standard input is read).
+// What scripts print goes to functions that take a text. An empty text requests to write out buffered text (`flush`,
+// and before standard input is read).
 struct Options {
   Tier tier = Tier::automatic;
   bool check_generators = false;  // run each generator of @generated functions twice and compare
-  bool check_rules = false;       // look at what derivative rules return, where they return it
-  // Keep records of running functions, for slope/profile.hpp and Allocation::position: loops pay nothing, the smallest
-  // calls of machine code a third.
+  bool check_rules = false;       // check what derivative rules return, where they return it
+  // Keep records of running functions, for slope/profile.hpp and Allocation::position. Loops pay nothing; the shortest
+  // calls of machine code take a third longer.
   bool profile = false;
-  // Count the lines that run (slope/hooks.hpp), or be told of each. Scripts are interpreted then, whatever the tier,
-  // and nothing is left out by optimisation. `on_line` may interrupt the engine, but not use it, and may not throw.
+  // Count the lines that run (slope/hooks.hpp), or call a function for each. Scripts are then interpreted, whatever the
+  // tier, and optimisation removes nothing. `on_line` may interrupt the engine, but not use it, and may not throw.
   bool coverage = false;
   std::function<void(const LineStep&)> on_line = {};
-  // Told of each allocation on the engine's heap. It may not use the engine, nor throw. With `profile` it knows lines.
+  // Called for each allocation on the engine's heap. It may not use the engine or throw. With `profile` it knows lines.
   std::function<void(const Allocation&)> on_allocation = {};
   bool debuggers = false;       // GDB sees compiled functions, with lines
-  bool perf = false;            // perf does, by `perf record -k mono` and `perf inject --jit`
-  bool optimise = true;         // machine code; without: sooner there, several times slower
+  bool perf = false;            // perf sees them, by `perf record -k mono` and `perf inject --jit`
+  bool optimise = true;         // machine code; without: ready sooner, several times slower
   std::size_t heap_limit = 0;   // bytes of the engine's heap
-  std::uint64_t fuel = 0;       // calls and turns of loops
-  double time_limit = 0;        // seconds on the wall clock
+  std::uint64_t fuel = 0;       // calls and loop iterations
+  double time_limit = 0;        // seconds of wall-clock time
   std::size_t stack_limit = 0;  // bytes of the calling thread's stack: the depth of recursion
   std::size_t tape_limit = 0;   // bytes of tapes, in which gradients keep what loops compute
   Capabilities capabilities = {};
@@ -66,10 +66,10 @@ struct Options {
   // the file system, where the capability `read` grants it or the file lies in or below a folder of Engine::run_file.
   std::function<Result<std::string>(const std::string& path)> load_source = {};
   std::vector<std::string> arguments = {};  // ARGS
-  // What scripts print; default: the process's standard output. What it throws is an error of the script, as from a
-  // host function.
+  // Receives what scripts print; default: the process's standard output. An exception from it is an error of the
+  // script, as from a host function.
   std::function<void(std::string_view)> output = {};
-  // What they print to stderr; default: standard error. What it throws is dropped.
+  // Receives what they print to stderr; default: standard error. An exception from it is dropped.
   std::function<void(std::string_view)> error_output = {};
 };
 

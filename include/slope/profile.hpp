@@ -15,13 +15,13 @@ struct ProfileOptions {
   std::size_t memory = std::size_t{64} << 20;  // bytes for samples; when they are full, further samples are lost
 };
 
-// What the time was spent in: a line of a function, or a part of the engine that works for it ("[compiler]",
+// Where the time was spent: in a line of a function, or in a part of the engine that works for it ("[compiler]",
 // "[garbage collector]": without file, line 0).
 struct ProfileFrame {
   std::string function;
   std::string file;
   std::uint32_t line = 0;
-  bool compiled = false;  // machine code; else the interpreter
+  bool compiled = false;  // machine code; otherwise the interpreter
   bool library = false;   // of Slope's own library
 };
 
@@ -36,15 +36,15 @@ struct Profile {
   std::vector<ProfileStack> stacks;  // each one once, in the order first seen; without frames: no function was running
   std::vector<std::uint32_t> sequence;  // the stack of each sample, in the order of time
   std::uint64_t samples = 0;
-  std::uint64_t lost = 0;  // for want of memory
+  std::uint64_t lost = 0;  // because the memory was full
   double interval = 0;
 };
 
-// Of an engine made with Options::profile, on the thread that uses it; what its workspaces do on other threads is not
-// seen. While it runs, the process's action for SIGPROF is the profiler's. An error where this is not possible: another
-// profile runs on this thread, the engine keeps no records, or this is not Linux.
+// Profiles an engine made with Options::profile, on the thread that uses it, but not its workspaces on other threads.
+// While a profile runs, the process's action for SIGPROF is the profiler's. Returns an error when another profile runs
+// on this thread, when the engine keeps no records, or when this is not Linux.
 Result<void> start_profile(Engine& engine, const ProfileOptions& options = {});
-// On the same thread. An error when none was started.
+// On the same thread. Returns an error when none was started.
 Result<Profile> stop_profile(Engine& engine);
 
 }  // namespace slope::api

@@ -6,7 +6,7 @@
 //   engine.run(slope::definition<Point>()).value();       // struct Point x::Float64; y::Float64 end, unless the script
 //                                                         // has one of its own
 //   engine.set("corner", Point{1, 2}).value();            // calls Point(1.0, 2.0)
-//   Point p = engine.eval<Point>("Point(3, 4)").value();  // reads fields by name: named tuples do as well
+//   Point p = engine.eval<Point>("Point(3, 4)").value();  // reads fields by name, also those of a named tuple
 #pragma once
 
 #include <tuple>

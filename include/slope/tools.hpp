@@ -1,5 +1,5 @@
-// For prompts, editors and other tools: what a text looks like, what may stand at the cursor, what a name means, what
-// the compiler knows of a call. Everything is asked of an Engine that lives in the tool.
+// For prompts, editors and other tools: the pieces of a text, completions at the cursor, the meaning of a name, what
+// the compiler knows of a call. The tool owns an Engine and calls these functions with it.
 #pragma once
 
 #include <functional>
@@ -24,10 +24,10 @@ enum class PieceKind : unsigned char {
   function,   // a name that is called
   operation,  // an operator
   bracket,
-  error,  // what is no token
+  error,  // not a token
 };
 
-// Bytes [begin, end) of a text. What no piece covers is white space or plain names.
+// Bytes [begin, end) of a text. Text that no piece covers is white space or plain names.
 struct Piece {
   std::size_t begin = 0;
   std::size_t end = 0;
@@ -48,12 +48,12 @@ struct Problem {
 // The syntax errors of a text; nothing of it runs.
 std::vector<Problem> syntax_problems(std::string_view text);
 
-// The text laid out: indentation, blanks at ends of lines, blank lines. An error of kind syntax when it does not parse.
-// Comments, strings and the tokens of each line stay; formatting twice gives what formatting once gives.
+// The formatted text: indentation, blanks at ends of lines, blank lines. Returns an error of kind syntax when the text
+// does not parse. Comments, strings and the tokens of each line stay. Formatting a formatted text changes nothing.
 Result<std::string> format(std::string_view text);
 
 // The definitions at top level (functions, types, macros, `using`), each a text of its own that keeps its line numbers:
-// what a tool may run to know the names of a text. None when it does not parse.
+// what a tool may run to learn the names of a text. None when it does not parse.
 std::vector<std::string> definitions_of(std::string_view text);
 
 // --- names ---
@@ -81,27 +81,27 @@ struct Completions {
   std::vector<Completion> candidates;  // sorted by text
 };
 
-// What may stand at `cursor` (a byte offset): names, keywords, modules, fields of a value or of an expression whose
-// type can be inferred (which is not run), after `(` the methods of a function and the keyword arguments that it takes,
-// in strings paths of files.
+// Completions at `cursor` (a byte offset): names, keywords, modules, fields of a value or of an expression whose type
+// can be inferred (the expression does not run), after `(` the methods of a function and its keyword arguments, in
+// strings paths of files.
 Completions complete(Engine& engine, std::string_view text, std::size_t cursor);
 
 // Documentation of a name, a keyword, an operator or a macro ("@time"), with its methods, fields or names.
 Result<std::string> help(Engine& engine, std::string_view name);
 
-// The value as the prompt shows it: cut to a screen of `rows` and `columns`, the middle of large arrays left out.
+// The value as the prompt shows it: cut to a screen of `rows` and `columns`, without the middle of large arrays.
 Result<std::string> display(Engine& engine, const Value& value, int rows, int columns);
 
 // Whether the functions of scripts that print code may colour it (`@code_warntype`).
 void set_color(Engine& engine, bool color);
 
-// What the script that just ran asks of the prompt, once: "edit:LINE:FILE", "descend:CALL"; empty: nothing.
+// What the script that just ran requests from the prompt, once: "edit:LINE:FILE", "descend:CALL"; empty: nothing.
 std::string take_request(Engine& engine);
 
-// The engine answers what Base.lsp_handle asks (stdlib/tools/lsp.slope) as long as it stays where it is.
+// The engine serves the requests of Base.lsp_handle (stdlib/tools/lsp.slope) as long as it is not moved.
 void serve(Engine& engine);
 
-// The line that an error or a trace names, with a caret under the column; empty when the text is not at hand.
+// The line that an error or a trace names, with a caret under the column; empty when the text is not available.
 std::string excerpt(Engine& engine, const Position& position);
 
 }  // namespace slope::api::tools

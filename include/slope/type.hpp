@@ -25,14 +25,14 @@ namespace slope::api {
 
 namespace detail {
 
-// What the engine must know of a type: how its objects end, and where in them the numbers are that derivatives reach.
+// What the engine must know of a type: how to destroy its objects, and where in them the numbers with derivatives are.
 struct TypeDescription {
   std::string name;
   const TypeKey* key = nullptr;
   void (*destroy)(void* object) = nullptr;
   struct NumberField {
     std::string name;
-    std::size_t count;  // 0: one number; else an array of so many
+    std::size_t count;  // 0: one number; otherwise the length of an array
     std::function<double*(void* object)> at;
   };
   std::vector<NumberField> fields;
@@ -98,8 +98,8 @@ auto as_function(F&& f) {
 
 }  // namespace detail
 
-// What Engine::type gives. Fields come first; with the first of anything else the type is made, and at the end its
-// properties. To be used at once, and asked for value() or ok() then.
+// The result of Engine::type. Declare fields first: the first declaration of anything else makes the type. Properties
+// are made at the end. Use it at once, and call value() or ok() last.
 template <class T>
 class TypeDefinition {
  public:
@@ -110,8 +110,8 @@ class TypeDefinition {
     description_.destroy = [](void* object) { delete static_cast<T*>(object); };
   }
 
-  // A member that is a double or a std::array<double, N>: a property whose memory is the object's, and that has
-  // derivatives: gradients with respect to the object have a part of that name.
+  // A member that is a double or a std::array<double, N>: a property whose memory is the object's. It has derivatives:
+  // gradients with respect to the object have a part of that name.
   TypeDefinition& field(std::string_view name, double T::*member) {
     return add(name, 0, [member](void* object) { return &(static_cast<T*>(object)->*member); });
   }
@@ -124,7 +124,7 @@ class TypeDefinition {
   TypeDefinition& constructor() {
     return constructor([](A... arguments) { return T(std::forward<A>(arguments)...); });
   }
-  // A callable that gives a T, or a Result<T>.
+  // A callable that returns a T or a Result<T>.
   template <class F>
   TypeDefinition& constructor(F&& make) {
     return method(description_.name, std::forward<F>(make));
@@ -138,7 +138,7 @@ class TypeDefinition {
                                  detail::make_host_function(detail::as_function<T>(std::forward<F>(function)))));
     return *this;
   }
-  // The same, of a method with derivatives: `rule` is told them as by Engine::define.
+  // The same, for a method with derivatives: `rule` declares them, as after Engine::define.
   //   .method("potential", &Field::potential, [](slope::Definition& d) { d.derivative(force); })
   template <class F, class Rule>
   TypeDefinition& method(std::string_view name, F&& function, Rule&& rule) {

@@ -18,8 +18,8 @@ struct Access;
 struct Datum;
 }  // namespace detail
 
-// Movable, which leaves `nothing`, and copyable. A handle that outlives its engine is dead: of type "#dead", no value.
-// To be used on the thread that uses its engine.
+// Copyable and movable; a moved handle holds `nothing`. A handle that outlives its engine is dead: its type is "#dead",
+// and it has no value. Use it on the thread that uses its engine.
 class Value {
  public:
   Value() = default;  // `nothing`

@@ -1,6 +1,6 @@
-// From a specialisation to its derivative code: typed primal with rules' calls kept, differentiated, inferred again,
-// optimised, compiled. A derivative is an ordinary CodeInstance with edges: it ends when something it was made from
-// does.
+// From a specialisation to its derivative code: typed primal in which calls of rules remain calls, differentiated,
+// inferred again, optimised, compiled. A derivative is an ordinary CodeInstance with edges: it ends when something it
+// was made from ends.
 #include <algorithm>
 #include <chrono>
 

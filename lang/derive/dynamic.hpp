@@ -1,5 +1,4 @@
-// What the two halves of a call whose target is found when it runs share (dynamic.cpp,
-// dynamic_reverse.cpp).
+// What the two halves of a call whose target is found at run time share (dynamic.cpp, dynamic_reverse.cpp).
 #pragma once
 
 #include "lang/runtime/runtime.hpp"

@@ -1,4 +1,4 @@
-// What differentiation asks the pipeline for.
+// What differentiation needs from the pipeline.
 #pragma once
 
 #include "lang/pipeline/impl.hpp"

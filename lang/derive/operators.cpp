@@ -1,10 +1,10 @@
-// The operators themselves inside a function that is differentiated: a call of Core.value_and_gradient_call or
-// Core.jvp_call whose types are known becomes what it does, as IR: accumulators, the call of the derivative, and what
-// the user sees of its result. The derivative is a function like any other then (its code before optimisation is in
-// Impl::sources): made once, and differentiated again by either mode, to any order.
+// Operators inside a function that is differentiated. A call of Core.value_and_gradient_call or Core.jvp_call whose
+// types are known is replaced by IR that does the same: accumulators, the call of the derivative, and what the user
+// sees of its result. The derivative is then a function like any other (its code before optimisation is in
+// Impl::sources): it is made once, and either mode can differentiate it again, to any order.
 //
-// What stays a call of the native is differentiated when its types are there, as a call whose target is not known
-// (diff::operator_function).
+// A call whose types are not known stays a call of the native. It is differentiated when it runs, as a call whose
+// target is not known (diff::operator_function).
 #include <algorithm>
 
 #include "lang/diff/operations.hpp"
@@ -70,8 +70,8 @@ class OperatorExpansion {
            std::string_view(inst.aux_as<const NativeInfo>()->name) == "value_and_gradient_into";
   }
 
-  // What pullbacks are made of: the library's code for it says the same (stdlib/derivatives/derivatives_again.slope), and what is
-  // to be called is known when the types are.
+  // What pullbacks are made of: the library's code for it says the same (stdlib/derivatives/derivatives_again.slope),
+  // and what is to be called is known when the types are.
   static bool is_pullback(const ir::Inst& inst) {
     if (inst.op != Op::native) return false;
     const std::string_view name = inst.aux_as<const NativeInfo>()->name;

@@ -1,10 +1,12 @@
-// Derivatives of what an overlay pass runs (stdlib/core/overlay.slope), where a function in it has a rule.
+// Derivatives of calls `pass(f, xs…)` of an overlay pass (stdlib/core/overlay.slope), where a function in `f` has a
+// rule.
 //
-// `pass(f, xs…)` is a call of the pass, which no rule is for. When the pass replaces nothing in the code of `f`, at any
-// depth, the call is that of `f` itself, and so is its derivative: by the rule. When it does, a rule of the library
-// says only what its code says as well, and the code that runs is differentiated. What a rule of the program says of
-// the function as it is need not hold for the one that runs: that is refused, unless there is a rule for `pass(f,
-// xs…)`.
+// No rule is declared for the call of the pass itself. When the pass replaces nothing in the code of `f`, at any depth,
+// the call is that of `f`, and the rule of `f` applies. When the pass replaces something:
+//   - a rule of the library is ignored, because it says only what the code of `f` says as well: the code that runs is
+//     differentiated;
+//   - a rule of the program may not hold for the code that runs: the call is refused, unless there is a rule for
+//     `pass(f, xs…)`.
 #include <unordered_set>
 
 #include "lang/ir/ir.hpp"

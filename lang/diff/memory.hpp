@@ -1,10 +1,10 @@
 // What a function does to memory that its caller can see: through which parameters it may store, and what its result
-// may share memory with. Decides which arguments of a call must be given their real shadows, whether two arguments may
-// be the same array, and whether a global is written.
+// may share memory with. This decides which arguments of a call need their real shadows, whether two arguments may be
+// the same array, and whether a global is written.
 //
-// Masks: bit i is parameter i of the function (the callee is parameter 0, a vararg one parameter; the 62nd stands for
-// all from there on), `global_memory` what is reached from constants and globals. Computed on ordinary typed code, over
-// calls, until nothing changes; answers hold for one world.
+// Masks: bit i is parameter i of the function (the callee is parameter 0, a vararg one parameter; bit 62 represents all
+// further ones). `global_memory` is what constants and globals can reach. The analysis runs on ordinary typed code,
+// over calls, until nothing changes. An answer is valid for one world.
 #pragma once
 
 #include <functional>

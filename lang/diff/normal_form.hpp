@@ -1,5 +1,5 @@
-// The shape that the transforms want: one `ret`; each loop entered by one edge and with one latch. Irreducible graphs
-// are refused. In reverse mode a `try` goes through as long as nothing is thrown in it: its handlers raise.
+// The form that the transforms need: one `ret`; each loop entered by one edge and with one latch. Irreducible graphs
+// are refused. Reverse mode accepts a `try` as long as nothing is thrown in it: its handlers raise.
 #pragma once
 
 #include "lang/diff/diff.hpp"

@@ -1,4 +1,4 @@
-// How reverse mode treats each operation: one place, read by the activity analysis and by the transform.
+// How reverse mode treats each operation. The activity analysis and the transform both read this one list.
 #pragma once
 
 #include <string>

@@ -1,10 +1,10 @@
-// The reverse sweep of a loop with several exits is a loop with several entries. First-order code runs it as it is; to
-// be differentiated again it must be reducible.
+// The reverse sweep of a loop with several exits is a loop with several entries. First-order code runs it as it is.
+// Code that is differentiated again must be reducible.
 //
-// All edges into the entries of such a region go through one new block, which goes on to the entry that a slot names
-// (arguments of the edges are slots, too). The regions are strongly connected components with more than one entry;
-// those with one are searched again without it, for the loops inside. What no longer dominates its uses becomes a slot;
-// promote_slots makes SSA of it all.
+// All edges into the entries of such a region are led through one new block, which continues at the entry that a slot
+// names. (Arguments of the edges are slots, too.) The regions are the strongly connected components with more than one
+// entry. Those with one entry are searched again without it, for the loops inside. A value that no longer dominates its
+// uses becomes a slot. In the end promote_slots makes SSA of all slots.
 #include "lang/diff/reducible.hpp"
 
 #include <algorithm>

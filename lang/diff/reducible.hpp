@@ -1,4 +1,4 @@
-// Loops with more than one entry, brought to one: what is differentiated again may have such.
+// Rewrites loops with more than one entry into loops with one. Code that is differentiated again may have such loops.
 #pragma once
 
 #include "lang/diff/diff.hpp"

@@ -1,10 +1,10 @@
 // Which values of a typed function may refer to the same memory, and which memory nobody else can reach.
 //
-// Steensgaard's analysis (1996) on SSA form: values that may be the same object, or of which one may lie in the other,
-// are of one group; flow does not matter. A group is `outer` when some of it may have come from the caller, from a
-// global or from code that is not known, or may have gone there. Memory of a group that is not outer is reached through
-// values of this group alone, as long as the function runs: no store through another group and no unknown call changes
-// it. What a function returns does not make it outer: nothing of it runs after that.
+// Steensgaard's analysis (1996) on SSA form. Values that may be the same object, or of which one may contain the other,
+// are in one group; control flow is ignored. A group is `outer` when a part of it may have come from the caller, from a
+// global or from unknown code, or may have gone there. Memory of a group that is not outer can be reached only through
+// values of this group, as long as the function runs: no store through another group and no unknown call changes it.
+// Returning a value does not make its group outer, because nothing of the function runs after that.
 #pragma once
 
 #include <map>

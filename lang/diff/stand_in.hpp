@@ -1,6 +1,6 @@
-// What stands for a value where no path has made one: it passes through block arguments, tapes and records, and nothing
-// looks at it. An interpreter that moves it along needs something that is there: records are taken apart before it is
-// known which path was gone.
+// A stand-in for a value on paths that do not make one. It passes through block arguments, tapes and records, and no
+// code looks at it. But the interpreter moves it, and so needs a valid value there: records are unpacked before it is
+// known which path was taken.
 #pragma once
 
 #include <unordered_map>

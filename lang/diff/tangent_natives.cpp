@@ -1,4 +1,4 @@
-// Shadows and tangents of run-time values: what `gradient` hands to derivative code and what it gives back to the user.
+// Shadows and tangents of run-time values: what `gradient` passes to derivative code, and what it returns to the user.
 #include <algorithm>
 #include <cstring>
 #include <set>

@@ -1,5 +1,5 @@
-// What both modes are made of: the primal with its activity, tangents in their two parts (shadows and leaves of
-// cotangents), conversions between what two types know of one value, places in memory.
+// What both modes share: the primal with its activity, tangents in their two parts (shadows, and leaves of cotangents),
+// conversions between what two types know of one value, places in memory.
 //
 // Operands named `primal` belong to the primal; all others to the function that `at` emits into.
 #pragma once

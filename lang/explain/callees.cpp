@@ -1,4 +1,5 @@
-// Core.code_callees and Core.code_values: what a method calls and what its expressions are, for those who show it.
+// Core.code_callees and Core.code_values: what a method calls, and the types of its expressions, for tools that show
+// code.
 #include <algorithm>
 
 #include "lang/derive/natives/call.hpp"

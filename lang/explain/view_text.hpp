@@ -1,4 +1,4 @@
-// What the views of code have in common: which of their details are shown, and how they are made short.
+// What the views of code share: which details they show, and how they shorten them.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// @code_warntype: what inference found, laid out as Julia lays it out. Types that dispatch can't rely on stand out: in
-// red, small unions in yellow; in upper case when there is no colour.
+// @code_warntype: what inference found, in Julia's layout. Types on which dispatch cannot rely stand out: red, small
+// unions yellow; in upper case without colours.
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
-// The walk: from what the function returns, backwards along values whose types are not exact, to the values that are
-// so although everything they were made of is exact. The nearest of these is where a type was lost. When it is a call,
-// the same question is asked of its callee, so that the answer is the line that loses the type and not the call of a
-// helper in the library.
+// The walk begins at what the function returns. It goes backwards along values whose types are not exact, to the values
+// that are not exact although everything they were made of is. The nearest of these is where a type was lost. When it
+// is a call, the walk continues in the callee. So the answer is the line that loses the type, not the call of a helper
+// in the library.
 #include "lang/explain/why.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// One walk through the optimised code of a function and of what it calls, each function once. A place is told by the
-// way to it: calls that were inlined and calls that were not look the same.
+// One walk through the optimised code of a function and of what it calls, each function once. A place is identified by
+// the calls that lead to it, so that inlined calls and others look the same.
 #include "lang/explain/why_costs.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// What a call costs besides its work: where it allocates, and where it looks for methods when it runs. In words, with
-// the line of the function that was asked about, the line in the library where it happens, and one change that would
+// What a call costs besides its work: where it allocates, and where it looks methods up at run time. The report is in
+// words: the line of the inspected function, the line in the library where the cost arises, and one change that would
 // help.
 #pragma once
 

@@ -1,4 +1,5 @@
-// Calls: which methods can be reached, what they give, and whether constants among the arguments tell more.
+// Calls: which methods a call can reach, what they return, and whether constants among the arguments make that more
+// exact.
 #include <algorithm>
 #include <optional>
 

@@ -1,5 +1,5 @@
-// One activation of the abstract interpreter: a body, what is known of each of its instructions so far, and what is
-// left to do. See infer.cpp for the algorithm.
+// One activation of the abstract interpreter: a body, what is known of each of its instructions so far, and the work
+// that remains. infer.cpp has the algorithm.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// What an op asks of its operands' types.
+// What an op requires of its operands' types.
 #pragma once
 
 #include <span>

@@ -1,11 +1,12 @@
-// Typed IR from a solved frame, in place. Control that cannot be reached goes, values that are known become constants,
-// what a branch says becomes a `refine`, calls whose method is known become `invoke`, `native` or an op.
+// Rewrites a solved frame into typed IR, in place. Unreachable control is removed, known values become constants, what
+// a branch proves becomes a `refine`, and calls of known methods become `invoke`, `native` or an op.
 //
 // Rules that the tiers rely on:
-//   - an op whose operands' types are not proved is not emitted as that op but as a call of the builtin, which checks
-//   - an invoke has the type that its target returns; what this call knows beyond that is a refine after it
-//   - narrowing stands in the code: operands are mapped to the refine that holds in their block
-//   - after what never returns comes `unreachable`
+//   - An op whose operands' types are not proved is not emitted as that op, but as a call of the builtin, which checks
+//     them.
+//   - An invoke has the type that its target returns. What this call knows beyond that is a refine after it.
+//   - Narrowing is explicit in the code: operands are mapped to the refine that holds in their block.
+//   - After a call that never returns comes `unreachable`.
 #include "lang/infer/rewrite.hpp"
 
 #include <algorithm>

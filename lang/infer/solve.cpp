@@ -1,15 +1,14 @@
 // The fixpoint of one body: sparse conditional constant propagation (Wegman, Zadeck 1991) over the lattice.
 //
-// A block is looked at once control is known to get there; an instruction is evaluated again only when something it
-// uses has changed. Pending blocks are taken in reverse postorder, so that what feeds a loop is known before the loop.
-// Values only grow (apply_value joins with what was there), and one that grows too often is widened: that is what ends
-// the loop.
+// A block is evaluated once control is known to reach it. An instruction is evaluated again only when something it uses
+// has changed. Pending blocks are taken in reverse postorder, so that the inputs of a loop are known before the loop.
+// Values only grow (apply_value joins with the old value), and one that grows too often is widened. So the loop ends.
 //
-// What a branch says: when its condition is a conditional, the blocks it leads to (edges to joins were split before, so
-// each belongs to one edge) carry a refinement of the subject. A use sees the nearest refinement on the way up the
-// dominator tree. The way up takes the only executable predecessor where there is one, so `if x === nothing; error(…)
-// end` refines what follows. That is optimistic: when another edge turns out executable, the users of refined values
-// are looked at again.
+// What a branch proves. When the condition is a conditional, the blocks that it leads to carry a refinement of the
+// subject. (Edges to joins were split before, so each such block belongs to one edge.) A use sees the nearest
+// refinement on the way up the dominator tree. The way up takes the only executable predecessor where there is one, so
+// that `if x === nothing; error(…) end` refines what follows. That is optimistic: when another edge turns out to be
+// executable, the users of refined values are evaluated again.
 #include <bit>
 
 #include "lang/infer/engine.hpp"

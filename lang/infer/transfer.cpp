@@ -1,5 +1,5 @@
-// What one instruction gives for what is known of its operands. Ops about which constants, fields or branches tell more
-// than types are here; the types of all others are op_types.cpp's.
+// The result of one instruction, from what is known of its operands. Ops for which constants, fields or branches say
+// more than types are here; op_types.cpp has the types of all others.
 #include <algorithm>
 
 #include "lang/infer/engine.hpp"

@@ -1,5 +1,5 @@
 // Appends instructions to a Function at a cursor. What is emitted after a terminator goes to a fresh block that nothing
-// reaches, so that lowering need not ask after each `return`.
+// reaches, so that lowering need not check for a terminator after each `return`.
 #pragma once
 
 #include <initializer_list>

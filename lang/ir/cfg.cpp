@@ -1,6 +1,6 @@
-// Dominance here is that of values: a dominates b when whatever a computes is there in b. A block that has a handler
-// may be left for it before it computed anything, so for the dominator tree such a block is two nodes: `in`, with the
-// edge to the handler, and `out`, with the edges of its terminator. Without handlers that is ordinary dominance.
+// Dominance of values: a dominates b when everything that a computes is available in b. Control may leave a block with
+// a handler before the block computed anything. So for the dominator tree such a block is two nodes: `in`, with the
+// edge to the handler, and `out`, with the edges of its terminator. Without handlers this is ordinary dominance.
 #include "lang/ir/cfg.hpp"
 
 #include <algorithm>

@@ -1,26 +1,26 @@
-// The IR: SSA on a control-flow graph with block arguments. One Function per method (untyped, from lowering) and one
-// per compiled specialisation (typed, optimised, differentiated). Interpreter and code generation run the same
-// Function.
+// The IR: SSA on a control-flow graph with block arguments. There is one Function for each method (untyped, from
+// lowering) and one for each compiled specialisation (typed, optimised, differentiated). Interpreter and code
+// generation run the same Function.
 //
 //   Function   insts (one pool), blocks, constants, slots
 //   Operand    32 bits: an instruction's result, or (top bit) an index into `constants`
 //   Block      parameters (insts of op-less kind `parameter`), a list of insts, one terminator with edges that carry
-//              arguments, and optionally a handler: the block that control goes to when anything in this block raises
+//              arguments, and optionally a handler: the block that gets control when anything in this block raises
 //
-// Entry block 0's parameters are the callee (#self#) and the arguments; a trailing vararg is one tuple parameter.
-// A top-level statement's body has no parameters.
+// Entry. Block 0's parameters are the callee (#self#) and the arguments; a trailing vararg is one tuple parameter. The
+// body of a top-level statement has no parameters.
 //
-// Types: in untyped IR every Inst::type is null. In typed IR it is the inferred type: what the value is at run time is
-// an instance of it. Representation follows the type (concrete: unboxed; otherwise a 16-byte Value); where a value of a
+// Types. In untyped IR every Inst::type is null. In typed IR it is the inferred type: at run time the value is an
+// instance of it. Representation follows the type (concrete: unboxed; otherwise a 16-byte Value). Where a value of a
 // narrower type is used in a wider place (edge argument, call argument, field of abstract type, return) the conversion
 // is implicit. Narrowing is never implicit: `refine`, `type_assert`, or `isa` + `refine`.
 //
-// Handlers: a value used in a handler block must be defined in a block that dominates the whole region; variables
-// assigned inside a region and read outside it on the exceptional path live in slots (slot_get/slot_set).
+// Handlers. A value used in a handler block must be defined in a block that dominates the whole region. Variables that
+// are assigned inside a region and read outside it on the exceptional path are in slots (slot_get/slot_set).
 //
-// A constant may be the undefined Value (printed `undef`): the content of a variable that was not assigned on this
-// path. Its type is Union{}. It comes as an edge argument; a check_defined stands before every use of the parameter, so
-// that no running code looks at it.
+// Undefined values. A constant may be the undefined Value (printed `undef`): the content of a variable on a path that
+// did not assign it. Its type is Union{}. It occurs as an edge argument. A check_defined precedes every use of the
+// parameter, so no running code looks at it.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Reads IR text, docs/ir.md, line by line. Numbers of instructions may be any; they are given anew in order of
-// standing.
+// Reads IR text (docs/ir.md), line by line. Instructions may have any numbers; the reader assigns new ones in the order
+// of the text.
 #include <charconv>
 #include <deque>
 #include <unordered_map>

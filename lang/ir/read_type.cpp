@@ -1,4 +1,4 @@
-// Reading types. `where` comes after the variables it binds, so the text is first read into a tree.
+// Reads types. `where` comes after the type that uses its variables, so the text is first read into a tree.
 #include <charconv>
 #include <memory>
 #include <vector>

@@ -1,4 +1,4 @@
-// What every pass may rely on. The first fault found is reported, with the block and the instruction.
+// Checks the rules that every pass may rely on. Reports the first fault, with the block and the instruction.
 #include <algorithm>
 
 #include "lang/ir/passes/passes.hpp"

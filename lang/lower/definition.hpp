@@ -1,5 +1,5 @@
-// Definitions as they run: methods, structs and other types, modules, imports. `define` (a native) runs a Definition by
-// its number; each part raises in the context when it fails.
+// Definitions at run time: methods, structs and other types, modules, imports. `define` (a native) runs a Definition by
+// its number. A part that fails raises in the context.
 #pragma once
 
 #include "lang/lower/form.hpp"

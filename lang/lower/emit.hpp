@@ -1,5 +1,5 @@
-// Resolved forms to IR. One Emitter a function; closures inside are emitted, with their types and methods, when the
-// expression that makes them is.
+// Emits IR for resolved forms. There is one Emitter for each function. The closures inside are emitted, with their
+// types and methods, where the expression that makes them is.
 //
 // Every variable is a slot (a cell in a slot when closures share it), every temporary an SSA value. ir::promote_slots
 // then makes SSA. A `finally` body is emitted once for each way out of its region: `exits_` is the stack of what

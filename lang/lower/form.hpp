@@ -1,13 +1,14 @@
 // Core forms: the small tree between syntax and IR.
 //
-//   syntax (AST, Julia's surface) ── desugar ──> forms ── resolve (scope.cpp) ──> forms with variables ── emit ──> IR
+//   syntax (AST, Julia's surface) → desugar → forms → resolve (scope.cpp) → forms with variables → emit → IR
 //
-// Desugaring expands macros and leaves some twenty kinds of form. Names are still symbols; the resolver then decides
-// for each name which variable (or global binding) it means, which variables closures capture, and whether a capture is
-// by value or needs a cell. Only then is IR emitted, with every variable a slot that ir::promote_slots turns into SSA.
+// Desugaring expands macros and leaves some twenty kinds of form, in which names are still symbols. The resolver then
+// decides for each name which variable (or global binding) it means, which variables closures capture, and whether a
+// capture is by value or needs a cell. Only then is IR emitted. In it every variable is a slot, which ir::promote_slots
+// turns into SSA.
 //
-// Forms live in a FormArena and point at each other freely; a tree is used once, except where noted (`finally` bodies
-// are emitted once per exit).
+// Forms live in a FormArena and refer to each other freely. A tree is used once, except where noted (`finally` bodies
+// are emitted once for each exit).
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
-// How the standard library's own definitions are run: there are thousands, at each start, of which a program uses few.
-// An index tells which name each of them defines (library_index.cpp), so that they wait until somebody asks for the
-// name (lang/runtime/postponed.cpp); most are then run without IR in between. What defines nothing with a name runs
-// when the library is opened.
+// How the standard library's own definitions are run. Each start would have thousands, of which a program uses few. So
+// an index says which name each of them defines (library_index.cpp), and they wait until the name is looked up
+// (lang/runtime/postponed.cpp). Most are then run without IR in between. A statement that defines nothing with a name
+// runs when the library is opened.
 #include <utility>
 
 #include "lang/lower/definition.hpp"

@@ -1,4 +1,4 @@
-// What every name means, and how every variable is kept. See scope.cpp.
+// What every name means, and how every variable is stored. scope.cpp has the algorithm.
 #pragma once
 
 #include <vector>

@@ -1,9 +1,11 @@
-// The signature of a function definition, taken apart once: where variables, parameters with types and defaults,
+// The signature of a function definition, parsed once: the variables of `where`, parameters with types and defaults,
 // keywords.
 //
-// One definition gives several methods ("variants"), as in Julia: one that takes everything, one for each number of
-// omitted optional arguments (it calls the function again with the defaults), and, when there are keywords, for each of
-// these another one of `Base.kwcall(names::NamedTuple, f, args…)` that takes the keywords out of the named tuple.
+// One definition makes several methods ("variants"), as in Julia:
+//   - one that takes everything;
+//   - one for each number of omitted optional arguments, which calls the function again with the defaults;
+//   - when there are keywords, for each of these another one of `Base.kwcall(names::NamedTuple, f, args…)`, which takes
+//     the keywords out of the named tuple.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// Type expressions of signatures and structs, evaluated at once from syntax, without making IR: names, T{…}, `where`,
-// module paths, typeof(f), literals. Anything else is lowered and run as an expression.
+// Type expressions of signatures and structs, evaluated directly from syntax, without IR: names, T{…}, `where`, module
+// paths, typeof(f), literals. Any other expression is lowered and run.
 #pragma once
 
 #include <functional>

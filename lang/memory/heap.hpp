@@ -1,14 +1,15 @@
-// The garbage-collected heap of one engine: precise tracing of objects, conservative roots (the native stack, the
-// interpreter's registers, tapes), mark and sweep, non-moving, size-class blocks and separately mapped large objects.
+// The garbage-collected heap of one engine: mark and sweep, non-moving, size-class blocks and separately mapped large
+// objects. Objects are traced precisely. Roots (the native stack, the interpreter's registers, tapes) are conservative.
 //
 // Rules that must not be broken:
-//  1. An object that is reachable only from malloc'ed memory (std::vector<Value>, maps) is not reachable. Keep it on
-//  the
-//     stack, in a `Rooted` list, or in something registered with `add_root_range` / a root tracer.
-//  2. Bytes are counted exactly: array memory through allocate_buffer/free; a limit is a limit (OutOfMemoryError).
-//     A pointer on the native stack keeps its object alive also when it points into the middle: into the object's cell,
-//     or into an array's memory and up to 64 bytes before its first element (a base moved for 1-based indices).
-//  3. Collection happens only inside an allocation function (or `collect`), on the engine's own thread.
+//  1. An object is not reachable when only malloc'ed memory (std::vector<Value>, maps) refers to it. Keep it on the
+//     stack, in a `Rooted` list, or in something registered with `add_root_range` or a root tracer.
+//  2. Bytes are counted exactly. Array memory comes from allocate_buffer and returns through free. A limit is a limit
+//     (OutOfMemoryError).
+//  3. A pointer on the native stack keeps its object alive also when it points into the middle: into the object's cell,
+//     or into an array's memory and up to 64 bytes before its first element (a base moved for 1-based indices). A
+//     pointer that was moved farther does not.
+//  4. Collection happens only inside an allocation function (or `collect`), on the engine's own thread.
 #pragma once
 
 #include <cstddef>
@@ -63,8 +64,8 @@ class Heap {
                               std::span<const std::int64_t> dims);  // numbers undefined, references null
   ArrayObject* share_array(const DataType* array_type, ArrayObject* owner, std::span<const std::int64_t> dims);
   ArrayObject* borrow_array(const DataType* array_type, void* data, std::span<const std::int64_t> dims);
-  // At its end, or at its front: grows geometrically, new slots zeroed. Memory that others share stays where it is; the
-  // caller sees to it that it suffices.
+  // Resizes at the end, or at the front. Memory grows geometrically, and new slots are zeroed. Memory that others share
+  // is not moved; the caller makes sure that it is large enough.
   bool resize_vector(ArrayObject* array, std::int64_t new_length);
   bool resize_vector_front(ArrayObject* array, std::int64_t new_length);
   StringObject* allocate_string(std::string_view text);
@@ -91,7 +92,7 @@ class Heap {
     is_watched_ = record_ || on_allocation_;
     return record;
   }
-  // Told of every object and every array's memory; it may not use the heap.
+  // Called for every object and every array's memory. It may not use the heap.
   using AllocationHook = std::function<void(const DataType* type, std::size_t bytes)>;
   void set_allocation_hook(AllocationHook hook) {
     on_allocation_ = std::move(hook);
@@ -103,11 +104,12 @@ class Heap {
   using RootTracer = std::function<void(Tracer&)>;
   int add_root_tracer(RootTracer tracer);  // returns a key
   void remove_root_tracer(int key);
-  // All that is registered under keys below `before`, without the stack; next_root() is the key of the next.
+  // Traces everything that is registered under keys below `before`, without the stack; next_root() is the next key.
   void trace_roots(Tracer& tracer, int before);
   int next_root() const;
 
-  // Who knows objects without keeping them alive forgets the dead ones here, after marking. May not allocate.
+  // For tables that refer to objects without keeping them alive: called after marking, to remove the dead ones. It may
+  // not allocate.
   using WeakTracer = std::function<void(const Survivors&)>;
   int add_weak_tracer(WeakTracer tracer);  // returns a key
   void remove_weak_tracer(int key);
@@ -144,8 +146,8 @@ class Heap {
   HeapStatistics statistics_;
 };
 
-// Nothing is collected while one exists. For the compiler: constants that it has just made are in functions that nobody
-// traces yet.
+// While one exists nothing is collected. The compiler uses it, because constants that it has just made are in functions
+// that no tracer knows yet.
 class CollectionPause {
  public:
   explicit CollectionPause(Heap& heap) : heap_(heap) { ++heap_.paused_; }

@@ -1,7 +1,6 @@
-// Memory of objects that are gone when the activation that made them returns (lang/ir/passes/escape.hpp says which): a stack
-// of chunks, kept for the next call like tapes, so that what a gradient makes on the way costs no allocation from its
-// second call on. The collector knows nothing of it: what lies here holds no references, and nothing in the heap refers
-// to it.
+// Memory of objects that die when the activation that made them returns (lang/ir/passes/escape.hpp finds them): a stack
+// of chunks, kept for the next call like tapes. So temporaries of a gradient cost no allocation from its second call
+// on. The collector does not know this memory: objects in it hold no references, and nothing in the heap refers to it.
 #pragma once
 
 #include <cstddef>

@@ -1,9 +1,11 @@
-// Tapes: the memory in which reverse mode keeps what loops save, a column a value and a row an iteration.
+// Tapes: the memory in which reverse mode keeps what loops save, with a column for each value and a row for each
+// iteration.
 //
-// A Tape belongs to the pool of its Context. `open` takes one from the free list of its layout, `close` gives it back
-// with its memory; memory is never returned to the system between calls (page faults dominate otherwise). After an
-// error `release_since` closes what the abandoned activation left open. The collector scans rows in use conservatively.
-// The pool also keeps the free states of derivative rules.
+// A Tape belongs to the pool of its Context. `open` takes one from the free list of its layout; `close` returns it with
+// its memory. The pool does not return memory to the system between calls, because page faults would then take most of
+// the time. After an error `release_since` closes what the abandoned activation left open. The collector scans rows in
+// use conservatively. The pool also keeps the free states of derivative rules.
+//
 // Compiled code reads Tape::columns and Tape::capacity directly.
 #pragma once
 

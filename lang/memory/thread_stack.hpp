@@ -1,5 +1,5 @@
-// Where the calling thread's stack lies. The system is asked once for each thread: for the main thread it reads and
-// scans a file, which would be a sixth of the making of an engine.
+// The bounds of the calling thread's stack. The system is asked once for each thread, because for the main thread it
+// reads and scans a file. That would take a sixth of the time of making an engine.
 #pragma once
 
 namespace slope {

@@ -1,5 +1,5 @@
-// Puts the typed code of callees in the place of calls. Callees are optimised before their callers (inference finishes
-// them first), so what is copied is small already.
+// Replaces calls by the typed code of their callees. Callees are optimised before their callers (inference finishes
+// them first), so what is copied is already small.
 #include <algorithm>
 #include <utility>
 

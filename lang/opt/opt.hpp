@@ -1,5 +1,5 @@
-// Optimisation of typed IR before differentiation and code generation: what LLVM can't do (dispatch, immutable
-// aggregates, small calls to Slope methods, unions), so that stdlib code over intrinsics costs nothing.
+// Optimisation of typed IR before differentiation and code generation. It does what LLVM cannot do (dispatch, immutable
+// aggregates, small calls of Slope methods, unions), so that library code over intrinsics costs nothing.
 #pragma once
 
 #include <functional>

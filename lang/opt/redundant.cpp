@@ -1,4 +1,4 @@
-// Common subexpressions of operations without effects, by dominance; and array lengths moved out of loops that don't
+// Common subexpressions of operations without effects, by dominance. Also moves array lengths out of loops that do not
 // resize, so that later passes see counted loops. LLVM does the rest.
 #include <unordered_map>
 

@@ -1,8 +1,8 @@
-// Scalar replacement of immutable aggregates that travel through block parameters: a parameter that is a tuple, an
-// immutable struct or a closure becomes one parameter a field. Where the whole is still wanted it is made again at the
-// start of the block; when only fields are read, folding removes that.
+// Scalar replacement of immutable aggregates that are passed through block parameters. A parameter that is a tuple, an
+// immutable struct or a closure becomes one parameter for each field. Where the whole is still needed, the start of the
+// block makes it again; when only fields are read, folding removes that.
 //
-// Aggregates made and read on one path need nothing here: fold sees field_at of tuple/make_struct.
+// Aggregates that are made and read on one path need nothing here: fold simplifies field_at of tuple and make_struct.
 #include "lang/ir/build.hpp"
 #include "lang/ir/passes/passes.hpp"
 #include "lang/opt/opt.hpp"

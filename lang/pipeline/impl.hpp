@@ -1,4 +1,4 @@
-// What lang/pipeline and lang/derive share. Not for anyone else.
+// What lang/pipeline and lang/derive share. No other room includes it.
 #pragma once
 
 #include <map>
@@ -159,8 +159,9 @@ struct Pipeline::Impl {
                             diff::Refusal& refusal);
   const ir::Function* frule_call(Context& ctx, Specialization& target, const std::vector<char>& active,
                                  std::size_t width, std::unique_ptr<ir::Function>& made);
-  // Calls of gradient and jvp, where the types are known, as calls of the derivative itself (lang/derive/operators.cpp),
-  // so that they can be differentiated like any other. True: something changed; what it rests on is in `edges`.
+  // Calls of gradient and jvp, where the types are known, as calls of the derivative itself
+  // (lang/derive/operators.cpp), so that they can be differentiated like any other. True: something changed; what it
+  // rests on is in `edges`.
   bool calls_known_gradient(const ir::Function& function);
   bool is_of_numbers(const ir::Function& function, const ir::Inst& inst);
   bool expand_operators(Context& ctx, ir::Function& function, std::vector<Edge>& edges, bool known_only = false);

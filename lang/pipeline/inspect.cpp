@@ -1,4 +1,4 @@
-// What the compiler really holds, as text.
+// What the compiler has for a function, as text.
 #include <algorithm>
 
 #include "lang/explain/warntype.hpp"

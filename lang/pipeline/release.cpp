@@ -1,12 +1,12 @@
-// Freeing code that definitions ended: typed IR, bytecode, machine code and what was kept to make them.
+// Frees code that definitions ended: typed IR, bytecode, machine code, and what was kept to make them.
 //
-// What stays, though it ended:
-//   1. what a frame is in the middle of: the interpreter says which functions it runs, the code generator into which
+// What stays although it ended:
+//   1. code that a frame is executing: the interpreter says which functions it runs, and the code generator into which
 //      machine code a word of the native stack points
-//   2. what a host holds a handle of
+//   2. code that a host has a handle of
 //   3. the reverse halves of derivatives that a record of a dynamic call holds
-//   4. what these call directly (`invoke`), at any depth: it has no way to ask for that code again, or is linked to it
-// Everything else can be made again, should a frame of an older world want it: methods and their syntax stay.
+//   4. what these call directly (`invoke`), at any depth: such a call cannot request the code again, or is linked to it
+// Everything else can be made again if a frame of an older world needs it: methods and their syntax stay.
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>

@@ -1,5 +1,5 @@
-// How the tiers are reached. The runtime knows neither the interpreter nor code generation, only these interfaces;
-// `embed` puts the parts together (composition root).
+// The interfaces of the tiers. The runtime knows neither the interpreter nor code generation, only these interfaces;
+// `embed` connects the parts (composition root).
 #pragma once
 
 #include <memory>

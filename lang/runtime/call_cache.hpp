@@ -1,7 +1,8 @@
-// The inline cache of one call site: the specialisations that the last few combinations of argument types went to.
+// The inline cache of one call site: the specialisations that the last few combinations of argument types called.
 //
-// An entry holds for one world. Definitions happen rarely while code runs hot, so after one a site asks the method
-// table's own cache (which keeps world ranges) once more and is warm again; nobody has to find and clear call sites.
+// An entry is valid for one world. Definitions rarely happen while code runs hot. After one, a site asks the method
+// table's own cache (which keeps world ranges) once more and is warm again. So no code has to find and clear call
+// sites.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// What scripts may do to the world outside their engine; nothing unless the host grants it. The natives that reach
-// outside (stdlib/native/files.cpp, io.cpp) and `include` ask here.
+// What scripts may do outside their engine; nothing unless the host grants it. The natives that reach outside
+// (stdlib/native/files.cpp, io.cpp) and `include` check it.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
-// What running code carries: error slot, limits, world, tapes. An engine has one; each workspace of a compiled function
-// is another, so one compiled function can run on several threads. Compiled code reads the first fields at fixed
-// offsets.
+// What running code carries: error slot, limits, world, tapes. An engine has one context, and each workspace of a
+// compiled function has another, so that one compiled function can run on several threads. Compiled code reads the
+// first fields at fixed offsets.
 #pragma once
 
 #include <atomic>

@@ -1,11 +1,11 @@
 // Dispatch: from call types Tuple{typeof(f), args…} and a world to the method.
 //
-// Where methods live: those of typeof(f), of calls on instances of a type and of its constructors in the table of the
-// callee's own nominal type; those with an abstract callee ((::Type{T})(x) where T<:Number, (f::Function)(…)) in the
-// table of that abstract type. A lookup therefore walks a short chain of tables, the callee's own first.
+// Where methods are. Methods of typeof(f), of calls on instances of a type, and of its constructors are in the table of
+// the callee's own nominal type. Methods with an abstract callee ((::Type{T})(x) where T<:Number, (f::Function)(…)) are
+// in the table of that abstract type. So a lookup walks a short chain of tables, the callee's own first.
 //
-// Answers for concrete call types are cached in the callee's own table with the world range in which they hold; adding
-// a method truncates the answers that it could change. A candidate is first tested by arity and nominal types
+// Answers for concrete call types are cached in the callee's own table, with the world range in which they are valid.
+// Adding a method truncates the answers that it could change. A candidate is first tested by arity and nominal types
 // (`may_apply`), which decides nearly all, and only then by subtyping.
 #include <algorithm>
 

@@ -1,9 +1,9 @@
-// Records of running functions, for whoever looks at a thread while it runs: the sampling profiler's signal handler.
+// Records of running functions, for a reader that interrupts the thread: the sampling profiler's signal handler.
 //
 // An engine that keeps records (Runtime::records_frames) has one for each activation, on the native stack, linked from
-// Context::frames, the innermost first. Whoever makes one takes it away again on every way out. Records are read by a
-// signal handler on the same thread at any instruction: a record is complete before it is linked, and is unlinked
-// before it dies. Compiled code writes them by the offsets below.
+// Context::frames, the innermost first. The code that makes a record removes it on every way out. A signal handler on
+// the same thread may read records at any instruction. So a record is complete before it is linked, and is unlinked
+// before it dies. Compiled code writes records by the offsets below.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
-// What the standard library defines, by name: where each definition stands, and which names are exported. Made from the
-// library's syntax alone when Slope is built (lang/lower/library_index.hpp), so that an engine starts without looking
-// at a single definition: a name is entered into Base when somebody first asks for it, and its definitions are made as
+// What the standard library defines, by name: the position of each definition, and which names are exported. The build
+// makes it from the library's syntax alone (lang/lower/library_index.hpp), so that an engine starts without looking at
+// a single definition. A name is entered into Base when it is first looked up, and its definitions are made as
 // postponed.cpp says.
 #pragma once
 

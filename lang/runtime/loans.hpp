@@ -1,10 +1,10 @@
 // Arrays that the host lent for one call (ArrayFlags::array_borrowed) may not outlive it. Calls of functions that are
-// known to keep none of their arguments need nothing. Other calls have a LoanWatch: while Context::loans points at one,
-// every operation that stores a reference shows it what it is about to store.
+// known to keep none of their arguments need no check. Other calls have a LoanWatch: while Context::loans points at
+// one, every operation that stores a reference first passes it what it is about to store.
 //
-// A store into something that outlives the call for certain (a global, an object that is reached from globals or held
-// by the host) is refused where it happens. What a new object holds is looked at when the call ends: something may
-// reach that object then, or nothing.
+// A store into something that certainly outlives the call (a global, an object that globals or the host can reach) is
+// refused where it happens. What a new object holds is checked when the call ends: whether something can then reach the
+// object.
 #pragma once
 
 #include <cstdint>

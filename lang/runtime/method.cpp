@@ -1,7 +1,7 @@
 // Definitions and their consequences: adding methods, specialisations, and ending what was derived from older answers.
 //
-// Worlds only grow. A definition made in world w is visible from w+1 on. Whatever relied on the old state keeps being
-// right for the worlds up to w: its max_world is truncated, nothing is destroyed.
+// Worlds only grow. A definition made in world w is visible from w+1 on. Code that relied on the old state stays right
+// for the worlds up to w: its max_world is truncated, and nothing is destroyed.
 #include <algorithm>
 
 #include "lang/runtime/runtime_impl.hpp"

@@ -1,12 +1,12 @@
 // Methods, their specialisations, and dispatch by world.
 //
 //   MethodTable      all methods of one callee type, by definition order; lookup caches by argument types
-//   Method           one definition: signature, where it stands, body (syntax until first use, then untyped IR)
+//   Method           one definition: signature, position, body (syntax until first use, then untyped IR)
 //   Generator        how the body of a generated method is made from the argument types (generated.cpp)
-//   Specialization   a method for concrete argument types: call counts, typed IR, native code; what a call is linked to
+//   Specialization   a method for concrete argument types: call counts, typed IR, native code. Calls are linked to it
 //
 // Worlds: a method is visible in worlds [min_world, max_world]. Each definition advances the world. A cached answer is
-// valid for a world range and is truncated when a definition could change it.
+// valid for a world range, which is truncated when a definition could change the answer.
 #pragma once
 
 #include <atomic>

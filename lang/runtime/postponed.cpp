@@ -1,20 +1,21 @@
-// Definitions that wait until somebody asks for their name.
+// Definitions that wait until something looks up their name.
 //
-// The standard library has thousands of definitions, of which a program uses few. Its index (library_index.hpp) tells
-// what each defines, so an engine starts with none of them made, and with none of their names in Base's table. A name
-// is entered when it is first looked up: a function as one whose table has definitions waiting, a type or a constant as
-// a binding whose value waits. A table is opened, and all its definitions are made in their order, when it is first
-// asked: for a lookup, a list of its methods, or another definition. Constructors of a type wait with its name until
-// that has been looked up, and then in the type's table.
+// The standard library has thousands of definitions, of which a program uses few. An index (library_index.hpp) says
+// what each defines. So an engine starts with none of them made, and with none of their names in Base's table.
+//   - A name is entered when it is first looked up: a function with a table whose definitions wait, a type or a
+//     constant as a binding whose value waits.
+//   - A table is opened, and all its definitions are made in their order, when it is first needed: for a lookup, a list
+//     of its methods, or another definition.
+//   - Constructors of a type wait with its name until that has been looked up, and then in the type's table.
 //
-// Why nobody can tell the difference:
-//  1. Methods get the worlds that they would have had, so they are visible to, and too new for, the same callers.
-//  2. Signatures are evaluated in the world in which the definition stood, in its module.
-//  3. No answer was given from a table that is not open, so nothing has to be ended when it is opened.
+// Why no program can see the difference:
+//  1. Methods get the worlds that they would have had. So they are visible to, and too new for, the same callers.
+//  2. Signatures are evaluated in the world and the module of the definition.
+//  3. A table that is not open has answered no lookup. So nothing has to be ended when it is opened.
 //  4. What is defined after the library is made at once, and ends what it changes.
 //
 // Keyword methods are methods of one function, Base.kwcall, with the called function as their second argument. They are
-// made together with the others of their definition, so kwcall is asked in two steps: first the table of the second
+// made together with the others of their definition. So a lookup in kwcall has two steps: first the table of the second
 // argument is opened, or those of all owners of keyword methods when that argument is not a single function.
 #include <algorithm>
 #include <utility>

@@ -1,5 +1,5 @@
-// The Runtime: everything that one engine owns below the tiers — types, symbols, modules, methods, heap, world counter
-// — and the dynamic operations that both tiers and natives share: dispatch, calls, field and global access, printing
+// The Runtime: everything that one engine owns below the tiers (types, symbols, modules, methods, heap, world counter),
+// and the dynamic operations that both tiers and natives share: dispatch, calls, field and global access, printing
 // hooks.
 #pragma once
 

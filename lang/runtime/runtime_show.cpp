@@ -1,7 +1,8 @@
 // Text of values and errors.
 //
-// Once the stdlib is loaded, values are shown by Slope's own `repr` and errors by its `showerror`; what is here speaks
-// before that, when those fail, and for the parts that need dispatch tables (the closest candidates of a MethodError).
+// Once the library is loaded, its own `repr` shows values and its `showerror` shows errors. The code here is for the
+// time before that, for failures of those two, and for parts that need dispatch tables (the closest candidates of a
+// MethodError).
 #include <algorithm>
 #include <charconv>
 #include <cmath>

@@ -1,5 +1,5 @@
-// SLOPE_DUMP=ir,typed,grad,llvm: which stages of what is compiled are printed to standard error, for whoever works on
-// the compiler. Users have @code_lowered and its kin.
+// SLOPE_DUMP=ir,typed,grad,llvm: which stages of what is compiled are printed to standard error, for people who work on
+// the compiler. Users have @code_lowered and similar macros.
 #pragma once
 
 #include <string_view>

@@ -1,6 +1,6 @@
 // An image is a header and then, without gaps, the nodes, the children, the offsets of texts and of names, and the
-// characters of both. Everything but the characters is addressed by number, so nothing has to be put right when the
-// image is read, unless its file has another number than when it was written: then the nodes are copied and changed.
+// characters of both. Everything except the characters is addressed by number. So a reader needs to correct nothing,
+// unless the file has another number than when the image was written: then the nodes are copied and changed.
 #include "lang/syntax/image.hpp"
 
 #include <cstddef>

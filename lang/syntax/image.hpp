@@ -1,6 +1,6 @@
-// A syntax tree as bytes that can be read where they lie: the standard library is parsed when Slope is built, and a
-// starting engine reads the trees instead of the text. An image belongs to the build that wrote it; one of another
-// layout is not read.
+// A syntax tree as bytes that can be read in place. The build parses the standard library; a starting engine reads the
+// trees instead of the text. An image belongs to the build that wrote it; an engine does not read one of another
+// layout.
 #pragma once
 
 #include <optional>

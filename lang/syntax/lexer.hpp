@@ -1,5 +1,5 @@
 // From text to tokens. Literals become leaves of the tree at once and names are interned, so that the grammar only
-// passes ids on. Any bytes are accepted: what is no token is reported and becomes an `invalid` token.
+// passes ids on. The lexer accepts any bytes. It reports text that is not a token, and makes an `invalid` token of it.
 #pragma once
 
 #include <vector>

@@ -1,8 +1,8 @@
 // Heap objects as they lie in memory. Compiled code reads these layouts directly: change them together with
-// codegen/layout.cpp (static_asserts there).
+// codegen/layout.cpp, whose static_asserts check them.
 //
-// Every object starts with its type (8 bytes); mark bits live in the heap's side tables, objects never move.
-//   fields    struct or closure or boxed aggregate: the fields follow at Field::offset
+// Every object starts with its type (8 bytes). Mark bits are in the heap's side tables. Objects never move.
+//   fields    struct, closure or boxed aggregate: the fields follow at Field::offset
 //   array     ArrayObject: element memory is outside, column-major
 //   string    StringObject: UTF-8 bytes follow, and a 0 after them
 //   cell      CellObject: one Value

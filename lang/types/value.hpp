@@ -2,13 +2,14 @@
 //
 //   Value { type, payload }      16 bytes, passed in two registers
 //
-// What the payload means follows from the type's `storage` (type.hpp):
+// The type's `storage` (type.hpp) says what the payload means:
 //   singleton   nothing (payload 0): `nothing`, functions without captures, `Val{3}()`, empty immutable structs
 //   bits        a primitive of at most 8 bytes, zero-extended: Int8…Int64, UInt8…UInt64, Float32, Float64, Bool, Char
 //   aggregate   immutable struct or tuple of plain bits: pointer to a heap box (Object) that is never written again
 //   reference   pointer to a heap Object (mutable struct, array, string, closure, immutable struct with references),
 //               or to an immortal Symbol, Type or Module
-// A Value whose type is null is "undefined" (an unassigned variable, field or array element).
+//
+// A Value whose type is null is "undefined": an unassigned variable, field or array element.
 // Inferred code does not use Value: it keeps the unboxed native form (codegen/layout.hpp).
 #pragma once
 

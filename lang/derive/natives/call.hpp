@@ -1,4 +1,4 @@
-// A call that is to be differentiated at run time, by `gradient`, `pullback` or `jvp`: what their natives share.
+// What the natives of `gradient`, `pullback` and `jvp` share: a call that is differentiated at run time.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What a user gives as the cotangent of a result or as a direction, split into shadows and seeds.
+// Splits what a user passes as the cotangent of a result, or as a direction, into shadows and seeds.
 #include <algorithm>
 
 #include "lang/derive/natives/call.hpp"

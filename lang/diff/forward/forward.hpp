@@ -1,13 +1,13 @@
-// Forward mode on typed SSA IR: beside each value its tangents, one a direction. A function of its own, not dual
-// numbers, so that nothing that asks for a value's type sees a difference, and nested derivatives cannot take each
-// other's tangents.
+// Forward mode on typed SSA IR: beside each value its tangents, one for each direction. It is a transform of functions,
+// not dual numbers. So code that looks at a value's type sees no difference, and nested derivatives cannot confuse
+// their tangents.
 //
-// Tangents are split as in reverse mode (diff.hpp): memory has shadows of the same identity, which here hold the
-// tangents of what the memory holds; immutable values have what there is called a cotangent, held leaf by leaf. Loads
-// and stores act on shadow and memory alike; nothing is saved and nothing restored. Tapes get more columns, so that a
-// derivative made by reverse mode can be differentiated again.
+// Tangents are split as in reverse mode (diff.hpp). Memory has shadows of the same identity, which here hold the
+// tangents of what the memory holds. Immutable values have what reverse mode calls a cotangent, held leaf by leaf.
+// Loads and stores act on shadow and memory alike; nothing is saved and nothing restored. Tapes get more columns, so
+// that a derivative made by reverse mode can be differentiated again.
 //
-// Several directions (`width`) share the primal: its operations are done once, those on tangents once a direction.
+// Several directions (`width`) share the primal: its operations run once, those on tangents once for each direction.
 #pragma once
 
 #include <memory>

@@ -1,7 +1,7 @@
 // Cotangents of SSA values. The cotangent of a value is held leaf by leaf (TangentTypes::leaves), never as an
-// aggregate: arithmetic on leaves needs no packing, and SSA construction sees plain floats.
+// aggregate, so that arithmetic on leaves needs no packing and SSA construction sees plain floats.
 //
-// A value whose uses all stand in its own block has its cotangent in a local map while that block is reversed; every
+// When all uses of a value are in its own block, its cotangent is in a local map while that block is reversed. Every
 // other leaf has a slot, zero at the start of the reverse sweep, which promote_slots turns into block arguments.
 #include "lang/diff/reverse/reverse.hpp"
 

@@ -1,12 +1,12 @@
 // Values whose types are known only at run time, and calls of functions that are.
 //
-// The shadow and the cotangent of such a value each travel in a DynamicTangent (tangent.hpp). Where the value meets a
-// place that knows its type (a test, a call's argument, an element of a Vector{Float64}) the box is opened, and closed
-// where a typed value goes into a place that does not.
+// The shadow and the cotangent of such a value are each in a DynamicTangent (tangent.hpp), a box. The box is opened
+// where the value is used with a known type (a test, a call's argument, an element of a Vector{Float64}). A box is made
+// where a typed value is used without one.
 //
-// A call: Core.dynamic_forward finds the target as dispatch does, derives it for the types that came, and runs the
-// forward half of that; Core.dynamic_reverse runs the reverse half (lang/derive/dynamic.cpp). Rules are found in the
-// same way. Reading and writing a field of something unknown is such a call, of the builtin.
+// A call: Core.dynamic_forward finds the target as dispatch does, derives it for the actual types, and runs the forward
+// half. Core.dynamic_reverse runs the reverse half (lang/derive/dynamic.cpp). Rules are found in the same way. Reading
+// and writing a field of a value of unknown type is such a call, of the builtin.
 #include "lang/diff/operations.hpp"
 #include "lang/diff/reverse/reverse.hpp"
 

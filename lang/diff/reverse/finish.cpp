@@ -1,5 +1,5 @@
-// After the sweeps: what saves values is linked in, slots become SSA values, zeros that sums began with go, and tapes
-// that nothing is read from.
+// After the sweeps: insert the code that saves values, turn slots into SSA values, remove the zeros that sums began
+// with, and remove tapes that nothing reads.
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>

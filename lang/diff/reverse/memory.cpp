@@ -1,8 +1,8 @@
-// Loads and stores: tangents of what lies in memory, and old contents, which come back in the reverse sweep.
+// Loads and stores: the tangents of memory, and old contents, which the reverse sweep restores.
 //
-// What a shadow holds for one place (TangentTypes::element of the declared type): a cotangent, a shadow, or a tuple of
-// both. A store puts the value's shadow there, beside a zero cotangent; in the reverse sweep the cotangent that came
-// together since is the stored value's, and what the shadow held before comes back.
+// For one place a shadow holds (TangentTypes::element of the declared type) a cotangent, a shadow, or a tuple of both.
+// A store writes the value's shadow there, with a zero cotangent. In the reverse sweep, the cotangent that has
+// accumulated there since is that of the stored value; then what the shadow held before is restored.
 #include "lang/diff/reverse/reverse.hpp"
 
 namespace slope::diff {

@@ -1,18 +1,18 @@
-// Calls of functions that have rules (rules.hpp): the rule's forward step in place of the primal call, its pullback in
-// the reverse sweep.
+// Calls of functions that have rules (rules.hpp): the rule's forward step replaces the primal call, and its pullback
+// runs in the reverse sweep.
 //
-// A rule with state. `rule_state(f, args…)` makes one state; `rule_forward!(state, f, args…)` is called in place of f
-// and may overwrite those arguments that `overwrites(f, args…)` names; `rule_reverse!(state, ȳ, f, args, shadows)` puts
-// them back, adds to the shadows and returns the cotangents of what is no memory. Who holds which state is decided
-// here: a call takes a free state of its rule, or has one made, and gives it back when its reverse step is done. In
-// between the state is a value of the forward sweep like any other: kept in an SSA value, a tape's column, a record. So
-// a call in a loop, in a recursion or in a second forward sweep has a state of its own, and a state whose call was
-// abandoned (an exception, a pullback that is never called) is garbage.
+// Rules with state. `rule_state(f, args…)` makes one state. `rule_forward!(state, f, args…)` is called in place of f,
+// and may overwrite the arguments that `overwrites(f, args…)` names. `rule_reverse!(state, ȳ, f, args, shadows)`
+// restores them, adds to the shadows, and returns the cotangents of values that are not memory.
 //
-// Free states lie with the context (TapePool::rule_states), by the call's types and the rule's definition.
+// This file assigns states to calls. A call takes a free state of its rule, or makes one, and returns it when its
+// reverse step is done. In between the state is a value of the forward sweep like any other: kept in an SSA value, a
+// tape's column, or a record. So a call in a loop, in a recursion or in a second forward sweep has a state of its own.
+// The state of an abandoned call (an exception, a pullback that is never called) is garbage. Free states belong to the
+// context (TapePool::rule_states), by the call's types and the rule's definition.
 //
-// When rules are checked (Environment::check_rules), what they return is looked at where it is returned
-// (stdlib/derivatives/rule_checks.slope), with their names.
+// When rules are checked (Environment::check_rules), their results are checked where they return them
+// (stdlib/derivatives/rule_checks.slope), with the names of the rules.
 #include "lang/diff/operations.hpp"
 #include "lang/diff/reverse/reverse.hpp"
 

@@ -1,5 +1,5 @@
-// What every op means, on dynamic values: the slow path of the interpreter, the constant folder, calls of a builtin
-// through a variable, and the road compiled code takes when its operands are not of the expected types.
+// What every op means on dynamic values. Its users: the slow path of the interpreter, the constant folder, calls of a
+// builtin through a variable, and compiled code whose operands do not have the expected types.
 //
 // Operands are checked here and nowhere else: a wrong type is a TypeError, a wrong count an ArgumentError, an index
 // outside an array's memory a BoundsError.

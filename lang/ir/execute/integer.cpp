@@ -1,5 +1,6 @@
-// Integer arithmetic at every width. A payload is its integer zero-extended to 64 bits, so unsigned operations read it
-// as it is, signed ones extend the sign first, and every result is cut to its width. A Bool is a byte that is 0 or 1.
+// Integer arithmetic at every width. A payload is its integer zero-extended to 64 bits. So unsigned operations read it
+// as it is, signed ones extend the sign first, and every result is truncated to its width. A Bool is a byte that is 0
+// or 1.
 #include <bit>
 
 #include "lang/ir/execute/groups.hpp"

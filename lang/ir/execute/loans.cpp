@@ -1,5 +1,4 @@
-// Which operations keep values, and whether they may: for calls with arrays that the host lent
-// (lang/runtime/loans.hpp).
+// Which operations keep values, and whether they may do so with arrays that the host lent (lang/runtime/loans.hpp).
 #include "lang/runtime/loans.hpp"
 #include "lang/ir/execute/execute.hpp"
 #include "lang/types/module.hpp"

@@ -1,5 +1,5 @@
-// Arrays, strings and tapes. Compiled code does not check indices here (Slope code did before); the slow path does, so
-// that an interpreted program can't leave an array's memory even under @inbounds.
+// Arrays, strings and tapes. Compiled code does not check indices here, because Slope code did before. The slow path
+// checks them, so that an interpreted program cannot leave an array's memory even under @inbounds.
 #include <vector>
 
 #include "lang/ir/execute/groups.hpp"

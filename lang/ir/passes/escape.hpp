@@ -1,9 +1,9 @@
-// Which objects that a function makes are gone when it returns: nothing that outlives the activation refers to them, so
-// their memory may be the activation's own (runtime/scratch.hpp).
+// Which objects that a function makes are dead when it returns. Nothing that outlives the activation refers to them, so
+// their memory may be the activation's own (lang/memory/scratch.hpp).
 //
-// Flow-insensitive, backwards from where values leave: results, stores into objects and containers, calls whose target
-// is not known, natives. A value on a tape that this function opens and keeps to itself stays inside. Callees are
-// looked into by the same rules, a few calls deep.
+// The analysis is flow-insensitive, and goes backwards from where values leave: results, stores into objects and
+// containers, calls whose target is not known, natives. A value on a tape that this function opens and keeps to itself
+// does not leave. The same rules apply to callees, a few calls deep.
 #pragma once
 
 #include <vector>

@@ -1,12 +1,12 @@
-// SSA construction. Cytron et al. 1991 with pruning by liveness: parameters go where the iterated dominance frontier of
-// a slot's assignments meets its liveness, then one walk over the dominator tree renames.
+// SSA construction: Cytron et al. 1991, with pruning by liveness. Parameters are inserted where the iterated dominance
+// frontier of a slot's assignments meets its liveness. Then one walk over the dominator tree renames.
 //
-// Each slot is two variables: its value, and a flag "is assigned" that exists only where it is asked for, that is,
-// where a read may see both an assigned and an unassigned slot. The steps:
-//   1. forward: at each read, may the slot be unassigned there, may it be assigned?      (Assignment)
-//   2. backward: liveness of values and of the flags that step 1 found wanting
-//   3. a slot whose value or flag is live into a handler stays a slot: an exception may arrive there from between two
-//      assignments, which edges of blocks cannot say
+// Each slot is two variables: its value, and a flag "is assigned". The flag exists only where a read may see both an
+// assigned and an unassigned slot. The steps:
+//   1. forward: for each read, whether the slot may be unassigned there, and whether it may be assigned (Assignment)
+//   2. backward: liveness of values, and of the flags that step 1 requires
+//   3. a slot whose value or flag is live into a handler stays a slot: an exception may come from between two
+//      assignments, which edges of blocks cannot express
 //   4. parameters, renaming
 #include <algorithm>
 #include <utility>

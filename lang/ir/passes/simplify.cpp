@@ -1,10 +1,10 @@
-// Control-flow clean-up, to a fixed point of four rewrites:
-//   branches on constants, or with equal edges           → jump
-//   check_defined of false                               → the end of its block; of true: gone
-//   edges into a block that only jumps on                → edges to where it jumps
+// Control-flow clean-up, to a fixed point of these rewrites:
+//   a branch on a constant, or with equal edges          → a jump
+//   check_defined of false                               → the end of its block; of true: removed
+//   an edge into a block that only jumps                 → an edge to the target of that jump
 //   a jump to a block that nothing else enters           → one block
-//   parameters that get the same value from everywhere   → that value; unused ones go
-// A block that lowering marked as a loop's header stays the one way into its loop: it is never threaded away.
+//   a parameter with the same value from all edges       → that value; unused parameters are removed
+// A block that lowering marked as a loop's header stays the only entry of its loop: it is never threaded away.
 #include <algorithm>
 
 #include "lang/ir/passes/passes.hpp"

@@ -5,7 +5,7 @@
 //   (f(x, y) for x in a for y in b)   Flatten(Generator(x -> Generator(y -> f(x, y), b), a))
 //   [...]                             collect(…), T[...] collect(T, …)
 //
-// A comprehension's closures are dead when its collect returns, so what they capture need not live in cells
+// A comprehension's closures are dead when its collect returns, so variables that they capture need no cells
 // (Lambda::transient).
 #include <array>
 #include <utility>

@@ -1,6 +1,7 @@
-// Syntax to core forms: macro expansion and everything that is only another way to write a call, an assignment or a
-// loop. One class, its parts by subject in these files and macro*.cpp. Never fails: what is wrong is reported and
-// becomes the constant `nothing`, so that all errors of a statement are found.
+// Rewrites syntax to core forms: it expands macros, and replaces every syntax that is only another way to write a call,
+// an assignment or a loop. The one class has its members, by subject, in these files and macro*.cpp. Desugaring never
+// fails: it reports an error, puts the constant `nothing` in its place, and continues, so that all errors of a
+// statement are found.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// Macros that print, measure and test: they keep the text of their argument.
+// Macros that print, measure and test. They keep the text of their argument.
 #include <cctype>
 #include <utility>
 

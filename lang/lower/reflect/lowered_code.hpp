@@ -1,9 +1,10 @@
-// Lowered code as a value of the language: stdlib/tools/lowered.slope has the types that a program sees, this takes untyped
-// IR apart into such objects (Core.lowered_code) and makes IR of them again (what a generator returned).
+// Lowered code as a value of the language. stdlib/tools/lowered.slope has the types that a program sees. These
+// functions turn untyped IR into such objects (Core.lowered_code), and such objects into IR (what a generator
+// returned).
 //
-// Nothing about an object is trusted: a program may have put anything anywhere. What is made is checked as a whole
-// before any tier sees it: shapes and counts here, dominance and edges by ir::verify, then what the verifier takes from
-// lowering's own code for granted (check.cpp).
+// Objects are not trusted, because a program may have put anything anywhere. The new IR is checked as a whole before
+// any tier sees it: shapes and counts here, dominance and edges by ir::verify, and then what ir::verify assumes of
+// lowering's own code (check.cpp).
 #pragma once
 
 #include <memory>
