@@ -4,12 +4,13 @@
 #include <algorithm>
 #include <map>
 
-#include "tools/tools.hpp"
-#include "lang/infer/lattice.hpp"
 #include "lang/explain/why.hpp"
+#include "lang/explain/why_source.hpp"
+#include "lang/infer/lattice.hpp"
 #include "lang/ir/ir.hpp"
 #include "lang/syntax/parse.hpp"
 #include "stdlib/native/native.hpp"
+#include "tools/tools.hpp"
 
 namespace slope::api::detail {
 
@@ -75,7 +76,7 @@ class Document {
     Specialization* target = runtime_.specialize(const_cast<Method*>(&method), call, *solved);
     engine_.pipeline->typed_code(ctx_, *target);
     if (ctx_.failed()) ctx_.take_error();  // it does not lower: that is told as a problem of syntax
-    infer::InferResult result = engine_.pipeline->why_source(ctx_).infer(*target, false);
+    infer::InferResult result = explain::why_source(*engine_.pipeline, ctx_).infer(*target, false);
     if (ctx_.failed()) ctx_.take_error();
     if (result.typed) methods_.push_back({&method, std::move(result.typed)});
   }

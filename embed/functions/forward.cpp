@@ -84,9 +84,9 @@ bool SlopeFunction::find_forward_direct(ForwardCode& code, Specialization& targe
 SlopeFunction::ForwardCode* SlopeFunction::find_forward(std::optional<ForwardCode>& kept, Specialization& primal,
                                                         const std::vector<char>& moving, std::size_t width) {
   if (kept && kept->primal == &primal && kept->moving == moving && kept->width == width &&
-      engine_.pipeline->has_code(engine_.ctx, *kept->code.target))
+      derive::valid_code(engine_.ctx, *kept->code.target))
     return &*kept;
-  const diff::Environment::Tangent* made = engine_.pipeline->tangent(engine_.ctx, primal, moving, width);
+  const derive::Tangent* made = engine_.pipeline->derivatives().tangent(engine_.ctx, primal, moving, width);
   if (!made) {
     fail();
     if (error_.position.line == 0) error_.position = engine_.position_of(found_.target->method->span);
@@ -314,7 +314,7 @@ bool SlopeFunction::hvp_lowered(const Datum* arguments, const TangentGiven* dire
   const std::size_t count = parameters_.size();
   if (!is_one_to_one()) return hvp_by_value(arguments, direction, targets);
   if (!find_gradient(targets)) return false;
-  const Pipeline::GradientCode& gradient = *found_.gradient;
+  const derive::GradientCode& gradient = *found_.gradient;
   const CodeInstance* first = engine_.pipeline->typed_code(engine_.ctx, *gradient.target);
   if (first && !as_data(first->return_type)) {  // it always throws: let it
     double value = 0;

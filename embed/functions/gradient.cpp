@@ -89,8 +89,7 @@ bool SlopeFunction::check_targets(const Datum* arguments, const GradientTarget* 
 
 bool SlopeFunction::find_gradient(const GradientTarget* targets) {
   // What an older world's derivative was made of may have been freed; what there is a direct entry of is held by it.
-  bool same =
-      found_.gradient_direct || (found_.gradient && engine_.pipeline->has_code(engine_.ctx, *found_.gradient->target));
+  bool same = found_.gradient_direct || (found_.gradient && derive::valid_code(engine_.ctx, *found_.gradient->target));
   active_.resize(parameters_.size() + 1, 0);
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     char wanted = targets[i].wanted;
@@ -98,7 +97,7 @@ bool SlopeFunction::find_gradient(const GradientTarget* targets) {
     active_[i + 1] = wanted;
   }
   if (same) return true;
-  const Pipeline::GradientCode* made = engine_.pipeline->gradient_code(engine_.ctx, *found_.target, active_);
+  const derive::GradientCode* made = engine_.pipeline->derivatives().gradient(engine_.ctx, *found_.target, active_);
   if (!made) {
     fail();
     if (error_.position.line == 0) error_.position = engine_.position_of(found_.target->method->span);

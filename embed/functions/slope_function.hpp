@@ -283,7 +283,7 @@ class SlopeFunction final : public FunctionState, public std::enable_shared_from
     const Specialization* primal = nullptr;
     std::vector<char> moving;  // by parameter of the primal
     std::size_t width = 1;
-    diff::Environment::Tangent code;
+    derive::Tangent code;
     DirectCode direct;
     bool looked = false;  // for a direct entry
   };
@@ -349,7 +349,7 @@ class SlopeFunction final : public FunctionState, public std::enable_shared_from
     bool one_to_one = false;
     bool lets_go = false;  // no array that it is lent is kept, for certain
     DirectCode direct;
-    std::optional<Pipeline::GradientCode> gradient;
+    std::optional<derive::GradientCode> gradient;
     std::shared_ptr<const DirectGradient> gradient_direct;
     FlatGradient flat_gradient;  // of it
     std::optional<ForwardCode> forward;
