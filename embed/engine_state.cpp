@@ -23,6 +23,7 @@
 #include "embed/functions/slope_function.hpp"
 #include "embed/watch/line_watch.hpp"
 #include "embed/watch/profiler.hpp"
+#include "lang/explain/natives.hpp"
 #include "lang/ir/execute/execute.hpp"
 #include "lang/ir/ir.hpp"
 #include "lang/lower/lower.hpp"
@@ -130,6 +131,7 @@ EngineState::EngineState(Options given)
       runtime.sink.err("warning: everything is interpreted, for there is no machine code:\n" + no_generator);
     return generator.get();
   });
+  explain::define_natives(runtime);
 
   connect_hooks();
 
@@ -457,7 +459,7 @@ Error EngineState::failure(Context& of) {
                  : exception.type == types.differentiation_error ? ErrorKind::not_differentiable
                                                                  : ErrorKind::runtime;
   if (error.kind == ErrorKind::not_differentiable) {
-    const Span refused = pipeline->take_refused();
+    const Span refused = pipeline->derivatives().take_refused();
     if (is_host_text(runtime.sources, refused)) error.position = position_of(refused);
   }
   for (const TraceEntry& entry : trace) {

@@ -1,10 +1,11 @@
-// What inference finds in the functions of a document, for the language server: calls that no method accepts, names
-// that are defined nowhere, and the types of expressions. The documents' definitions have run in the engine
-// (repl/lsp.cpp). Each method is inferred for the types that it declares.
+// What inference finds in the functions of a document, for the language server: calls that no method fits, names that
+// are nowhere defined, and the types of expressions. The documents' definitions have run in the engine (repl/lsp.cpp);
+// each method is inferred for the types that it declares.
 #include <algorithm>
 #include <map>
 
 #include "lang/explain/why.hpp"
+#include "lang/explain/why_source.hpp"
 #include "lang/infer/lattice.hpp"
 #include "lang/ir/ir.hpp"
 #include "lang/syntax/parse.hpp"
@@ -75,7 +76,7 @@ class Document {
     Specialization* target = runtime_.specialize(const_cast<Method*>(&method), call, *solved);
     engine_.pipeline->typed_code(ctx_, *target);
     if (ctx_.failed()) ctx_.take_error();  // it does not lower: that is told as a problem of syntax
-    infer::InferResult result = engine_.pipeline->why_source(ctx_).infer(*target, false);
+    infer::InferResult result = explain::why_source(*engine_.pipeline, ctx_).infer(*target, false);
     if (ctx_.failed()) ctx_.take_error();
     if (result.typed) methods_.push_back({&method, std::move(result.typed)});
   }

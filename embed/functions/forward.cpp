@@ -11,6 +11,7 @@
 
 #include "embed/functions/slope_function.hpp"
 #include "lang/diff/diff.hpp"
+#include "lang/runtime/context_tapes.hpp"
 
 namespace slope::api::detail {
 
@@ -69,44 +70,46 @@ std::string SlopeFunction::direction_misfit(const Datum* arguments, const Tangen
   return has_shapes_ ? argument_misfit(given_, arguments) : std::string();
 }
 
+const ForwardPlan* SlopeFunction::forward_plan(Specialization& primal, const std::vector<char>& moving,
+                                               std::size_t width, std::size_t words) {
+  const auto ended = [&](const auto& plan) { return !derive::valid_code(engine_.ctx, *plan->code.target); };
+  ForwardPlan* plan = nullptr;
+  for (const auto& known : found_.forwards)
+    if (known->primal == &primal && known->width == width && known->moving == moving && !ended(known))
+      plan = known.get();
+  if (!plan) {
+    std::erase_if(found_.forwards, ended);
+    const derive::Tangent* made = engine_.pipeline->derivatives().tangent(engine_.ctx, primal, moving, width);
+    if (!made) {
+      fail();
+      if (error_.position.line == 0) error_.position = engine_.position_of(found_.target->method->span);
+      return nullptr;
+    }
+    plan = found_.forwards.emplace_back(std::make_unique<ForwardPlan>()).get();
+    plan->road = Road::values;
+    plan->primal = &primal;
+    plan->moving = moving;
+    plan->width = width;
+    plan->code = *made;
+  }
+  if (words == 0 || plan->looked) return plan;
+  plan->looked = true;
+  if (plan->code.active != moving) return plan;
+  std::string why;
+  CodeInstance* code = engine_.pipeline->compile(engine_.ctx, *plan->code.target, why);
+  std::size_t count = 0;
+  if (!code || !code->typed || !count_numbers(engine_, code->typed->return_type, count) || count != words) return plan;
+  plan->direct = engine_.pipeline->direct(engine_.ctx, *code, why);
+  if (plan->direct.entry) plan->road = Road::words;
+  return plan;
+}
+
 // --- with words -------------------------------------------------------------------------------------------------
 
-bool SlopeFunction::find_forward_direct(ForwardCode& code, Specialization& target, std::size_t numbers) {
-  std::string why;
-  CodeInstance* made = engine_.pipeline->compile(engine_.ctx, target, why);
-  std::size_t count = 0;
-  if (!made || !made->typed || !count_numbers(engine_, made->typed->return_type, count) || count != numbers)
-    return false;
-  code.direct = engine_.pipeline->direct(engine_.ctx, *made, why);
-  return code.direct.entry != nullptr;
-}
-
-// Null with an error: there is no derivative. `primal`: this function's code or its gradient's.
-SlopeFunction::ForwardCode* SlopeFunction::find_forward(std::optional<ForwardCode>& kept, Specialization& primal,
-                                                        const std::vector<char>& moving, std::size_t width) {
-  if (kept && kept->primal == &primal && kept->moving == moving && kept->width == width &&
-      engine_.pipeline->has_code(engine_.ctx, *kept->code.target))
-    return &*kept;
-  const diff::Environment::Tangent* made = engine_.pipeline->tangent(engine_.ctx, primal, moving, width);
-  if (!made) {
-    fail();
-    if (error_.position.line == 0) error_.position = engine_.position_of(found_.target->method->span);
-    return nullptr;
-  }
-  kept.emplace();
-  kept->primal = &primal;
-  kept->moving = moving;
-  kept->width = width;
-  kept->code = *made;
-  return &*kept;
-}
-
 bool SlopeFunction::run_words(const DirectCode& code, const Words& words, std::uint64_t* returned) {
-  Context& ctx = engine_.ctx;
-  const std::uint64_t mark = ctx.tapes ? ctx.tapes->mark() : 0;
-  if (code.entry(&ctx, words.data(), returned)) return true;
-  if (ctx.tapes) ctx.tapes->release_since(mark);
-  return fail();
+  TapeGuard guard(engine_.ctx);
+  guard.failed = !code.entry(&engine_.ctx, words.data(), returned);
+  return !guard.failed || fail();
 }
 
 // --- with Values ------------------------------------------------------------------------------------------------
@@ -129,15 +132,15 @@ bool SlopeFunction::zeros(const DataType* type, const std::int64_t* dims, RawVal
 
 // `given`: what the primal takes, without #self#. `moves`: the tangents, direction by direction, as many as there are
 // parameters; undefined where none is given, which is zero where the code wants one.
-bool SlopeFunction::run_forward(const ForwardCode& code, const Rooted& given, const Rooted& moves, RawValue& returned) {
+bool SlopeFunction::run_forward(const ForwardPlan& plan, const Rooted& given, const Rooted& moves, RawValue& returned) {
   Rooted all(engine_.runtime.heap);
   all.values = given.values;
   const std::size_t count = given.values.size();
   for (const bool arrays : {true, false})
-    for (std::size_t k = 0; k < code.width; ++k)
+    for (std::size_t k = 0; k < plan.width; ++k)
       for (std::size_t i = 0; i < count; ++i) {
         const RawValue& argument = given.values[i];
-        if (!code.code.active[i] ||
+        if (!plan.code.active[i] ||
             (arrays ? float_dimensions(engine_, argument.type) == 0 : argument.type != engine_.types.float64))
           continue;
         RawValue tangent = moves.values[k * count + i];
@@ -152,15 +155,12 @@ bool SlopeFunction::run_forward(const ForwardCode& code, const Rooted& given, co
         }
         all.values.push_back(tangent);
       }
-  if (all.values.size() + 1 != code.code.target->types->params.size())
+  if (all.values.size() + 1 != plan.code.target->types->params.size())
     return refuse("internal error: the forward derivative of `" + name_ + "` takes other parameters");
-  Context& ctx = engine_.ctx;
-  const std::uint64_t mark = ctx.tapes ? ctx.tapes->mark() : 0;
-  if (engine_.runtime.call_specialized(ctx, *code.code.target, code.code.callee, all.values.data(), all.values.size(),
-                                       returned))
-    return true;
-  if (ctx.tapes) ctx.tapes->release_since(mark);
-  return fail();
+  TapeGuard guard(engine_.ctx);
+  guard.failed = !engine_.runtime.call_specialized(engine_.ctx, *plan.code.target, plan.code.callee, all.values.data(),
+                                                   all.values.size(), returned);
+  return !guard.failed || fail();
 }
 
 bool SlopeFunction::part(RawValue of, std::size_t index, RawValue& v) {
@@ -210,12 +210,10 @@ bool SlopeFunction::jvp_lowered(const Datum* arguments, const TangentGiven* tang
   const std::size_t count = parameters_.size();
   std::vector<char> moving{0};
   for (std::size_t i = 0; i < count; ++i) moving.push_back(tangents[i].datum.kind != Kind::nothing);
-  ForwardCode* code = find_forward(found_.forward, *found_.target, moving, 1);
-  if (!code) return false;
-  if (!code->looked && found_.direct.entry && result_ == Kind::number && code->code.active == moving)
-    find_forward_direct(*code, *code->code.target, 2);
-  code->looked = true;
-  if (code->direct.entry && !arrays_are_out()) {
+  const bool takes_words = found_.direct.entry && result_ == Kind::number;
+  const ForwardPlan* plan = forward_plan(*found_.target, moving, 1, takes_words ? 2 : 0);
+  if (!plan) return false;
+  if (plan->road == Road::words && !arrays_are_out()) {
     Words words;
     std::size_t next = give_words(parameters_, arguments, lent_.get(), words);
     for (std::size_t i = 0; i < count; ++i)
@@ -226,7 +224,7 @@ bool SlopeFunction::jvp_lowered(const Datum* arguments, const TangentGiven* tang
         words[next++] = static_cast<std::uint64_t>(tangent.integer);
     const Lending lending(lent_.get());
     std::uint64_t returned[2];
-    if (!run_words(code->direct, words, returned)) return false;
+    if (!run_words(plan->direct, words, returned)) return false;
     for (std::size_t i = 0; i < 2; ++i) {
       results[i].kind = Kind::number;
       results[i].number = std::bit_cast<double>(returned[i]);
@@ -244,7 +242,7 @@ bool SlopeFunction::jvp_lowered(const Datum* arguments, const TangentGiven* tang
   append(given, raw.data(), count);
   append(directions, moves.data(), count);
   RawValue returned, value, shadow, tangent;
-  if (!run_forward(*code, given, directions, returned) || !part(returned, 1, value) || !part(returned, 2, shadow) ||
+  if (!run_forward(*plan, given, directions, returned) || !part(returned, 1, value) || !part(returned, 2, shadow) ||
       !part(returned, 3, tangent) || !result_tangent(shadow, tangent, value, tangent) || !lent.ends())
     return false;
   return take_result(value, results[0], holders) && take_result(tangent, results[1], holders + 1);
@@ -313,9 +311,10 @@ bool SlopeFunction::hvp(const Datum* arguments, const TangentGiven* direction, c
 bool SlopeFunction::hvp_lowered(const Datum* arguments, const TangentGiven* direction, const GradientTarget* targets) {
   Entry entry(engine_, found_.world);
   const std::size_t count = parameters_.size();
-  if (!is_one_to_one()) return hvp_by_value(arguments, direction, targets);
-  if (!find_gradient(targets)) return false;
-  const Pipeline::GradientCode& gradient = *found_.gradient;
+  const GradientPlan* of_gradient = gradient_plan(targets);
+  if (!of_gradient) return false;
+  if (of_gradient->road == Road::library) return hvp_by_value(arguments, direction, targets);
+  const derive::GradientCode& gradient = of_gradient->code;
   const CodeInstance* first = engine_.pipeline->typed_code(engine_.ctx, *gradient.target);
   if (first && !as_data(first->return_type)) {  // it always throws: let it
     double value = 0;
@@ -330,16 +329,14 @@ bool SlopeFunction::hvp_lowered(const Datum* arguments, const TangentGiven* dire
     if (is_array(parameters_[i]) && gradient.active[i + 1]) shadowed.push_back(i);
   moving.insert(moving.end(), shadowed.size(), 1);
   moving.push_back(0);
-  ForwardCode* code = find_forward(found_.second, *gradient.target, moving, 1);
-  if (!code) return false;
-  std::size_t numbers = 0;
-  for (const Kind kind : parameters_) numbers += kind == Kind::number;
+  const bool takes_words = of_gradient->road == Road::words;
+  const ForwardPlan* plan =
+      forward_plan(*gradient.target, moving, 1, takes_words ? 2 * (1 + of_gradient->numbers.size()) : 0);
+  if (!plan) return false;
   for (std::size_t i = 0; i < count; ++i)
     if (targets[i].wanted) clear(targets[i]);
-  if (!code->looked && found_.gradient_direct && code->code.active == moving)
-    find_forward_direct(*code, *code->code.target, 2 * (1 + found_.gradient_direct->numbers.size()));
-  code->looked = true;
-  if (code->direct.entry && !arrays_are_out()) return hvp_direct(*code, arguments, direction, targets);
+  if (plan->road == Road::words && !arrays_are_out())
+    return hvp_words(*of_gradient, *plan, arguments, direction, targets);
 
   LentCall lent(*this);
   RawArguments raw, moves;
@@ -367,7 +364,7 @@ bool SlopeFunction::hvp_lowered(const Datum* arguments, const TangentGiven* dire
   given.values.push_back(seed);
   directions.values.emplace_back();
   RawValue returned, tangent, cotangents;
-  if (!run_forward(*code, given, directions, returned) || !part(returned, 3, tangent)) return false;
+  if (!run_forward(*plan, given, directions, returned) || !part(returned, 3, tangent)) return false;
   if (!lent.ends()) return false;
   if (as_data(tangent.type)->fields.size() < 2) return true;  // arrays alone
   if (!part(tangent, 2, cotangents)) return false;
@@ -380,8 +377,8 @@ bool SlopeFunction::hvp_lowered(const Datum* arguments, const TangentGiven* dire
   return true;
 }
 
-bool SlopeFunction::hvp_direct(const ForwardCode& code, const Datum* arguments, const TangentGiven* direction,
-                               const GradientTarget* targets) {
+bool SlopeFunction::hvp_words(const GradientPlan& gradient, const ForwardPlan& plan, const Datum* arguments,
+                              const TangentGiven* direction, const GradientTarget* targets) {
   const std::size_t count = parameters_.size();
   if (lent_ && !lent_forward_) lent_forward_ = std::make_unique<LentArrays>(engine_, parameters_, 2);
   if (lent_forward_ && !lent_forward_->ready()) return engine_.ctx.out_of_memory() || fail();
@@ -392,26 +389,26 @@ bool SlopeFunction::hvp_direct(const ForwardCode& code, const Datum* arguments, 
 
   Words words;
   std::size_t next = give_words(parameters_, arguments, lent_.get(), words);
-  double* gradient = scratch_.data();
+  double* first = scratch_.data();
   for (std::size_t i = 0; i < count; ++i) {
-    if (!is_array(parameters_[i]) || !targets[i].wanted || !found_.gradient->active[i + 1]) continue;
-    words[next++] = lent_->lend(count + i, gradient, arguments[i]);
-    gradient += arguments[i].size;
+    if (!is_array(parameters_[i]) || !targets[i].wanted || !gradient.code.active[i + 1]) continue;
+    words[next++] = lent_->lend(count + i, first, arguments[i]);
+    first += arguments[i].size;
   }
   words[next++] = std::bit_cast<std::uint64_t>(1.0);
   for (std::size_t i = 0; i < count; ++i)
     if (const Datum& tangent = direction[i].datum; is_array(tangent.kind))
       words[next++] = lent_forward_->lend(i, static_cast<const double*>(tangent.data), tangent);
   for (std::size_t i = 0; i < count; ++i)
-    if (is_array(parameters_[i]) && targets[i].wanted && found_.gradient->active[i + 1])
+    if (is_array(parameters_[i]) && targets[i].wanted && gradient.code.active[i + 1])
       words[next++] = lent_forward_->lend(count + i, targets[i].data, arguments[i]);
   for (std::size_t i = 0; i < count; ++i)
     if (const Datum& tangent = direction[i].datum; tangent.kind == Kind::number)
       words[next++] = static_cast<std::uint64_t>(tangent.integer);
   const Lending lending(lent_.get()), lending_forward(lent_forward_.get());
   std::array<std::uint64_t, 2 * (most_arguments + 1)> returned;
-  if (!run_words(code.direct, words, returned.data())) return false;
-  const std::vector<std::size_t>& numbers = found_.gradient_direct->numbers;
+  if (!run_words(plan.direct, words, returned.data())) return false;
+  const std::vector<std::size_t>& numbers = gradient.numbers;
   for (std::size_t k = 0; k < numbers.size(); ++k)
     if (targets[numbers[k]].wanted) *targets[numbers[k]].data = std::bit_cast<double>(returned[numbers.size() + 2 + k]);
   return true;

@@ -10,6 +10,7 @@
 #include "embed/functions/slope_function.hpp"
 #include "lang/diff/diff.hpp"
 #include "lang/diff/tangent.hpp"
+#include "lang/runtime/context_tapes.hpp"
 
 namespace slope::api::detail {
 
@@ -87,26 +88,30 @@ bool SlopeFunction::check_targets(const Datum* arguments, const GradientTarget* 
   return why.empty() || refuse("gradient of `" + name_ + "`, " + why, ErrorKind::conversion);
 }
 
-bool SlopeFunction::find_gradient(const GradientTarget* targets) {
-  // What an older world's derivative was made of may have been freed; what there is a direct entry of is held by it.
-  bool same =
-      found_.gradient_direct || (found_.gradient && engine_.pipeline->has_code(engine_.ctx, *found_.gradient->target));
-  active_.resize(parameters_.size() + 1, 0);
-  for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    char wanted = targets[i].wanted;
-    same = same && active_[i + 1] == wanted;
-    active_[i + 1] = wanted;
+const GradientPlan* SlopeFunction::gradient_plan(const GradientTarget* targets) {
+  // What an older world's derivative was made of may have been freed; what has an entry for words is held by it.
+  const auto ended = [&](const GradientPlan& plan) {
+    return plan.road == Road::values && !derive::valid_code(engine_.ctx, *plan.code.target);
+  };
+  for (const auto& known : found_.gradients)
+    if (known->is_for(parameters_.size(), targets) && !ended(*known)) return known.get();
+  std::erase_if(found_.gradients, [&](const auto& known) { return ended(*known); });
+  auto made = std::make_shared<GradientPlan>();
+  made->wanted.assign(parameters_.size() + 1, 0);
+  for (std::size_t i = 0; i < parameters_.size(); ++i) made->wanted[i + 1] = targets[i].wanted;
+  if (is_one_to_one()) {
+    const derive::GradientCode* code =
+        engine_.pipeline->derivatives().gradient(engine_.ctx, *found_.target, made->wanted);
+    if (!code) {
+      fail();
+      if (error_.position.line == 0) error_.position = engine_.position_of(found_.target->method->span);
+      return nullptr;
+    }
+    made->code = *code;
+    made->road = find_words(*made) ? Road::words : Road::values;
   }
-  if (same) return true;
-  const Pipeline::GradientCode* made = engine_.pipeline->gradient_code(engine_.ctx, *found_.target, active_);
-  if (!made) {
-    fail();
-    if (error_.position.line == 0) error_.position = engine_.position_of(found_.target->method->span);
-    return false;
-  }
-  found_.gradient = *made;
-  find_gradient_direct();
-  return true;
+  found_.gradients.push_back(std::move(made));
+  return found_.gradients.back().get();
 }
 
 // The road of all calls but the first, of functions of numbers and vectors.
@@ -155,69 +160,56 @@ bool SlopeFunction::gradient(const Datum* arguments, const GradientTarget* targe
 
 bool SlopeFunction::gradient_lowered(const Datum* arguments, const GradientTarget* targets, double& value) {
   Entry entry(engine_, found_.world);
-  const bool free = !arrays_are_out();
-  if (found_.gradient_direct && free && found_.gradient_direct->is_for(parameters_.size(), targets)) {
+  const GradientPlan* plan = gradient_plan(targets);
+  if (!plan) return false;
+  if (plan->road == Road::words && !arrays_are_out()) {
+    found_.flat_gradient = FlatGradient(plan->direct.gradient, engine_.ctx, lent_.get());
     Lending lending(lent_.get());
-    return lending.ends(
-               found_.gradient_direct->run(engine_.ctx, parameters_, lent_.get(), arguments, targets, value)) ||
-           fail();
-  }
-  const bool one_to_one = is_one_to_one();
-  if (one_to_one && !find_gradient(targets)) return false;
-  if (one_to_one && found_.gradient_direct && free) {
-    Lending lending(lent_.get());
-    return lending.ends(
-               found_.gradient_direct->run(engine_.ctx, parameters_, lent_.get(), arguments, targets, value)) ||
-           fail();
+    return lending.ends(plan->run(engine_.ctx, parameters_, lent_.get(), arguments, targets, value)) || fail();
   }
   LentCall lent(*this);
   RawArguments raw;
   Loans loans;
   if (!give(arguments, raw, loans)) return fail();
-  return (one_to_one ? gradient_compiled(arguments, raw, targets, value)
-                     : gradient_by_value(arguments, raw, targets, value)) &&
+  return (plan->road == Road::library ? gradient_by_value(arguments, raw, targets, value)
+                                      : gradient_compiled(*plan, arguments, raw, targets, value)) &&
          lent.ends();
 }
 
-void SlopeFunction::find_gradient_direct() {
-  found_.gradient_direct = nullptr;
-  found_.flat_gradient = FlatGradient();
-  if (!found_.direct.entry) return;
+// An entry for words, when the function itself has one and each array that carries a derivative is asked for.
+bool SlopeFunction::find_words(GradientPlan& plan) {
+  if (!found_.direct.entry) return false;
+  const std::vector<char>& active = plan.code.active;
   for (std::size_t i = 0; i < parameters_.size(); ++i)
-    if (is_array(parameters_[i]) && found_.gradient->active[i + 1] && !active_[i + 1]) return;
+    if (is_array(parameters_[i]) && active[i + 1] && !plan.wanted[i + 1]) return false;
   std::string why;
-  CodeInstance* code = engine_.pipeline->compile(engine_.ctx, *found_.gradient->target, why);
-  if (!code || !code->typed) return;
+  CodeInstance* code = engine_.pipeline->compile(engine_.ctx, *plan.code.target, why);
+  if (!code || !code->typed) return false;
   const DataType* pair = as_data(code->typed->return_type);
-  if (!pair || pair->fields.size() != 2 || pair->fields[0].type != engine_.types.float64) return;
+  if (!pair || pair->fields.size() != 2 || pair->fields[0].type != engine_.types.float64) return false;
   const DataType* cotangents = as_data(pair->fields[1].type);
-  if (!cotangents || cotangents->fields.size() != parameters_.size() + 1) return;
-  auto made = std::make_shared<DirectGradient>();
-  made->wanted = active_;
-  made->active.assign(found_.gradient->active.begin(), found_.gradient->active.end());
+  if (!cotangents || cotangents->fields.size() != parameters_.size() + 1) return false;
   for (std::size_t i = 0; i <= parameters_.size(); ++i) {
     const DataType* type = as_data(cotangents->fields[i].type);
     if (type == engine_.types.float64 && i > 0) {
-      made->numbers.push_back(i - 1);
+      plan.numbers.push_back(i - 1);
     } else if (!type || type->storage != Storage::singleton) {
-      return;
+      return false;
     }
   }
   std::vector<std::uint8_t> steps;
   for (std::size_t i = 0; i < parameters_.size() && !has_shapes_; ++i) {
-    const bool number = std::find(made->numbers.begin(), made->numbers.end(), i) != made->numbers.end();
-    steps.push_back(static_cast<std::uint8_t>(
-        (made->wanted[i + 1] ? flat::is_wanted : 0) | (parameters_[i] == Kind::numbers ? flat::is_vector : 0) |
-        (made->active[i + 1] ? flat::is_active : 0) | (number ? flat::is_number : 0)));
+    const bool number = std::find(plan.numbers.begin(), plan.numbers.end(), i) != plan.numbers.end();
+    steps.push_back(static_cast<std::uint8_t>((plan.wanted[i + 1] ? flat::is_wanted : 0) |
+                                              (parameters_[i] == Kind::numbers ? flat::is_vector : 0) |
+                                              (active[i + 1] ? flat::is_active : 0) | (number ? flat::is_number : 0)));
   }
-  made->code = engine_.pipeline->direct(engine_.ctx, *code, why, steps);
-  if (!made->code.entry) return;
-  found_.flat_gradient = FlatGradient(made->code.gradient, engine_.ctx, lent_.get());
-  found_.gradient_direct = std::move(made);
+  plan.direct = engine_.pipeline->direct(engine_.ctx, *code, why, steps);
+  return plan.direct.entry != nullptr;
 }
 
-bool DirectGradient::run(Context& ctx, std::span<const Kind> parameters, LentArrays* lent, const Datum* arguments,
-                         const GradientTarget* targets, double& value) const {
+bool GradientPlan::run(Context& ctx, std::span<const Kind> parameters, LentArrays* lent, const Datum* arguments,
+                       const GradientTarget* targets, double& value) const {
   Words words;
   std::size_t count = give_words(parameters, arguments, lent, words);
   for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -227,15 +219,13 @@ bool DirectGradient::run(Context& ctx, std::span<const Kind> parameters, LentArr
     }
     if (!targets[i].wanted || !is_array(parameters[i])) continue;
     clear(targets[i]);
-    if (active[i + 1]) words[count++] = lent->lend(parameters.size() + i, targets[i].data, arguments[i]);
+    if (code.active[i + 1]) words[count++] = lent->lend(parameters.size() + i, targets[i].data, arguments[i]);
   }
   words[count++] = std::bit_cast<std::uint64_t>(1.0);
   std::array<std::uint64_t, most_arguments + 1> returned;
-  std::uint64_t mark = ctx.tapes ? ctx.tapes->mark() : 0;
-  if (!code.entry(&ctx, words.data(), returned.data())) {
-    if (ctx.tapes) ctx.tapes->release_since(mark);
-    return false;
-  }
+  TapeGuard guard(ctx);
+  guard.failed = !direct.entry(&ctx, words.data(), returned.data());
+  if (guard.failed) return false;
   value = std::bit_cast<double>(returned[0]);
   for (std::size_t k = 0; k < numbers.size(); ++k) {
     const GradientTarget& target = targets[numbers[k]];
@@ -254,8 +244,9 @@ bool SlopeFunction::seed_of(const Specialization& gradient, RawValue& seed) {
   return true;
 }
 
-bool SlopeFunction::gradient_compiled(const Datum* arguments, const RawArguments& raw, const GradientTarget* targets,
-                                      double& value) {
+bool SlopeFunction::gradient_compiled(const GradientPlan& plan, const Datum* arguments, const RawArguments& raw,
+                                      const GradientTarget* targets, double& value) {
+  const derive::GradientCode& gradient = plan.code;
   // (callee, arguments…, a shadow for each active array, the seed)
   std::array<RawValue, 2 * most_arguments + 2> given;
   Loans shadows;
@@ -264,7 +255,7 @@ bool SlopeFunction::gradient_compiled(const Datum* arguments, const RawArguments
   for (std::size_t i = 0; i < parameters_.size(); ++i) given[count++] = raw[i];
   std::vector<std::unique_ptr<double[]>> scratch;  // of arrays that the function writes, not asked for
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    if (!found_.gradient->active[i + 1] || !is_array(parameters_[i])) continue;
+    if (!gradient.active[i + 1] || !is_array(parameters_[i])) continue;
     Datum shadow = arguments[i];
     if (targets[i].wanted) {
       clear(targets[i]);
@@ -277,16 +268,13 @@ bool SlopeFunction::gradient_compiled(const Datum* arguments, const RawArguments
     if (!shadows[i]->lend(shadow, given[count])) return fail();
     ++count;
   }
-  if (!seed_of(*found_.gradient->target, given[count++])) return fail();
+  if (!seed_of(*gradient.target, given[count++])) return fail();
 
-  Context& ctx = engine_.ctx;
-  std::uint64_t mark = ctx.tapes ? ctx.tapes->mark() : 0;
+  TapeGuard guard(engine_.ctx);
   RawValue returned;
-  if (!engine_.runtime.call_specialized(ctx, *found_.gradient->target, found_.gradient->callee, given.data(), count,
-                                        returned)) {
-    if (ctx.tapes) ctx.tapes->release_since(mark);
-    return fail();
-  }
+  guard.failed =
+      !engine_.runtime.call_specialized(engine_.ctx, *gradient.target, gradient.callee, given.data(), count, returned);
+  if (guard.failed) return fail();
   const DataType* pair = as_data(returned.type);
   Heap& heap = engine_.runtime.heap;
   RawValue primal = load_field(heap, returned.object, pair->fields[0]);

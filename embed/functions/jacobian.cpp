@@ -152,12 +152,12 @@ bool SlopeFunction::columns_at_once(const Datum* arguments, const Place& of, std
   const std::size_t count = parameters_.size();
   std::vector<char> moving{0};
   for (std::size_t i = 0; i < count; ++i) moving.push_back(i == of.parameter);
-  ForwardCode* code = find_forward(found_.forward, *found_.target, moving, width);
-  if (!code && width > 1) {  // a rule that overwrites its arguments goes one direction at a time
+  const ForwardPlan* plan = forward_plan(*found_.target, moving, width, 0);
+  if (!plan && width > 1) {  // a rule that overwrites its arguments goes one direction at a time
     width = 1;
-    code = find_forward(found_.forward, *found_.target, moving, width);
+    plan = forward_plan(*found_.target, moving, width, 0);
   }
-  if (!code) return false;
+  if (!plan) return false;
   LentCall lent(*this);
   RawArguments raw;
   Loans loans;
@@ -171,7 +171,7 @@ bool SlopeFunction::columns_at_once(const Datum* arguments, const Place& of, std
     if (!unit(arguments[of.parameter], of, first + k, direction)) return fail();
   }
   RawValue returned;
-  if (!run_forward(*code, given, directions, returned) || !part(returned, 1, value)) return false;
+  if (!run_forward(*plan, given, directions, returned) || !part(returned, 1, value)) return false;
   for (std::size_t k = 0; k < width && first + k < columns; ++k) {
     RawValue shadow, tangent;
     if (!part(returned, 2 + 2 * k, shadow) || !part(returned, 3 + 2 * k, tangent) ||

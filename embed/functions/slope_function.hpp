@@ -14,6 +14,7 @@
 
 #include "embed/engine_state.hpp"
 #include "embed/functions/lent_shape.hpp"
+#include "embed/functions/plan.hpp"
 #include "lang/diff/diff.hpp"
 #include "lang/runtime/loans.hpp"
 
@@ -113,23 +114,6 @@ inline std::size_t give_words(std::span<const Kind> parameters, const Datum* arg
   }
   return count;
 }
-
-// A derivative's entry for words: it takes (the arguments, a shadow for each active array, the seed) and gives (the
-// value, the derivatives of the numbers).
-struct DirectGradient {
-  std::vector<char> wanted;          // with respect to what, callee first
-  std::vector<char> active;          // what carries a derivative on the way
-  std::vector<std::size_t> numbers;  // the arguments whose derivatives it returns, in order
-  DirectCode code;
-  bool is_for(std::size_t count, const GradientTarget* targets) const {
-    for (std::size_t i = 0; i < count; ++i)
-      if ((wanted[i + 1] != 0) != targets[i].wanted) return false;
-    return true;
-  }
-  // The arrays are lent by the caller (Lending). False: an error is pending in the context.
-  bool run(Context& ctx, std::span<const Kind> parameters, LentArrays* lent, const Datum* arguments,
-           const GradientTarget* targets, double& value) const;
-};
 
 // DirectCode::gradient with all that a call of it needs in one place.
 struct FlatGradient {
@@ -271,36 +255,31 @@ class SlopeFunction final : public FunctionState, public std::enable_shared_from
   static AtOnce flat_gradient(FunctionState& function, const FlatArgument* arguments, const FlatTarget* targets,
                               double& value);
   [[gnu::noinline, gnu::cold]] AtOnce flat_gradient_ended(flat::Outcome outcome);
-  bool find_gradient(const GradientTarget* targets);
-  void find_gradient_direct();
+  // Null with an error: there is no derivative.
+  const GradientPlan* gradient_plan(const GradientTarget* targets);
+  bool find_words(GradientPlan& plan);
   bool seed_of(const Specialization& gradient, RawValue& seed);  // false: raised
-  bool gradient_compiled(const Datum* arguments, const RawArguments& raw, const GradientTarget* targets, double& value);
+  bool gradient_compiled(const GradientPlan& plan, const Datum* arguments, const RawArguments& raw,
+                         const GradientTarget* targets, double& value);
   bool gradient_by_value(const Datum* arguments, const RawArguments& raw, const GradientTarget* targets, double& value);
   bool copy_gradient(const Datum& argument, RawValue from, const GradientTarget& to);
 
   // --- forward mode (forward.cpp) ---
-  struct ForwardCode {
-    const Specialization* primal = nullptr;
-    std::vector<char> moving;  // by parameter of the primal
-    std::size_t width = 1;
-    diff::Environment::Tangent code;
-    DirectCode direct;
-    bool looked = false;  // for a direct entry
-  };
   std::string direction_misfit(const Datum* arguments, const TangentGiven* tangents) const;
-  bool find_forward_direct(ForwardCode& code, Specialization& target, std::size_t numbers);
-  ForwardCode* find_forward(std::optional<ForwardCode>& kept, Specialization& primal, const std::vector<char>& moving,
-                            std::size_t width);
+  // Null with an error: there is no derivative. `words`: as many numbers machine code returns; 0 where it cannot be
+  // called with words.
+  const ForwardPlan* forward_plan(Specialization& primal, const std::vector<char>& moving, std::size_t width,
+                                  std::size_t words);
   bool run_words(const DirectCode& code, const Words& words, std::uint64_t* returned);
-  bool run_forward(const ForwardCode& code, const Rooted& given, const Rooted& moves, RawValue& returned);
+  bool run_forward(const ForwardPlan& plan, const Rooted& given, const Rooted& moves, RawValue& returned);
   bool give_tangents(const TangentGiven* tangents, RawArguments& raw, Loans& loans);
   bool operator_arguments(const Datum* arguments, const TangentGiven* tangents, Loans& loans, Loans& tangent_loans,
                           RawValue* all);
   bool jvp_lowered(const Datum* arguments, const TangentGiven* tangents, Datum* results, api::Value* holders);
   bool hvp_lowered(const Datum* arguments, const TangentGiven* direction, const GradientTarget* targets);
   bool jvp_by_value(const Datum* arguments, const TangentGiven* tangents, Datum* results, api::Value* holders);
-  bool hvp_direct(const ForwardCode& code, const Datum* arguments, const TangentGiven* direction,
-                  const GradientTarget* targets);
+  bool hvp_words(const GradientPlan& gradient, const ForwardPlan& plan, const Datum* arguments,
+                 const TangentGiven* direction, const GradientTarget* targets);
   bool hvp_by_value(const Datum* arguments, const TangentGiven* direction, const GradientTarget* targets);
 
   // --- Jacobians (jacobian.cpp) ---
@@ -349,11 +328,9 @@ class SlopeFunction final : public FunctionState, public std::enable_shared_from
     bool one_to_one = false;
     bool lets_go = false;  // no array that it is lent is kept, for certain
     DirectCode direct;
-    std::optional<Pipeline::GradientCode> gradient;
-    std::shared_ptr<const DirectGradient> gradient_direct;
-    FlatGradient flat_gradient;  // of it
-    std::optional<ForwardCode> forward;
-    std::optional<ForwardCode> second;  // of the gradient
+    std::vector<std::shared_ptr<const GradientPlan>> gradients;
+    FlatGradient flat_gradient;                          // of the one that ran last
+    std::vector<std::unique_ptr<ForwardPlan>> forwards;  // of the function and of its gradients
   };
 
   EngineState& engine_;
@@ -370,7 +347,6 @@ class SlopeFunction final : public FunctionState, public std::enable_shared_from
   std::unique_ptr<LentArrays> lent_;          // of the arguments, then of their shadows; made when first wanted
   std::unique_ptr<LentArrays> lent_forward_;  // of the tangents of both
   std::vector<double> scratch_;
-  std::vector<char> active_;  // what gradients were asked for last: callee first
 };
 
 }  // namespace slope::api::detail

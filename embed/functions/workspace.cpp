@@ -120,12 +120,12 @@ class SlopeWorkspace final : public WorkspaceState, public WorkspaceRun {
     if (!why.empty()) return refuse("gradient of `" + function_->name_ + "`, " + why, ErrorKind::conversion);
     const Run run(*this);
     if (!run.ok()) return false;
-    const DirectGradient* code = gradient_for(targets);
-    if (!code) return false;
-    last_gradient_ = FlatGradient(code->code.gradient, ctx_, lent_.get());
+    const GradientPlan* plan = gradient_for(targets);
+    if (!plan) return false;
+    last_gradient_ = FlatGradient(plan->direct.gradient, ctx_, lent_.get());
     find_at_once();
     Lending lending(lent_.get());
-    return lending.ends(code->run(ctx_, parameters, lent_.get(), arguments, targets, value)) || fail();
+    return lending.ends(plan->run(ctx_, parameters, lent_.get(), arguments, targets, value)) || fail();
   }
 
   Error take_error() override { return std::move(error_); }
@@ -200,7 +200,7 @@ class SlopeWorkspace final : public WorkspaceState, public WorkspaceRun {
   }
 
   // Made by the function when it is asked for the first time; the same for all its workspaces.
-  const DirectGradient* gradient_for(const GradientTarget* targets) {
+  const GradientPlan* gradient_for(const GradientTarget* targets) {
     const std::size_t count = function_->parameters_.size();
     for (const auto& known : gradients_)
       if (known->is_for(count, targets)) return known.get();
@@ -211,17 +211,17 @@ class SlopeWorkspace final : public WorkspaceState, public WorkspaceRun {
     }
     engine_.borrow_thread();
     const World world = std::exchange(engine_.ctx.world, world_);
-    const bool found = function_->find_gradient(targets);
+    const GradientPlan* found = function_->gradient_plan(targets);
     engine_.ctx.world = world;
     if (!found) {
       error_ = function_->take_error();
       return nullptr;
     }
-    if (!function_->found_.gradient_direct) {
+    if (found->road != Road::words) {
       refuse("the gradient of `" + function_->name_ + "` is not native", ErrorKind::not_native);
       return nullptr;
     }
-    gradients_.push_back(function_->found_.gradient_direct);
+    gradients_.push_back(found->shared_from_this());
     return gradients_.back().get();
   }
 
@@ -234,7 +234,7 @@ class SlopeWorkspace final : public WorkspaceState, public WorkspaceRun {
   std::unique_ptr<LentArrays> lent_;
   std::unique_ptr<Watchdog> watchdog_;
   DirectCode direct_;
-  std::vector<std::shared_ptr<const DirectGradient>> gradients_;
+  std::vector<std::shared_ptr<const GradientPlan>> gradients_;
   FlatGradient last_gradient_;  // of them
   bool is_unlimited_ = false;   // but by fuel and memory
   World world_;

@@ -11,12 +11,14 @@
 // In `shadows` and in the bits of `active` the callee comes first. The record of a call is a tuple whose first element
 // says what kind of call it was.
 #include "lang/derive/dynamic.hpp"
+
+#include "lang/derive/derivatives.hpp"
 #include "lang/diff/operations.hpp"
 #include "lang/diff/rules.hpp"
+#include "lang/diff/tangent.hpp"
 #include "lang/ir/execute/execute.hpp"
-#include "lang/pipeline/impl.hpp"
 
-namespace slope {
+namespace slope::derive {
 
 namespace {
 
@@ -26,7 +28,8 @@ class DynamicForward {
       : ctx_(ctx),
         runtime_(*ctx.runtime),
         tangents_(diff::tangent_types(runtime_)),
-        pipeline_(*static_cast<Pipeline*>(runtime_.tiers)),
+        compiler_(compiler_of(ctx)),
+        derivatives_(compiler_.derivatives()),
         roots_(runtime_.heap),
         asked_(static_cast<std::uint64_t>(args[3].bits)),
         where_(static_cast<const StringObject*>(args[4].object)->view()) {
@@ -105,23 +108,23 @@ class DynamicForward {
     std::vector<char> active;
     std::vector<const Type*> seeds;
     if (forward_mode_) {
-      const diff::Environment::Tangent* code = pipeline_.tangent(ctx_, *target_, packed.active, 1);
+      const Tangent* code = derivatives_.tangent(ctx_, *target_, packed.active, 1);
       if (!code) return false;
       active = code->active;
       for (std::size_t i = 0; i < packed.arguments.size(); ++i)
         seeds.push_back(active[i] ? tangents_.cotangent(type_of_argument(packed.arguments, i)) : builtin.nothing);
       parts = {code->callee, runtime_.nothing(), runtime_.from_int(0)};
     } else {
-      const diff::Environment::Halves* halves = pipeline_.halves(ctx_, *target_, packed.active);
+      const Halves* halves = derivatives_.halves(ctx_, *target_, packed.active);
       if (!halves) return false;
       active = halves->active;
-      pipeline_.pin(*halves->forward);
-      pipeline_.pin(*halves->reverse);  // a record will hold it
+      compiler_.pin(*halves->forward);
+      compiler_.pin(*halves->reverse);  // a record will hold it
       seeds.push_back(tangents_.cotangent(halves->result_type));
       parts = {halves->forward_callee, halves->reverse_callee,
                runtime_.from_int(reinterpret_cast<std::intptr_t>(halves->reverse))};
     }
-    diff::MemorySummary effects = pipeline_.memory(ctx_).of(*target_);
+    diff::MemorySummary effects = derivatives_.memory(ctx_).of(*target_);
     std::vector<char> with_shadows(packed.arguments.size());
     std::vector<char> boxed(packed.arguments.size());
     for (std::size_t i = 0; i < packed.arguments.size(); ++i) {
@@ -197,7 +200,7 @@ class DynamicForward {
 
   bool asked(std::size_t i) const { return (asked_ & diff::dynamic_call_bit(i)) != 0; }
   bool find_target() {
-    target_ = pipeline_.derivative_of(operands_[0]);
+    target_ = compiler_.synthetic_of(operands_[0]);
     is_derivative_ = target_ != nullptr;
     if (!target_) target_ = runtime_.dispatch(ctx_, operands_[0], operands_.data() + 1, operands_.size() - 1);
     if (!is_derivative_) return target_ != nullptr;
@@ -298,7 +301,7 @@ class DynamicForward {
 
   // The result may share memory with what is constant here.
   bool may_return_old_memory() {
-    diff::MemorySummary effects = pipeline_.memory(ctx_).of(*target_);
+    diff::MemorySummary effects = derivatives_.memory(ctx_).of(*target_);
     if (effects.result & diff::global_memory) return true;
     for (std::size_t i = 0; i < operands_.size(); ++i)
       if ((effects.result & diff::parameter_mask(i)) && tangents_.has_shadow(operands_[i].type)) return true;
@@ -308,7 +311,7 @@ class DynamicForward {
   // Nothing that carries a derivative goes in, or it stops there.
   bool plain(bool constant, Value& result) {
     Value value;
-    if (target_ && pipeline_.derivative_of(operands_[0]) == target_
+    if (target_ && compiler_.synthetic_of(operands_[0]) == target_
             ? !runtime_.call_specialized(ctx_, *target_, operands_[0], operands_.data() + 1, operands_.size() - 1,
                                          value)
             : !runtime_.call(ctx_, operands_[0], operands_.data() + 1, operands_.size() - 1, value))
@@ -390,11 +393,11 @@ class DynamicForward {
     const std::vector<Value>& arguments = packed.arguments;
     const std::vector<char>& active = packed.active;
     if (forward_mode_) return tangent_call(arguments, active, fixed, result);
-    const diff::Environment::Halves* found = pipeline_.halves(ctx_, *target_, active);
+    const Halves* found = derivatives_.halves(ctx_, *target_, active);
     if (!found) return false;
-    diff::Environment::Halves halves = *found;
-    pipeline_.pin(*halves.reverse);  // a record will hold it
-    diff::MemorySummary effects = pipeline_.memory(ctx_).of(*target_);
+    Halves halves = *found;
+    compiler_.pin(*halves.reverse);  // a record will hold it
+    diff::MemorySummary effects = derivatives_.memory(ctx_).of(*target_);
     std::vector<Value> given = arguments;
     for (std::size_t i = 0; i < arguments.size(); ++i) {
       if (!halves.active[i] || !tangents_.has_shadow(type_of_argument(arguments, i))) continue;
@@ -424,10 +427,10 @@ class DynamicForward {
 
   bool tangent_call(const std::vector<Value>& arguments, const std::vector<char>& active, std::size_t fixed,
                     Value& result) {
-    const diff::Environment::Tangent* found = pipeline_.tangent(ctx_, *target_, active, 1);
+    const Tangent* found = derivatives_.tangent(ctx_, *target_, active, 1);
     if (!found) return false;
-    diff::Environment::Tangent code = *found;
-    diff::MemorySummary effects = pipeline_.memory(ctx_).of(*target_);
+    Tangent code = *found;
+    diff::MemorySummary effects = derivatives_.memory(ctx_).of(*target_);
     std::vector<Value> given = arguments;
     std::vector<Value> numbers;
     for (std::size_t i = 0; i < arguments.size(); ++i) {
@@ -608,7 +611,8 @@ class DynamicForward {
   Context& ctx_;
   Runtime& runtime_;
   diff::TangentTypes& tangents_;
-  Pipeline& pipeline_;
+  Compiler& compiler_;
+  Derivatives& derivatives_;
   Rooted roots_;
   std::uint64_t asked_;
   std::string_view where_;       // the user's line, for refusals
@@ -644,7 +648,7 @@ bool derivative_step(Context& ctx, const Value* args, std::size_t count, Value& 
 bool call_derivative(Context& ctx, const Value* args, std::size_t count, Value& result) {
   if (count != 2 || !as_data(args[1].type) || !as_data(args[1].type)->is_tuple)
     return ctx.argument_error("call_derivative takes a derivative and a tuple of arguments");
-  Specialization* target = static_cast<Pipeline*>(ctx.runtime->tiers)->derivative_of(args[0]);
+  Specialization* target = compiler_of(ctx).synthetic_of(args[0]);
   if (!target) return ctx.argument_error("call_derivative takes a derivative that was made before");
   Rooted given(ctx.runtime->heap);
   for (std::size_t i = 0; i < as_data(args[1].type)->fields.size(); ++i)
@@ -666,4 +670,4 @@ void define_dynamic_natives(Runtime& runtime) {
   for (const NativeInfo& native : dynamic_natives) runtime.define_native(runtime.core, &native);
 }
 
-}  // namespace slope
+}  // namespace slope::derive

@@ -3,7 +3,7 @@
 
 #include "lang/runtime/runtime.hpp"
 
-namespace slope {
+namespace slope::derive {
 
 // What a record begins with.
 enum RecordKind : std::int64_t { kind_call, kind_get_field, kind_set_field, kind_tuple };
@@ -15,4 +15,6 @@ inline Value field_of(Runtime& runtime, Value object, std::size_t i) {
 // dynamic_reverse(record, cotangent)
 bool dynamic_reverse(Context& ctx, const Value* args, std::size_t count, Value& result);
 
-}  // namespace slope
+void define_dynamic_natives(Runtime& runtime);
+
+}  // namespace slope::derive

@@ -2,7 +2,7 @@
 #include "lang/derive/dynamic.hpp"
 #include "lang/diff/tangent.hpp"
 
-namespace slope {
+namespace slope::derive {
 
 namespace {
 
@@ -161,4 +161,4 @@ bool dynamic_reverse(Context& ctx, const Value* args, std::size_t count, Value& 
   return DynamicReverse(ctx, args[0], args[1]).run(result);
 }
 
-}  // namespace slope
+}  // namespace slope::derive

@@ -1,43 +1,43 @@
-// What differentiation needs from the pipeline.
+// Where the transform of one derivative gets what it does not own (diff.hpp).
 #pragma once
 
-#include "lang/pipeline/impl.hpp"
+#include <vector>
 
-namespace slope {
+#include "lang/derive/derivatives.hpp"
 
-inline std::vector<const Type*> parameter_types(const ir::Function& function) {
-  std::vector<const Type*> types;
-  for (std::uint32_t id : function.blocks[0].parameters) types.push_back(function.insts[id].type);
-  return types;
-}
+namespace slope::derive {
 
-class PipelineEnvironment final : public diff::Environment {
+class DerivationEnvironment final : public diff::Environment {
  public:
-  PipelineEnvironment(Pipeline::Impl& impl, Context& ctx) : impl_(impl), ctx_(ctx) {}
-  const ir::Function* primal(Specialization& target) override { return impl_.primal(ctx_, target); }
+  DerivationEnvironment(Derivatives& derivatives, Context& ctx) : derivatives_(derivatives), ctx_(ctx) {}
+
+  const ir::Function* primal(Specialization& target) override { return derivatives_.primals.primal(ctx_, target); }
   const Type* return_type(const DataType* call_types) override {
-    return infer::return_type(impl_.runtime, ctx_, call_types, ctx_.world, impl_.infer_options());
+    return infer::return_type(derivatives_.runtime, ctx_, call_types, ctx_.world,
+                              derivatives_.compiler.infer_options());
   }
   Halves halves(Specialization& callee, const std::vector<char>& active, diff::Refusal& refusal) override {
-    Pipeline::Impl::Halves* made = impl_.make_halves(ctx_, callee, active, refusal);
-    return made ? made->answer : Halves{};
+    const auto found = derivatives_.cache.halves(ctx_, callee, active, refusal);
+    return found.halves ? *found.halves : Halves{};
   }
   Tangent tangent(Specialization& callee, const std::vector<char>& active, std::size_t width,
                   diff::Refusal& refusal) override {
-    Pipeline::Impl::TangentCode* made = impl_.make_tangent(ctx_, callee, active, width, refusal);
-    return made ? made->answer : Tangent{};
+    const Tangent* found = derivatives_.cache.tangent(ctx_, callee, active, width, refusal);
+    return found ? *found : Tangent{};
   }
   bool built_rule(const DataType* call_types, Value& rule) override {
-    return impl_.built_rule(ctx_, call_types, false, rule);
+    return derivatives_.rules.find(ctx_, call_types, false, rule, edges);
   }
-  diff::MemoryEffects& memory() override { return impl_.memory(ctx_); }
-  Runtime& runtime() override { return impl_.runtime; }
+  diff::MemoryEffects& memory() override { return derivatives_.memory(ctx_); }
+  Runtime& runtime() override { return derivatives_.runtime; }
   World world() override { return ctx_.world; }
-  bool check_rules() override { return impl_.pipeline.check_rules; }
+  bool check_rules() override { return derivatives_.compiler.check_rules; }
+
+  std::vector<Edge> edges;  // what the derivative rests on besides what the transform notes
 
  private:
-  Pipeline::Impl& impl_;
+  Derivatives& derivatives_;
   Context& ctx_;
 };
 
-}  // namespace slope
+}  // namespace slope::derive

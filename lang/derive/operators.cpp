@@ -1,27 +1,27 @@
-// Operators inside a function that is differentiated. A call of Core.value_and_gradient_call or Core.jvp_call whose
-// types are known is replaced by IR that does the same: accumulators, the call of the derivative, and what the user
-// sees of its result. The derivative is then a function like any other (its code before optimisation is in
-// Impl::sources): it is made once, and either mode can differentiate it again, to any order.
+// The operators themselves inside a function that is differentiated: a call of Core.value_and_gradient_call or
+// Core.jvp_call whose types are known becomes what it does, as IR: accumulators, the call of the derivative, and what
+// the user sees of its result. The derivative is a function like any other then (its code before optimisation is in
+// DerivativeCache::source_of): made once, and differentiated again by either mode, to any order.
 //
-// A call whose types are not known stays a call of the native. It is differentiated when it runs, as a call whose
-// target is not known (diff::operator_function).
+// What stays a call of the native is differentiated when its types are there, as a call whose target is not known
+// (diff::operator_function).
 #include <algorithm>
 
+#include "lang/derive/derivatives.hpp"
 #include "lang/diff/operations.hpp"
 #include "lang/diff/tangent.hpp"
 #include "lang/ir/build.hpp"
 #include "lang/ir/passes/passes.hpp"
-#include "lang/pipeline/impl.hpp"
 
-namespace slope {
+namespace slope::derive {
 
 using ir::Op;
 using ir::Operand;
 
 class OperatorExpansion {
  public:
-  OperatorExpansion(Pipeline::Impl& pipeline, Context& ctx, ir::Function& function, std::vector<Edge>& edges)
-      : pipeline_(pipeline),
+  OperatorExpansion(Derivatives& derivatives, Context& ctx, ir::Function& function, std::vector<Edge>& edges)
+      : derivatives_(derivatives),
         ctx_(ctx),
         runtime_(*ctx.runtime),
         tangents_(diff::tangent_types(runtime_)),
@@ -70,8 +70,8 @@ class OperatorExpansion {
            std::string_view(inst.aux_as<const NativeInfo>()->name) == "value_and_gradient_into";
   }
 
-  // What pullbacks are made of: the library's code for it says the same (stdlib/derivatives/derivatives_again.slope),
-  // and what is to be called is known when the types are.
+  // What pullbacks are made of: the library's code for it says the same (stdlib/derivatives/derivatives_again.slope), and what is
+  // to be called is known when the types are.
   static bool is_pullback(const ir::Inst& inst) {
     if (inst.op != Op::native) return false;
     const std::string_view name = inst.aux_as<const NativeInfo>()->name;
@@ -155,7 +155,7 @@ class OperatorExpansion {
 
   // A function that stores into its arguments must be given memory that nothing else is.
   bool may_share() {
-    diff::MemorySummary effects = pipeline_.memory(ctx_).of(*target_);
+    diff::MemorySummary effects = derivatives_.memory(ctx_).of(*target_);
     for (std::size_t i = 1; i < arguments_.size(); ++i)
       if (((effects.writes | effects.unknown) & diff::parameter_mask(i)) &&
           tangents_.has_shadow(type_of(arguments_[i])))
@@ -192,14 +192,14 @@ class OperatorExpansion {
     std::vector<char> asked(arguments_.size(), 1);
     asked[0] = 0;
     diff::Refusal refusal;  // raised when the call is reached
-    const Pipeline::Impl::Halves* found = pipeline_.make_halves(ctx_, *target_, asked, refusal);
-    if (!found || !found->ready) return {};
-    const diff::Environment::Halves& halves = found->answer;
+    const DerivativeCache::FoundHalves found = derivatives_.cache.halves(ctx_, *target_, asked, refusal);
+    if (!found.ready) return {};
+    const Halves& halves = *found.halves;
     edges_.push_back({Edge::Kind::callee, nullptr, nullptr, halves.forward});
     edges_.push_back({Edge::Kind::callee, nullptr, nullptr, halves.reverse});
     check_sharing();
     Value parts[6];
-    if (!Pipeline::describe_halves(ctx_, *target_, halves, parts)) return {};
+    if (!describe_halves(ctx_, *target_, halves, parts)) return {};
     std::vector<Operand> operands;
     for (Value v : parts) operands.push_back(constant(v));
     return tuple(operands);
@@ -210,7 +210,7 @@ class OperatorExpansion {
     const DataType* given = as_data(type_of(at_->operands[1]));
     if (!at_->operands[0].is_constant() || !given || !given->is_tuple || !given->is_concrete) return {};
     const Value callee = function_.constant_value(at_->operands[0]);
-    Specialization* target = pipeline_.pipeline.derivative_of(callee);
+    Specialization* target = derivatives_.compiler.synthetic_of(callee);
     if (!target || !target->current || target->types->params.size() != given->fields.size() + 1) return {};
     const Type* result = target->current->return_type;
     if (!result || result->kind == TypeKind::bottom) return {};
@@ -232,7 +232,7 @@ class OperatorExpansion {
     std::vector<char> asked(arguments_.size(), 1);
     asked[0] = 0;
     diff::Refusal refusal;  // raised when the call is reached
-    const Pipeline::GradientCode* code = pipeline_.find_gradient(ctx_, *target_, asked, refusal);
+    const GradientCode* code = derivatives_.cache.gradient(ctx_, *target_, asked, refusal);
     if (!code) return {};
     edges_.push_back({Edge::Kind::callee, nullptr, nullptr, code->target});
     const Operand joint = into_.valid() ? Operand() : joint_shadows();
@@ -336,9 +336,8 @@ class OperatorExpansion {
         if (type_of(directions[k][i]) != builtin_.nothing) asked[i] = 1;
     }
     diff::Refusal refusal;
-    const Pipeline::Impl::TangentCode* found = pipeline_.make_tangent(ctx_, *target_, asked, width, refusal);
-    if (!found) return {};
-    const diff::Environment::Tangent* code = &found->answer;
+    const Tangent* code = derivatives_.cache.tangent(ctx_, *target_, asked, width, refusal);
+    if (!code) return {};
     asked = code->active;  // what is stored into, too: it stands still at first
     edges_.push_back({Edge::Kind::callee, nullptr, nullptr, code->target});
     check_sharing();
@@ -454,7 +453,7 @@ class OperatorExpansion {
     return call_base("named_parts", {constant(list), all}, nullptr);
   }
 
-  Pipeline::Impl& pipeline_;
+  Derivatives& derivatives_;
   Context& ctx_;
   Runtime& runtime_;
   diff::TangentTypes& tangents_;
@@ -471,7 +470,7 @@ class OperatorExpansion {
   int depth_ = 0;
 };
 
-bool Pipeline::Impl::calls_known_gradient(const ir::Function& function) {
+bool Derivatives::calls_known_gradient(const ir::Function& function) const {
   for (const ir::Block& block : function.blocks)
     for (std::uint32_t id : block.insts)
       if (OperatorExpansion::is_gradient_into(function.insts[id]) || is_of_numbers(function, function.insts[id]))
@@ -481,7 +480,7 @@ bool Pipeline::Impl::calls_known_gradient(const ir::Function& function) {
 
 // An operator of numbers, whose function is known and holds no memory: what it costs by way of the native is many times
 // the derivative.
-bool Pipeline::Impl::is_of_numbers(const ir::Function& function, const ir::Inst& inst) {
+bool Derivatives::is_of_numbers(const ir::Function& function, const ir::Inst& inst) const {
   if (!diff::is_operator(inst)) return false;
   const DataType* callee = as_data(function.type_of(inst.operands[0], runtime.types));
   if (!callee || !callee->is_concrete || !callee->is_isbits) return false;
@@ -494,7 +493,7 @@ bool Pipeline::Impl::is_of_numbers(const ir::Function& function, const ir::Inst&
   return true;
 }
 
-bool Pipeline::Impl::expand_operators(Context& ctx, ir::Function& function, std::vector<Edge>& edges, bool known_only) {
+bool Derivatives::expand_operators(Context& ctx, ir::Function& function, std::vector<Edge>& edges, bool known_only) {
   std::vector<Operand> replacement(function.insts.size());
   bool any = false;
   for (ir::BlockId b = 0; b < function.blocks.size(); ++b) {
@@ -525,4 +524,4 @@ bool Pipeline::Impl::expand_operators(Context& ctx, ir::Function& function, std:
   return true;
 }
 
-}  // namespace slope
+}  // namespace slope::derive

@@ -9,10 +9,10 @@
 //     `pass(f, xs…)`.
 #include <unordered_set>
 
+#include "lang/derive/derivatives.hpp"
 #include "lang/ir/ir.hpp"
-#include "lang/pipeline/impl.hpp"
 
-namespace slope {
+namespace slope::derive {
 
 namespace {
 
@@ -36,8 +36,8 @@ const TypeName* callee_of(const Type* signature) {
 // Does code reach a method of an overlay table, or what is known only at run time?
 class Search {
  public:
-  Search(Pipeline& pipeline, Context& ctx, const TypeName* pass, const TypeName* table)
-      : pipeline_(pipeline), ctx_(ctx), pass_(pass), table_(table) {}
+  Search(Compiler& compiler, Context& ctx, const TypeName* pass, const TypeName* table)
+      : compiler_(compiler), ctx_(ctx), pass_(pass), table_(table) {}
 
   bool reaches(Specialization& start) {
     std::vector<Specialization*> work{&start};
@@ -45,7 +45,7 @@ class Search {
       Specialization* next = work.back();
       work.pop_back();
       if (!seen_.insert(next).second) continue;
-      const CodeInstance* code = pipeline_.typed_code(ctx_, *next);
+      const CodeInstance* code = compiler_.typed_code(ctx_, *next);
       if (!code || !code->typed) return true;
       for (const ir::InlineScope& scope : code->typed->scopes)
         if (scope.method && callee_of(scope.method->signature) == table_) return true;
@@ -62,7 +62,7 @@ class Search {
   }
 
  private:
-  Pipeline& pipeline_;
+  Compiler& compiler_;
   Context& ctx_;
   const TypeName* pass_;
   const TypeName* table_;
@@ -73,7 +73,8 @@ class Search {
 
 // `target` is pass(f, xs…) and f(xs…) has a rule that holds for it: the specialisation of f(xs…). Else null; with `why`
 // when the rule does not hold and may not be left out.
-Specialization* Pipeline::Impl::under_pass(Context& ctx, Specialization& target, PrimalCode& noting, std::string& why) {
+Specialization* PrimalCodes::under_pass(Context& ctx, Specialization& target, PrimalCode& noting, std::string& why) {
+  Runtime& runtime = derivatives_.runtime;
   const TypeName* callee = callee_of(target.types);
   if (target.types->params.size() < 2 || !callee || callee->name->name != "OverlayPass") return nullptr;
   const TypeName* pass = type_of_base(runtime, "OverlayPass");
@@ -83,7 +84,7 @@ Specialization* Pipeline::Impl::under_pass(Context& ctx, Specialization& target,
   if (rule_of(ctx, call, noting) == diff::RuleKind::none) return nullptr;
   Specialization* plain = runtime.lookup_specialization(call, ctx.world);
   if (!plain) return nullptr;
-  if (!Search(pipeline, ctx, pass, table).reaches(target)) return plain;
+  if (!Search(derivatives_.compiler, ctx, pass, table).reaches(target)) return plain;
   const bool overlaid = [&] {
     // Replaced as a whole: what stands for it now has the rules, or none.
     std::vector<const Type*> types(call->params.begin(), call->params.end());
@@ -108,7 +109,7 @@ Specialization* Pipeline::Impl::under_pass(Context& ctx, Specialization& target,
   return nullptr;
 }
 
-bool Pipeline::Impl::use_rules_under_pass(Context& ctx, ir::Function& function, PrimalCode& noting) {
+bool PrimalCodes::use_rules_under_pass(Context& ctx, ir::Function& function, PrimalCode& noting) {
   for (ir::Inst& inst : function.insts) {
     if (inst.op != ir::Op::invoke) continue;
     std::string why;
@@ -124,4 +125,4 @@ bool Pipeline::Impl::use_rules_under_pass(Context& ctx, ir::Function& function, 
   return true;
 }
 
-}  // namespace slope
+}  // namespace slope::derive

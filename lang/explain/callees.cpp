@@ -3,10 +3,11 @@
 #include <algorithm>
 
 #include "lang/derive/natives/call.hpp"
+#include "lang/explain/natives.hpp"
 #include "lang/infer/infer.hpp"
 #include "lang/infer/lattice.hpp"
 
-namespace slope {
+namespace slope::explain {
 
 namespace {
 
@@ -20,7 +21,7 @@ struct Inferred {
 bool infer_call_of(Context& ctx, const char* name, const Value* args, std::size_t count, Inferred& made) {
   Runtime& runtime = *ctx.runtime;
   if (count != 2) return ctx.argument_error(std::string(name) + " takes a function and a tuple of types");
-  made.target = inferred_call_of(ctx, args[0], args[1]);
+  made.target = derive::inferred_call_of(ctx, args[0], args[1]);
   if (!made.target) return false;
   made.inference = std::make_unique<infer::Inference>(runtime, ctx, ctx.world);
   made.result = made.inference->infer(*made.target);
@@ -137,4 +138,4 @@ void define_callees_natives(Runtime& runtime) {
   for (const NativeInfo& native : callees_natives) runtime.define_native(runtime.core, &native);
 }
 
-}  // namespace slope
+}  // namespace slope::explain

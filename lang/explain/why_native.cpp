@@ -1,34 +1,28 @@
 // Core.why_code: why the type of a call is not exact (lang/explain/why.hpp), for `@why` and the inspector.
 #include "lang/derive/natives/call.hpp"
+#include "lang/explain/natives.hpp"
 #include "lang/explain/why.hpp"
 #include "lang/explain/why_costs.hpp"
+#include "lang/explain/why_source.hpp"
 #include "lang/runtime/call_text.hpp"
 
-namespace slope {
+namespace slope::explain {
 
-void Pipeline::Impl::note_limit(const Specialization& target, infer::LimitPassed passed) {
-  std::vector<infer::LimitPassed>& noted = limits[&target];
-  for (const infer::LimitPassed& one : noted)
-    if (one.limit == passed.limit) return;
-  noted.push_back(passed);
-}
-
-infer::WhySource Pipeline::why_source(Context& ctx) {
+infer::WhySource why_source(Pipeline& pipeline, Context& ctx) {
   infer::WhySource source;
-  source.infer = [this, &ctx](Specialization& target, bool unlimited) {
+  source.infer = [&pipeline, &ctx](Specialization& target, bool unlimited) {
     infer::InferOptions options;
     constexpr int no_limit = 1'000'000;
     if (unlimited)
       options.constant_call_limit = no_limit;
     else
-      options.on_limit = [this](const Specialization& at, infer::LimitPassed passed) { impl_->note_limit(at, passed); };
-    infer::Inference inference(runtime_, ctx, ctx.world, options);
+      options.on_limit = [&pipeline](const Specialization& at, infer::LimitPassed passed) {
+        pipeline.note_limit(at, passed);
+      };
+    infer::Inference inference(*ctx.runtime, ctx, ctx.world, options);
     return inference.infer(target);
   };
-  source.limits = [this](const Specialization& target) {
-    const auto found = impl_->limits.find(&target);
-    return found == impl_->limits.end() ? std::vector<infer::LimitPassed>() : found->second;
-  };
+  source.limits = [&pipeline](const Specialization& target) { return pipeline.limits_of(target); };
   return source;
 }
 
@@ -44,10 +38,10 @@ bool ask_why(Context& ctx, const char* name, const Value* args, std::size_t coun
   Runtime& runtime = *ctx.runtime;
   if (count < 2) return ctx.argument_error(std::string(name) + " takes a function and a tuple of types");
   // With its callees made and kept first, the inferences below make nothing that stays.
-  asked.target = inferred_call_of(ctx, args[0], args[1]);
+  asked.target = derive::inferred_call_of(ctx, args[0], args[1]);
   if (!asked.target) return false;
   const CollectionPause pause(runtime.heap);
-  asked.why = infer::why(runtime, ctx, *asked.target, pipeline_of(ctx).why_source(ctx));
+  asked.why = infer::why(runtime, ctx, *asked.target, why_source(pipeline_of(ctx), ctx));
   return !ctx.failed();
 }
 
@@ -86,7 +80,7 @@ bool find_costs(Context& ctx, const Value* args, std::size_t count, bool dynamic
                 std::vector<infer::CostSite>& sites) {
   Runtime& runtime = *ctx.runtime;
   if (count < 2) return ctx.argument_error("expected a function and a tuple of types");
-  target = inferred_call_of(ctx, args[0], args[1]);
+  target = derive::inferred_call_of(ctx, args[0], args[1]);
   if (!target) return false;
   const CollectionPause pause(runtime.heap);
   infer::CostSource source;
@@ -115,7 +109,7 @@ bool costs_code(Context& ctx, const Value* args, std::size_t count, Value& resul
 // call_name(f, types::Tuple) → String: how messages name the specialisation that the call reaches
 bool call_name(Context& ctx, const Value* args, std::size_t count, Value& result) {
   if (count != 2) return ctx.argument_error("call_name takes a function and a tuple of types");
-  const Specialization* target = inferred_call_of(ctx, args[0], args[1]);
+  const Specialization* target = derive::inferred_call_of(ctx, args[0], args[1]);
   if (!target) return false;
   result = ctx.runtime->from_string(call_text(*target));
   return result.defined() || ctx.out_of_memory();
@@ -157,4 +151,10 @@ void define_why_natives(Runtime& runtime) {
   for (const NativeInfo& native : why_natives) runtime.define_native(runtime.core, &native);
 }
 
-}  // namespace slope
+void define_natives(Runtime& runtime) {
+  define_inspect_natives(runtime);
+  define_why_natives(runtime);
+  define_callees_natives(runtime);
+}
+
+}  // namespace slope::explain

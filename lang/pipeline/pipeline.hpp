@@ -1,5 +1,5 @@
-// The whole walk on one page: text → syntax → IR → typed IR → optimised → (derivative →) native code; and when to take
-// which step (Tiers). One Pipeline an engine.
+// The whole walk on one page (pipeline.cpp): text → syntax → IR → typed IR → optimised → (derivative →) native code; and
+// when to take which step (Tiers). One Pipeline an engine.
 #pragma once
 
 #include <functional>
@@ -7,23 +7,17 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
-#include <utility>
 #include <vector>
 
-#include "lang/diff/memory.hpp"
+#include "lang/derive/compiler.hpp"
+#include "lang/derive/derivatives.hpp"
 #include "lang/runtime/runtime.hpp"
 #include "lang/support/diagnostic.hpp"
 #include "lang/syntax/ast.hpp"
 
 namespace slope {
 
-namespace infer {
-struct WhySource;
-struct ViewOptions;
-}  // namespace infer
-
-class Pipeline final : public Tiers {
+class Pipeline final : public derive::Compiler {
  public:
   // `code_generator` is asked for on the first compilation; it may answer null (no JIT in this build): then everything
   // stays interpreted.
@@ -31,6 +25,7 @@ class Pipeline final : public Tiers {
   ~Pipeline() override;
   void add_hooks(RuntimeHooks& hooks);
 
+  // --- running text (run.cpp) ---
   // Parses a text and runs it statement by statement in `module`. False: either `diagnostics` has syntax errors
   // (nothing ran, or what stood before the first bad statement of lowering), or an error is pending in ctx.
   bool run(Context& ctx, Module* module, FileId file, Value& result, std::vector<Diagnostic>& diagnostics);
@@ -48,60 +43,35 @@ class Pipeline final : public Tiers {
   bool load_standard_library(Context& ctx, std::span<const LibraryFile> files, std::string_view index,
                              std::vector<Diagnostic>& diagnostics);
 
-  // What derivative rules return is checked where they return it. Derivatives that were made before are not.
-  bool check_rules = false;
-
-  // Tiers
+  // --- tiers (pipeline.cpp, tiers.cpp, loops.cpp, release.cpp) ---
   void on_hot(Context& ctx, Specialization& target) override;
   CodeInstance* on_hot_loop(Context& ctx, const ir::Function& running, Specialization* target, std::uint32_t header,
                             const Value* live, std::size_t live_count) override;
   CodeInstance* typed_code(Context& ctx, Specialization& target) override;
-  void release_ended(Context& ctx) override;  // lang/pipeline/release.cpp
-
-  // Compiles `target` now, whatever the mode; null with `why`.
-  CodeInstance* compile(Context& ctx, Specialization& target, std::string& why);
+  void release_ended(Context& ctx) override;
+  CodeInstance* compile(Context& ctx, Specialization& target, std::string& why) override;
   // The entry of compiled code for hosts (backend.hpp). Without one, `why` says so.
   DirectCode direct(Context& ctx, CodeInstance& code, std::string& why, std::span<const std::uint8_t> steps = {});
+  CodeGenerator* generator();  // null: this build or installation has none
 
-  // The gradient function of a specialisation (diff.hpp), as a specialisation of its own: (#self#, callee, args…,
-  // shadows…, seed) → Tuple{value, cotangents}. Null: an error is raised in ctx (DifferentiationError with the user's
-  // line).
-  struct GradientCode {
-    Specialization* target = nullptr;
-    Value callee;
-    std::vector<char> active;  // by parameter of the primal
-    World min_world = 0;
-    World max_world = newest_world;
-  };
-  const GradientCode* gradient_code(Context& ctx, Specialization& primal, const std::vector<char>& active);
+  // --- what derivatives are made with (lang/derive/compiler.hpp) ---
+  infer::InferOptions infer_options() override;
+  opt::OptOptions opt_options(const Specialization* self) override;
+  bool has_decidable_calls(const ir::Function& function) const override;
+  derive::Synthetic& synthetic(const std::string& name, std::span<const Type* const> parameter_types,
+                               const ir::Function* like) override;
+  Specialization* synthetic_of(Value callee) const override;
+  CodeInstance* publish(derive::Synthetic& synthetic, infer::InferResult&& result,
+                        const std::vector<Edge>& more_edges) override;
+  void pin(const Specialization& target) override;
+  derive::Derivatives& derivatives() override;
 
-  // Its two halves (diff.hpp), for pullbacks. Null: an error is raised in ctx.
-  const diff::Environment::Halves* halves(Context& ctx, Specialization& primal, const std::vector<char>& active);
-  // What Core.pullback_step tells of two halves. False: an error is raised.
-  static bool describe_halves(Context& ctx, const Specialization& target, const diff::Environment::Halves& halves,
-                              Value (&parts)[6]);
-  bool has_code(Context& ctx, Specialization& target) const;  // for the world of ctx
-  // Code of this specialisation is never freed.
-  void pin(const Specialization& target);
+  // --- questions ---
   const Type* return_type(Context& ctx, const DataType* call_types);
-  // Its forward derivative in `width` directions at once (diff/forward.hpp). Null: an error is raised in ctx.
-  const diff::Environment::Tangent* tangent(Context& ctx, Specialization& primal, const std::vector<char>& active,
-                                            std::size_t width);
-  // The specialisation that only this callee value reaches: a derivative's. Null: it is a function like any other.
-  Specialization* derivative_of(Value callee) const;
-  diff::MemoryEffects& memory(Context& ctx);
-  diff::MemoryEffects::Globals globals_of(Context& ctx, Specialization& target);
-
-  // What @code_lowered, @code_typed, @code_warntype, @code_grad, @code_llvm, @code_native print.
-  enum class View { lowered, typed, warntype, gradient, llvm, native };
-  bool inspect(Context& ctx, Value callee, std::span<const Type* const> argument_types, View view,
-               const infer::ViewOptions& options, std::string& text);
-
-  // What `@why` asks (lang/explain/why.hpp).
-  infer::WhySource why_source(Context& ctx);
-
-  // Whether the gradient keeps nothing on a stack that grows as a loop goes. False: an error is raised in ctx.
-  bool stack_free(Context& ctx, Specialization& primal, const std::vector<char>& active, bool& result);
+  diff::MemoryEffects& memory(Context& ctx) { return derivatives().memory(ctx); }
+  // Limits that inference passed, once each, by function.
+  void note_limit(const Specialization& target, infer::LimitPassed passed);
+  std::vector<infer::LimitPassed> limits_of(const Specialization& target) const;
 
   struct Statistics {
     std::uint64_t inferred = 0;
@@ -109,7 +79,7 @@ class Pipeline final : public Tiers {
     std::uint64_t derivatives = 0;
     std::uint64_t compile_nanoseconds = 0;
   };
-  const Statistics& statistics() const { return statistics_; }
+  Statistics statistics() const;
   // Of code that is there: CodeInstances that ended, bytes of machine code; and how many have been freed.
   struct CodeCounts {
     std::size_t ended = 0;
@@ -117,20 +87,14 @@ class Pipeline final : public Tiers {
     std::size_t machine_bytes = 0;
   };
   CodeCounts code_counts() const;
-  // Of gradients, pullbacks and forward derivatives in turn: how often the transform ran, kept code was used, there was
-  // none, a definition had ended it; bytes of what is valid now, nanoseconds.
-  void derivative_counts(Context& ctx, std::vector<std::int64_t>& numbers) const;
-  // Where the last DifferentiationError came from, once.
-  Span take_refused() { return std::exchange(refused_, Span{}); }
 
  private:
-  friend class PipelineEnvironment;
-  friend class OperatorExpansion;
   struct Impl;
-  std::unique_ptr<Impl> impl_;
   Runtime& runtime_;
   Statistics statistics_;
-  Span refused_;
+  std::unique_ptr<Impl> impl_;
 };
+
+inline Pipeline& pipeline_of(Context& ctx) { return *static_cast<Pipeline*>(ctx.runtime->tiers); }
 
 }  // namespace slope

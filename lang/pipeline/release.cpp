@@ -63,10 +63,6 @@ class Marking {
 
 }  // namespace
 
-bool Pipeline::has_code(Context& ctx, Specialization& target) const {
-  return impl_->valid_code(ctx, target) != nullptr;
-}
-
 void Pipeline::pin(const Specialization& target) { impl_->pinned.insert(&target); }
 
 void Pipeline::release_ended(Context& ctx) {
@@ -103,40 +99,22 @@ void Pipeline::release_ended(Context& ctx) {
 // Before they are destroyed: whatever refers to them or was kept to make them.
 void Pipeline::Impl::forget(const std::vector<CodeInstance*>& codes) {
   freed += codes.size();
-  const std::unordered_set<const CodeInstance*> gone(codes.begin(), codes.end());
+  derive::GoneCode gone;
+  gone.codes.insert(codes.begin(), codes.end());
   std::unordered_set<const ir::Function*> functions;
-  std::unordered_set<const Specialization*> emptied;
   for (const CodeInstance* code : codes) {
     if (code->typed) functions.insert(code->typed.get());
     if (code_generator) code_generator->forget(*code);
     const auto& all = code->owner->code;
-    if (std::all_of(all.begin(), all.end(), [&](const auto& one) { return gone.contains(one.get()); }))
-      emptied.insert(code->owner);
+    if (std::all_of(all.begin(), all.end(), [&](const auto& one) { return gone.codes.contains(one.get()); }))
+      gone.emptied.insert(code->owner);
   }
-  std::erase_if(
-      loops, [&](const auto& entry) { return gone.contains(entry.second) || functions.contains(entry.first.first); });
-  const auto is_gone = [&](const auto& entry) { return gone.contains(entry.second.basis); };
-  std::erase_if(primals, is_gone);
-  std::erase_if(rule_calls, is_gone);
-  const auto is_emptied = [&](const auto& entry) { return emptied.contains(entry.first); };
-  std::erase_if(sources, is_emptied);
-  std::erase_if(saved, is_emptied);
-  std::erase_if(interpreted, is_emptied);
-  std::erase_if(gradients, [&](const auto& entry) { return emptied.contains(entry.second.target); });
-  std::erase_if(halves, [&](const auto& entry) {
-    return emptied.contains(entry.second.forward->target) || emptied.contains(entry.second.reverse->target);
+  std::erase_if(loops, [&](const auto& entry) {
+    return gone.codes.contains(entry.second) || functions.contains(entry.first.first);
   });
-  std::erase_if(tangents, [&](const auto& entry) { return emptied.contains(entry.second.synthetic->target); });
-  memory_effects = nullptr;  // it goes by the addresses of functions
-  for (const auto& one : synthetics) {
-    if (!emptied.contains(one->target)) continue;
-    const auto& types = one->target->types->params;
-    spare[{one->method->name->name, {types.begin() + 1, types.end()}}].push_back(one.get());
-    for (const auto& layout : one->layouts)
-      if (runtime.context.tapes) runtime.context.tapes->forget(layout.get());
-    old_layouts.insert(old_layouts.end(), one->layouts.begin(), one->layouts.end());
-    one->layouts.clear();
-  }
+  std::erase_if(interpreted, [&](const auto& entry) { return gone.emptied.contains(entry.first); });
+  derivatives.forget(gone);
+  synthetics.forget(gone.emptied);
 }
 
 Pipeline::CodeCounts Pipeline::code_counts() const {

@@ -1,6 +1,8 @@
 #include "lang/derive/natives/call.hpp"
 
-namespace slope {
+#include "lang/derive/dynamic.hpp"
+
+namespace slope::derive {
 
 void append_elements(Context& ctx, Value tuple, Rooted& to) {
   for (const Field& field : as_data(tuple.type)->fields)
@@ -12,27 +14,36 @@ bool expect_tuple(Context& ctx, const char* where, Value v) {
   return (d && d->is_tuple) || ctx.type_error(where, ctx.runtime->types.builtin().tuple_any, v);
 }
 
+bool append_argument_types(Context& ctx, Value tuple, std::vector<const Type*>& types) {
+  if (!expect_tuple(ctx, "argument types", tuple)) return false;
+  Rooted given(ctx.runtime->heap);
+  append_elements(ctx, tuple, given);
+  for (const Value v : given.values) {
+    if (!ctx.runtime->is_type_value(v)) return ctx.type_error("argument types", ctx.runtime->types.builtin().type, v);
+    types.push_back(v.as_type);
+  }
+  return true;
+}
+
 Specialization* inferred_call_of(Context& ctx, Value f, Value given_types) {
   Runtime& runtime = *ctx.runtime;
   std::vector<const Type*> types{runtime.is_type_value(f) ? runtime.types.type_of_constant(f) : f.type};
-  if (!expect_tuple(ctx, "argument types", given_types)) return nullptr;
-  Rooted given(runtime.heap);
-  append_elements(ctx, given_types, given);
-  for (const Value v : given.values) {
-    if (!runtime.is_type_value(v)) {
-      ctx.type_error("argument types", runtime.types.builtin().type, v);
-      return nullptr;
-    }
-    types.push_back(v.as_type);
-  }
+  if (!append_argument_types(ctx, given_types, types)) return nullptr;
   const DataType* call = runtime.types.tuple(types);
   Specialization* target = runtime.lookup_specialization(call, ctx.world);
   if (!target) {
     ctx.argument_error("no unique method matches the call " + to_string(call));
     return nullptr;
   }
-  pipeline_of(ctx).typed_code(ctx, *target);
+  compiler_of(ctx).typed_code(ctx, *target);
   return ctx.failed() ? nullptr : target;
+}
+
+void define_natives(Runtime& runtime) {
+  diff::define_tangent_natives(runtime);
+  define_gradient_natives(runtime);
+  define_forward_natives(runtime);
+  define_dynamic_natives(runtime);
 }
 
 bool DerivedCall::resolve(Value f, Value xs_tuple) {
@@ -67,7 +78,7 @@ bool DerivedCall::find_shared_memory() {
     if (tangents.has_shadow(arguments[i].type)) holders.push_back(i);
   bool only_callee = holders.empty() || (holders.size() == 1 && holders[0] == 0);
   if (only_callee) return true;
-  diff::MemorySummary effects = pipeline_of(ctx).memory(ctx).of(*target);
+  diff::MemorySummary effects = derivatives_of(ctx).memory(ctx).of(*target);
   diff::MemoryMask mask = 0;
   for (std::size_t i : holders)
     if (i != 0) mask |= diff::parameter_mask(i);
@@ -91,7 +102,7 @@ bool DerivedCall::find_shared_memory() {
     }
   diff::ShadowMaker globals(ctx);
   Value ignored;
-  diff::MemoryEffects::Globals looked_at = pipeline_of(ctx).globals_of(ctx, *target);
+  diff::MemoryEffects::Globals looked_at = derivatives_of(ctx).globals_of(ctx, *target);
   for (Value v : looked_at.constants)
     if (tangents.has_shadow(v.type) && !globals.shadow(v, ignored)) return false;
   for (const Binding* binding : looked_at.bindings)
@@ -154,4 +165,4 @@ std::vector<Value> DerivedCall::shadow_arguments(const std::vector<char>& active
   return given;
 }
 
-}  // namespace slope
+}  // namespace slope::derive

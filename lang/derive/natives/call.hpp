@@ -5,20 +5,23 @@
 #include <unordered_map>
 #include <vector>
 
+#include "lang/derive/derivatives.hpp"
 #include "lang/diff/tangent.hpp"
-#include "lang/pipeline/impl.hpp"
 #include "lang/runtime/context_tapes.hpp"
 
-namespace slope {
-
-inline Pipeline& pipeline_of(Context& ctx) { return *static_cast<Pipeline*>(ctx.runtime->tiers); }
+namespace slope::derive {
 
 // The elements of a tuple, appended to what the collector sees: taking one out may allocate, and so collect.
 void append_elements(Context& ctx, Value tuple, Rooted& to);
 bool expect_tuple(Context& ctx, const char* where, Value v);
+// The types in a tuple of types, appended. False: error raised.
+bool append_argument_types(Context& ctx, Value tuple, std::vector<const Type*>& types);
 // The method that a call of `f` with arguments of these types (a tuple of types) reaches, inferred with all its
 // callees; null: error raised.
 Specialization* inferred_call_of(Context& ctx, Value f, Value given_types);
+
+void define_gradient_natives(Runtime& runtime);
+void define_forward_natives(Runtime& runtime);
 
 // The method it goes to, its arguments as the method's IR has them, their shadows.
 struct DerivedCall {
@@ -75,4 +78,4 @@ class TangentSeeder {
   Rooted told_roots_;
 };
 
-}  // namespace slope
+}  // namespace slope::derive

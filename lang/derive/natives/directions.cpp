@@ -3,7 +3,7 @@
 
 #include "lang/derive/natives/call.hpp"
 
-namespace slope {
+namespace slope::derive {
 
 TangentSeeder::TangentSeeder(Context& ctx, Kind kind)
     : ctx_(ctx),
@@ -184,4 +184,4 @@ bool TangentSeeder::fields(const DataType* t, Value v, Value given, Value shadow
   return runtime_.new_tuple(ctx_, parts.values.data(), parts.values.size(), seed);
 }
 
-}  // namespace slope
+}  // namespace slope::derive

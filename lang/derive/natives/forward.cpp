@@ -1,7 +1,7 @@
 // Forward mode as the user calls it: Core.jvp_call, in one direction or in several at once.
 #include "lang/derive/natives/call.hpp"
 
-namespace slope {
+namespace slope::derive {
 
 namespace {
 
@@ -103,7 +103,7 @@ bool jvp_call(Context& ctx, const Value* args, std::size_t count, Value& result)
     for (std::size_t i = 0; i < primal.asked.size(); ++i)
       if (given_directions[k][i].type != nothing) primal.asked[i] = 1;
   }
-  const diff::Environment::Tangent* code = pipeline_of(ctx).tangent(ctx, *primal.target, primal.asked, width);
+  const Tangent* code = derivatives_of(ctx).tangent(ctx, *primal.target, primal.asked, width);
   if (!code) return width > 1 && one_by_one(ctx, args, width, result);
   primal.asked = code->active;  // what is stored into, too (the function's own captures): it stands still at first
   for (const std::vector<Value>& given : given_directions)
@@ -141,4 +141,4 @@ void define_forward_natives(Runtime& runtime) {
   for (const NativeInfo& native : forward_mode_natives) runtime.define_native(runtime.core, &native);
 }
 
-}  // namespace slope
+}  // namespace slope::derive

@@ -1,7 +1,9 @@
 // Reverse mode as the user calls it: Core.value_and_gradient_call, and pullbacks in two halves.
+#include <algorithm>
+
 #include "lang/derive/natives/call.hpp"
 
-namespace slope {
+namespace slope::derive {
 
 namespace {
 
@@ -18,7 +20,7 @@ bool value_and_gradient_call(Context& ctx, const Value* args, std::size_t count,
   Runtime& runtime = *ctx.runtime;
   DerivedCall primal(ctx);
   if (!primal.resolve(args[0], args[1]) || !primal.find_shared_memory()) return false;
-  const Pipeline::GradientCode* code = pipeline_of(ctx).gradient_code(ctx, *primal.target, primal.asked);
+  const GradientCode* code = derivatives_of(ctx).gradient(ctx, *primal.target, primal.asked);
   if (!code) return false;
   if (!primal.make_shadows(code->active)) return false;
   std::vector<Value> given = primal.arguments;
@@ -60,7 +62,7 @@ bool pullback_forward(Context& ctx, const Value* args, std::size_t count, Value&
   Runtime& runtime = *ctx.runtime;
   DerivedCall primal(ctx);
   if (!primal.resolve(args[0], args[1]) || !primal.find_shared_memory()) return false;
-  const diff::Environment::Halves* halves = pipeline_of(ctx).halves(ctx, *primal.target, primal.asked);
+  const Halves* halves = derivatives_of(ctx).halves(ctx, *primal.target, primal.asked);
   if (!halves) return false;
   if (!primal.make_shadows(halves->active)) return false;
   std::vector<Value> given = primal.arguments;
@@ -91,7 +93,7 @@ bool pullback_reverse(Context& ctx, const Value* args, std::size_t count, Value&
   append_elements(ctx, args[4], shadows);
   primal.shadows = shadows.values;
   primal.asked[0] = primal.shadows[0].type != runtime.types.builtin().nothing;
-  const diff::Environment::Halves* halves = pipeline_of(ctx).halves(ctx, *primal.target, primal.asked);
+  const Halves* halves = derivatives_of(ctx).halves(ctx, *primal.target, primal.asked);
   if (!halves) return false;
   if (static_cast<std::int64_t>(halves->serial) != args[5].bits) {
     result = runtime.nothing();
@@ -115,17 +117,16 @@ bool pullback_step(Context& ctx, const Value* args, std::size_t count, Value& re
   DerivedCall primal(ctx);
   if (!primal.resolve(args[0], args[1]) || !primal.find_shared_memory()) return false;
   if (primal.shared || primal.stores_forbidden) return raise_sharing(ctx, *primal.target);
-  const diff::Environment::Halves* halves = pipeline_of(ctx).halves(ctx, *primal.target, primal.asked);
+  const Halves* halves = derivatives_of(ctx).halves(ctx, *primal.target, primal.asked);
   if (!halves) return false;
   Value parts[6];
-  if (!Pipeline::describe_halves(ctx, *primal.target, *halves, parts)) return false;
+  if (!describe_halves(ctx, *primal.target, *halves, parts)) return false;
   return runtime.new_tuple(ctx, parts, 6, result);
 }
 
 }  // namespace
 
-bool Pipeline::describe_halves(Context& ctx, const Specialization& target, const diff::Environment::Halves& halves,
-                               Value (&parts)[6]) {
+bool describe_halves(Context& ctx, const Specialization& target, const Halves& halves, Value (&parts)[6]) {
   Runtime& runtime = *ctx.runtime;
   diff::TangentTypes& tangents = diff::tangent_types(runtime);
   const Method& method = *target.method;
@@ -182,10 +183,10 @@ bool prepare_gradient_call(Context& ctx, const Value* args, std::size_t count, V
   if (count != 2) return ctx.argument_error("prepare_gradient_call takes a function and a tuple of arguments");
   DerivedCall primal(ctx);
   if (!primal.resolve(args[0], args[1]) || !primal.find_shared_memory()) return false;
-  const Pipeline::GradientCode* code = pipeline_of(ctx).gradient_code(ctx, *primal.target, primal.asked);
+  const GradientCode* code = derivatives_of(ctx).gradient(ctx, *primal.target, primal.asked);
   if (!code) return false;
   std::string why;
-  if (pipeline_of(ctx).mode != TierMode::interpret) pipeline_of(ctx).compile(ctx, *code->target, why);
+  if (compiler_of(ctx).mode != TierMode::interpret) compiler_of(ctx).compile(ctx, *code->target, why);
   result = ctx.runtime->nothing();
   return true;
 }
@@ -195,7 +196,7 @@ bool mutates_arguments(Context& ctx, const Value* args, std::size_t count, Value
   if (count != 2) return ctx.argument_error("mutates_arguments takes a function and a tuple of arguments");
   DerivedCall primal(ctx);
   if (!primal.resolve(args[0], args[1])) return false;
-  diff::MemorySummary effects = pipeline_of(ctx).memory(ctx).of(*primal.target);
+  diff::MemorySummary effects = derivatives_of(ctx).memory(ctx).of(*primal.target);
   result = ctx.runtime->from_bool((effects.writes | effects.unknown) != 0);
   return true;
 }
@@ -203,7 +204,42 @@ bool mutates_arguments(Context& ctx, const Value* args, std::size_t count, Value
 // derivatives_built() → how many derivatives (gradients, halves, forward derivatives) were made so far
 bool derivatives_built(Context& ctx, const Value*, std::size_t count, Value& result) {
   if (count != 0) return ctx.argument_error("derivatives_built takes no arguments");
-  result = ctx.runtime->from_int(static_cast<std::int64_t>(pipeline_of(ctx).statistics().derivatives));
+  result = ctx.runtime->from_int(static_cast<std::int64_t>(derivatives_of(ctx).cache.made()));
+  return true;
+}
+
+// stack_free(f, types::Tuple) → Bool: whether the gradient keeps nothing on a stack that grows as a loop goes
+bool stack_free(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count != 2) return ctx.argument_error("stack_free takes a function and a tuple of types");
+  Runtime& runtime = *ctx.runtime;
+  std::vector<const Type*> types{runtime.is_type_value(args[0]) ? runtime.types.type_of_constant(args[0])
+                                                                : args[0].type};
+  if (!append_argument_types(ctx, args[1], types)) return false;
+  const DataType* call = runtime.types.tuple(types);
+  Specialization* target = runtime.lookup_specialization(call, ctx.world);
+  if (!target) return ctx.argument_error("no unique method matches the call " + to_string(call));
+  std::vector<char> active(target->method->is_vararg ? target->method->arg_count + 1 : types.size(), 1);
+  active[0] = 0;
+  const GradientCode* code = derivatives_of(ctx).gradient(ctx, *target, active);
+  if (!code) return false;
+  const std::vector<diff::SavedValue>* saved = derivatives_of(ctx).cache.saved_of(*code->target);
+  result = runtime.from_bool(!saved || std::none_of(saved->begin(), saved->end(), [](const diff::SavedValue& value) {
+    return value.where == diff::SavedValue::Where::stack;
+  }));
+  return true;
+}
+
+// derivative_counts() → Vector{Int64}: calls, hits, misses, invalidated, bytes, nanoseconds of gradients, of pullbacks,
+// of forward derivatives.
+bool derivative_counts(Context& ctx, const Value*, std::size_t, Value& result) {
+  std::vector<std::int64_t> numbers;
+  derivatives_of(ctx).cache.counts(ctx, numbers);
+  const std::int64_t dims[] = {static_cast<std::int64_t>(numbers.size())};
+  const DataType* type = ctx.runtime->types.array_of(ctx.runtime->types.builtin().int64, 1);
+  ArrayObject* made = ctx.runtime->heap.allocate_array(type, dims);
+  if (!made) return ctx.out_of_memory();
+  std::copy(numbers.begin(), numbers.end(), reinterpret_cast<std::int64_t*>(made->data));
+  result = Value(type, static_cast<const void*>(made));
   return true;
 }
 
@@ -212,6 +248,8 @@ const Type* gives_bool(TypeTable& types, std::span<const Type* const>) { return 
 const Type* gives_int(TypeTable& types, std::span<const Type* const>) { return types.builtin().int64; }
 
 const NativeInfo gradient_natives[] = {
+    {"stack_free", stack_free, effect_all, nullptr},
+    {"derivative_counts", derivative_counts, effect_all, nullptr},
     {"share_memory", share_memory, effect_throws | effect_reads | effect_allocates, gives_bool},
     {"check_sharing", check_sharing, effect_throws | effect_reads | effect_allocates, gives_nothing},
     {"value_and_gradient_into", value_and_gradient_into, effect_all, nullptr},
@@ -230,4 +268,4 @@ void define_gradient_natives(Runtime& runtime) {
   for (const NativeInfo& native : gradient_natives) runtime.define_native(runtime.core, &native);
 }
 
-}  // namespace slope
+}  // namespace slope::derive

@@ -1,0 +1,116 @@
+#include "lang/derive/derivatives.hpp"
+
+#include <string>
+
+#include "lang/diff/rules.hpp"
+#include "lang/ir/ir.hpp"
+
+namespace slope::derive {
+
+Derivatives::Derivatives(Compiler& of_compiler, Runtime& of_runtime)
+    : compiler(of_compiler), runtime(of_runtime), rules(of_compiler, of_runtime), primals(*this), cache(*this) {
+  root_key_ = runtime.heap.add_root_tracer([this](Tracer& tracer) {
+    rules.trace(tracer);
+    if (!runtime.hooks().trace_function) return;
+    primals.trace(tracer);
+    cache.trace(tracer);
+  });
+}
+
+Derivatives::~Derivatives() { runtime.heap.remove_root_tracer(root_key_); }
+
+const GradientCode* Derivatives::gradient(Context& ctx, Specialization& primal, const std::vector<char>& active) {
+  diff::Refusal refusal;
+  const GradientCode* made = cache.gradient(ctx, primal, active, refusal);
+  if (!made && !ctx.failed()) raise(ctx, primal, refusal);
+  return made;
+}
+
+const Halves* Derivatives::halves(Context& ctx, Specialization& primal, const std::vector<char>& active) {
+  const CollectionPause pause(runtime.heap);
+  diff::Refusal refusal;
+  const Halves* made = cache.halves(ctx, primal, active, refusal).halves;
+  if (!made && !ctx.failed()) raise(ctx, primal, refusal);
+  return made;
+}
+
+const Tangent* Derivatives::tangent(Context& ctx, Specialization& primal, const std::vector<char>& active,
+                                    std::size_t width) {
+  const CollectionPause pause(runtime.heap);
+  diff::Refusal refusal;
+  // Whoever asks for several directions goes on one by one, at each call.
+  if (width > 1 && cache.is_refused(ctx, primal, active, width, refusal)) {
+    raise(ctx, primal, refusal);
+    return nullptr;
+  }
+  const Tangent* made = cache.tangent(ctx, primal, active, width, refusal);
+  if (made || ctx.failed()) return made;
+  if (width > 1) cache.note_refused(ctx, primal, active, width, refusal);
+  raise(ctx, primal, refusal);
+  return nullptr;
+}
+
+void Derivatives::raise(Context& ctx, const Specialization& primal, const diff::Refusal& refusal) {
+  std::string name = primal.method->name ? std::string(primal.method->name->name) : std::string("this function");
+  std::string message = "cannot differentiate `" + name +
+                        "`: " + (refusal.reason.empty() ? "its types could not be inferred" : refusal.reason);
+  Span span = refusal.reason.empty() ? primal.method->span : refusal.span;
+  if (span.file != 0 || span.end != 0) {
+    message += "\n  --> " + runtime.sources.describe(span) + "\n" + runtime.sources.excerpt(span);
+    while (!message.empty() && message.back() == '\n') message.pop_back();
+  }
+  refused_ = span;
+  ctx.raise_message(runtime.types.builtin().differentiation_error, message);
+}
+
+// Of functions that write memory the code with rules' calls in it, so that a rule's builtin is not taken for a writer
+// of all that it is given.
+diff::MemoryEffects& Derivatives::memory(Context& ctx) {
+  if (memory_effects_ && memory_world_ == ctx.world) return *memory_effects_;
+  memory_world_ = ctx.world;
+  auto code_of = [this, &ctx](Specialization& target) -> diff::MemoryEffects::Code {
+    CodeInstance* code = compiler.typed_code(ctx, target);
+    if (!code || !code->typed) return nullptr;
+    diff::MemoryEffects::Code typed = code->typed;
+    if (!(code->effects & effect_writes)) return typed;
+    diff::MemoryEffects::Code primal = primals.kept_primal(ctx, target);
+    return primal ? primal : typed;
+  };
+  auto overwritten = [this, &ctx](const DataType* call_types) { return overwritten_by(ctx, call_types); };
+  memory_effects_ = std::make_unique<diff::MemoryEffects>(runtime, ctx.world, code_of, overwritten);
+  return *memory_effects_;
+}
+
+diff::MemoryMask Derivatives::overwritten_by(Context& ctx, const DataType* call_types) {
+  const DataType* call = diff::rule_call(runtime, "overwrites", call_types);
+  if (!call || !runtime.lookup(call, ctx.world).method) return 0;
+  const DataType* declared = as_data(infer::return_type(runtime, ctx, call, ctx.world, compiler.infer_options()));
+  diff::MemoryMask mask = 0;
+  auto add = [&](const Type* t) {
+    const DataType* val = as_data(t);
+    if (!val || val->is_tuple || val->params.size() != 1) return;
+    const ValueType* index = as_value(val->params[0]);
+    if (index && index->value.type == runtime.types.builtin().int64)
+      mask |= diff::parameter_mask(static_cast<std::size_t>(index->value.bits));
+  };
+  if (declared && declared->is_tuple)
+    for (const Type* t : declared->params) add(t);
+  else
+    add(declared);
+  return mask;
+}
+
+diff::MemoryEffects::Globals Derivatives::globals_of(Context& ctx, Specialization& target) {
+  const CollectionPause pause(runtime.heap);
+  const ir::Function* code = primals.primal_or_rule(ctx, target);
+  return code ? memory(ctx).globals(*code) : diff::MemoryEffects::Globals{};
+}
+
+void Derivatives::forget(const GoneCode& gone) {
+  rules.forget(gone);
+  primals.forget(gone);
+  cache.forget(gone);
+  memory_effects_ = nullptr;  // it goes by the addresses of functions
+}
+
+}  // namespace slope::derive

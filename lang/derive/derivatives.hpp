@@ -1,0 +1,77 @@
+// Derivatives as code, one object an engine: the typed primal with calls of rules kept (PrimalCodes), what builders of
+// rules made (BuiltRules), the derivatives made of these (DerivativeCache), and what functions do to memory.
+#pragma once
+
+#include <memory>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "lang/derive/built_rules.hpp"
+#include "lang/derive/cache.hpp"
+#include "lang/derive/compiler.hpp"
+#include "lang/derive/primal.hpp"
+#include "lang/diff/memory.hpp"
+
+namespace slope::derive {
+
+// Code that will be freed, for those who hold something made of it.
+struct GoneCode {
+  std::unordered_set<const CodeInstance*> codes;
+  std::unordered_set<const Specialization*> emptied;  // all of whose code is among them
+};
+
+class Derivatives {
+ public:
+  Derivatives(Compiler& compiler, Runtime& runtime);
+  ~Derivatives();
+  Derivatives(const Derivatives&) = delete;
+
+  // Null: an error is raised in ctx (DifferentiationError with the user's line). `active`: by parameter of the primal,
+  // callee first.
+  const GradientCode* gradient(Context& ctx, Specialization& primal, const std::vector<char>& active);
+  const Halves* halves(Context& ctx, Specialization& primal, const std::vector<char>& active);
+  const Tangent* tangent(Context& ctx, Specialization& primal, const std::vector<char>& active, std::size_t width);
+
+  // What functions do to memory, for the world that `ctx` sees.
+  diff::MemoryEffects& memory(Context& ctx);
+  diff::MemoryEffects::Globals globals_of(Context& ctx, Specialization& target);
+  // What a function with a rule overwrites, as the rule declares: `overwrites(f, args…)` says it by its type, Val(i) or
+  // a tuple of such.
+  diff::MemoryMask overwritten_by(Context& ctx, const DataType* call_types);
+
+  // Calls of `gradient` and its kin whose types are known become calls of the derivative itself (operators.cpp), so
+  // that they can be differentiated like any other. True: something changed; what it rests on is in `edges`.
+  // `known_only`: those alone that ordinary code gains by.
+  bool expand_operators(Context& ctx, ir::Function& function, std::vector<Edge>& edges, bool known_only = false);
+  bool calls_known_gradient(const ir::Function& function) const;
+
+  // Where the last DifferentiationError came from, once.
+  Span take_refused() { return std::exchange(refused_, Span{}); }
+  void forget(const GoneCode& gone);
+
+  Compiler& compiler;
+  Runtime& runtime;
+  BuiltRules rules;
+  PrimalCodes primals;
+  DerivativeCache cache;
+
+ private:
+  void raise(Context& ctx, const Specialization& primal, const diff::Refusal& refusal);
+  bool is_of_numbers(const ir::Function& function, const ir::Inst& inst) const;
+
+  std::unique_ptr<diff::MemoryEffects> memory_effects_;
+  World memory_world_ = 0;
+  Span refused_;
+  int root_key_ = 0;
+};
+
+inline Derivatives& derivatives_of(Context& ctx) { return compiler_of(ctx).derivatives(); }
+
+// What Core.pullback_step reports of two halves. False: an error is raised.
+bool describe_halves(Context& ctx, const Specialization& target, const Halves& halves, Value (&parts)[6]);
+
+// The natives of `gradient` and its kin.
+void define_natives(Runtime& runtime);
+
+}  // namespace slope::derive

@@ -1,0 +1,215 @@
+#include "lang/derive/primal.hpp"
+
+#include <algorithm>
+
+#include "lang/derive/derivatives.hpp"
+#include "lang/diff/tangent.hpp"
+#include "lang/ir/build.hpp"
+#include "lang/ir/passes/passes.hpp"
+#include "lang/support/tuning.hpp"
+
+namespace slope::derive {
+
+bool PrimalCodes::usable(Context& ctx, const PrimalCode& known, const CodeInstance* basis) const {
+  if (known.basis != basis) return false;
+  for (const Edge& edge : known.edges)
+    if (edge.kind == Edge::Kind::callee && !valid_code(ctx, *edge.callee)) return false;
+  return std::all_of(known.rules.begin(), known.rules.end(), [&](const auto& rule) {
+    return derivatives_.runtime.lookup(rule.first, ctx.world).method == rule.second;
+  });
+}
+
+void PrimalCodes::note(Context& ctx, const std::vector<Edge>& asked, PrimalCode& noting) {
+  for (const Edge& edge : asked) {
+    const DataType* call = as_data(edge.signature);
+    noting.rules.emplace(call, derivatives_.runtime.lookup(call, ctx.world).method);
+  }
+}
+
+diff::RuleKind PrimalCodes::rule_of(Context& ctx, const DataType* call_types, PrimalCode& noting) {
+  std::vector<Edge> asked;
+  const diff::RuleKind kind = diff::find_rule(derivatives_.runtime, call_types, ctx.world, &asked);
+  note(ctx, asked, noting);
+  return kind;
+}
+
+bool PrimalCodes::has_forward_rule(Context& ctx, const DataType* call_types, PrimalCode& noting) {
+  std::vector<Edge> asked;
+  const bool found = diff::has_forward_rule(derivatives_.runtime, call_types, ctx.world, &asked);
+  note(ctx, asked, noting);
+  return found;
+}
+
+void PrimalCodes::add_edges(const Specialization& target, std::vector<Edge>& edges) const {
+  edges.push_back({Edge::Kind::callee, nullptr, nullptr, const_cast<Specialization*>(&target)});
+  for (const Codes* known : {&primals_, &rule_calls_})
+    if (const auto found = known->find(&target); found != known->end())
+      for (const auto& [call, method] : found->second.rules)
+        edges.push_back({Edge::Kind::lookup, call, nullptr, nullptr});
+}
+
+void PrimalCodes::take_refusal(const Specialization& target, diff::Refusal& refusal) const {
+  if (const auto known = primals_.find(&target); known != primals_.end() && known->second.refusal)
+    refusal = *known->second.refusal;
+}
+
+void PrimalCodes::trace(Tracer& tracer) const {
+  for (const Codes* known : {&primals_, &rule_calls_})
+    for (const auto& [target, primal] : *known)
+      if (primal.code) derivatives_.runtime.hooks().trace_function(*primal.code, tracer);
+}
+
+void PrimalCodes::forget(const GoneCode& gone) {
+  for (Codes* known : {&primals_, &rule_calls_})
+    std::erase_if(*known, [&](const auto& entry) { return gone.codes.contains(entry.second.basis); });
+}
+
+std::shared_ptr<const ir::Function> PrimalCodes::kept_primal(Context& ctx, Specialization& target) {
+  return primal(ctx, target) ? primals_.at(&target).code : nullptr;
+}
+
+// What is inlined into `target` for differentiation. Rules that are looked up on the way go to `noted`.
+opt::OptOptions PrimalCodes::inlining(Context& ctx, const Specialization& target, PrimalCode& noted) {
+  opt::OptOptions options;
+  options.is_primitive = [this, &ctx, &noted](const ir::Inst& inst) {
+    if (inst.op != ir::Op::invoke) return false;
+    switch (rule_of(ctx, inst.aux_as<Specialization>()->types, noted)) {
+      case diff::RuleKind::none:
+        return has_forward_rule(ctx, inst.aux_as<Specialization>()->types, noted);
+      case diff::RuleKind::non_differentiable: {
+        // Lengths and tests of types: inlined they show what loops count; what prints must stay a call.
+        const CodeInstance* code = valid_code(ctx, *inst.aux_as<Specialization>());
+        return !code || !code->typed || (code->effects & effect_writes) ||
+               code->typed->insts.size() > tuning::primal_writes_size;
+      }
+      default:
+        return true;
+    }
+  };
+  options.callee = [this, &ctx, &target, &noted](Specialization& callee) -> const ir::Function* {
+    // Of a forward half it must be seen that the other half writes what it gives back (activity.cpp).
+    if (&callee == &target || diff::tangent_types(derivatives_.runtime).is_forward_half(&callee)) return nullptr;
+    const ir::Function* inlined = primal(ctx, callee);
+    if (const auto known = primals_.find(&callee); known != primals_.end())
+      noted.rules.insert(known->second.rules.begin(), known->second.rules.end());
+    // In two halves a call costs a record and what lies in it: the program's own functions stay calls only when they
+    // are larger than those of the library, which have rules where it matters.
+    const bool own =
+        callee.method->module != derivatives_.runtime.base && callee.method->module != derivatives_.runtime.core;
+    constexpr std::size_t most_of_library = tuning::primal_library_size;
+    std::size_t size = 0;
+    if (inlined && !own)
+      for (const ir::Block& block : inlined->blocks) size += block.insts.size() + 1;
+    return size > most_of_library && callee.method->inline_hint <= 0 ? nullptr : inlined;
+  };
+  options.inline_budget = 1200;
+  return options;
+}
+
+// The callee's code as differentiation wants it: everything inlined but calls that have rules, at any depth.
+const ir::Function* PrimalCodes::primal(Context& ctx, Specialization& target) {
+  const CollectionPause pause(derivatives_.runtime.heap);
+  CodeInstance* basis = derivatives_.compiler.typed_code(ctx, target);
+  if (!basis || !basis->typed) return nullptr;
+  auto known = primals_.find(&target);
+  if (known != primals_.end() && usable(ctx, known->second, basis)) return known->second.code.get();
+  primals_[&target] = PrimalCode{basis, nullptr, {}, {}, {}};  // recursion: stays a call
+  PrimalCode noted;
+  infer::Inference inference(derivatives_.runtime, ctx, ctx.world, derivatives_.compiler.infer_options());
+  const ir::Function* source = derivatives_.cache.source_of(target);
+  infer::InferResult result = source ? inference.reinfer(*source) : inference.infer(target);
+  if (!result.typed) {
+    primals_.erase(&target);
+    return nullptr;
+  }
+  const auto refused = [&] {
+    primals_[&target].refusal = std::move(noted.refusal);
+    primals_[&target].rules = std::move(noted.rules);
+    return nullptr;
+  };
+  if (!use_rules_under_pass(ctx, *result.typed, noted)) return refused();
+  const opt::OptOptions options = inlining(ctx, target, noted);
+  opt::optimise(derivatives_.runtime, *result.typed, options);
+  // What was inlined is known more precisely in this place than it was on its own; then more calls may be, of gradients
+  // too, which are a call of the derivative then.
+  std::vector<Edge> edges;
+  bool decided = false;  // the last round was for calls alone: what it left undecided stays so
+  bool any_expanded = false;
+  for (int round = 0; round < tuning::primal_rounds; ++round) {
+    const bool expanded = derivatives_.expand_operators(ctx, *result.typed, edges);
+    any_expanded |= expanded;
+    if (round > 0 && !expanded &&
+        (decided || !(any_expanded || derivatives_.compiler.has_decidable_calls(*result.typed))))
+      break;
+    decided = !expanded;
+    infer::InferResult refined =
+        infer::Inference(derivatives_.runtime, ctx, ctx.world, derivatives_.compiler.infer_options())
+            .reinfer(*result.typed);
+    if (!refined.typed) break;
+    if (!use_rules_under_pass(ctx, *refined.typed, noted)) return refused();
+    opt::optimise(derivatives_.runtime, *refined.typed, options);
+    result.typed = std::move(refined.typed);
+    if (refined.return_type) result.return_type = refined.return_type;
+  }
+  result.typed->return_type = result.return_type;
+  auto& made = primals_[&target];
+  made = {basis, std::shared_ptr<ir::Function>(std::move(result.typed)), std::move(edges), std::move(noted.rules), {}};
+  return made.code.get();
+}
+
+// A function that calls `called`, which has a rule, with the arguments of `target`.
+std::shared_ptr<ir::Function> PrimalCodes::rule_call(const CodeInstance& basis, Specialization& target,
+                                                     Specialization& called) {
+  auto code = std::make_shared<ir::Function>();
+  code->method = target.method;
+  code->name = std::string(target.method->name->name);
+  code->typed = true;
+  code->span = target.method->span;
+  code->return_type = basis.return_type;
+  code->scopes.push_back({target.method, ~0u, Span{}});
+  ir::Builder builder(*code);
+  builder.set_block(builder.new_block());
+  builder.set_span(target.method->span);
+  std::vector<ir::Operand> operands;
+  std::vector<const Type*> types = parameter_types(*basis.typed);
+  for (const Type* t : types) operands.push_back(builder.add_parameter(0, t));
+  if (target.method->is_vararg) {
+    ir::Operand rest = operands.back();
+    const DataType* tuple = as_data(types.back());
+    operands.pop_back();
+    for (std::size_t i = 0; i < tuple->fields.size(); ++i)
+      operands.push_back(builder.emit(ir::Op::field_at, {rest}, tuple->fields[i].type, i));
+  }
+  if (&called != &target) operands.erase(operands.begin());  // the pass
+  builder.ret(builder.emit(ir::Op::invoke, operands, basis.return_type, reinterpret_cast<std::uintptr_t>(&called)));
+  return code;
+}
+
+// What is differentiated when the user asks for `target`: its code, or, when there is a rule for it, just the call of
+// it.
+const ir::Function* PrimalCodes::primal_or_rule(Context& ctx, Specialization& target) {
+  const CollectionPause pause(derivatives_.runtime.heap);
+  PrimalCode noted;
+  diff::RuleKind rule = rule_of(ctx, target.types, noted);
+  Specialization* called = &target;
+  if (rule == diff::RuleKind::none) {
+    std::string why;
+    called = under_pass(ctx, target, noted, why);
+    if (!why.empty()) {
+      PrimalCode& none = primals_[&target];
+      none = {};
+      none.rules = std::move(noted.rules);
+      none.refusal = diff::Refusal{target.method->span, target.method, why};
+      return nullptr;
+    }
+    if (!called) return primal(ctx, target);
+  }
+  CodeInstance* basis = derivatives_.compiler.typed_code(ctx, target);
+  if (!basis || !basis->typed) return nullptr;
+  auto& made = rule_calls_[&target];
+  if (made.basis == basis && usable(ctx, made, basis)) return made.code.get();
+  made = {basis, rule_call(*basis, target, *called), {}, std::move(noted.rules), {}};
+  return made.code.get();
+}
+
+}  // namespace slope::derive

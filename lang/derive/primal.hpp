@@ -1,0 +1,65 @@
+// The code that is differentiated: typed, everything inlined but calls that have rules, at any depth.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lang/derive/compiler.hpp"
+#include "lang/diff/diff.hpp"
+#include "lang/diff/rules.hpp"
+#include "lang/ir/ir.hpp"
+
+namespace slope::derive {
+
+struct GoneCode;
+
+class PrimalCodes {
+ public:
+  explicit PrimalCodes(Derivatives& derivatives) : derivatives_(derivatives) {}
+
+  // Null: its types cannot be inferred, or there is a refusal.
+  const ir::Function* primal(Context& ctx, Specialization& target);
+  // What is differentiated when the user asks for `target`: its code, or, when there is a rule for it, just the call of
+  // it.
+  const ir::Function* primal_or_rule(Context& ctx, Specialization& target);
+  // The same as primal(), held by whoever asks.
+  std::shared_ptr<const ir::Function> kept_primal(Context& ctx, Specialization& target);
+  // Why there is none, where more than its types is known to be wrong.
+  void take_refusal(const Specialization& target, diff::Refusal& refusal) const;
+  // Adds what a derivative of this code rests on.
+  void add_edges(const Specialization& target, std::vector<Edge>& edges) const;
+
+  void trace(Tracer& tracer) const;
+  void forget(const GoneCode& gone);
+
+ private:
+  struct PrimalCode {
+    const CodeInstance* basis = nullptr;  // the ordinary code it stands beside: ends with it
+    std::shared_ptr<ir::Function> code;   // null while being made
+    std::vector<Edge> edges;              // derivatives that it calls
+    // The calls of rules that were looked up for it and for what is inlined in it, and what was found.
+    std::map<const DataType*, const Method*> rules;
+    std::optional<diff::Refusal> refusal;  // why there is none
+  };
+  using Codes = std::map<const Specialization*, PrimalCode>;
+
+  bool usable(Context& ctx, const PrimalCode& primal, const CodeInstance* basis) const;
+  opt::OptOptions inlining(Context& ctx, const Specialization& target, PrimalCode& noted);
+  std::shared_ptr<ir::Function> rule_call(const CodeInstance& basis, Specialization& target, Specialization& called);
+  // The rules that may apply to a call of these types: looked up, and noted.
+  diff::RuleKind rule_of(Context& ctx, const DataType* call_types, PrimalCode& noting);
+  bool has_forward_rule(Context& ctx, const DataType* call_types, PrimalCode& noting);
+  void note(Context& ctx, const std::vector<Edge>& asked, PrimalCode& noting);
+  // A pass runs functions that have rules (overlay.cpp).
+  Specialization* under_pass(Context& ctx, Specialization& target, PrimalCode& noting, std::string& why);
+  bool use_rules_under_pass(Context& ctx, ir::Function& function, PrimalCode& noting);
+
+  Derivatives& derivatives_;
+  Codes primals_;
+  Codes rule_calls_;
+};
+
+}  // namespace slope::derive

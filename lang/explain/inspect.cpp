@@ -1,0 +1,99 @@
+// Core.inspect_code: what the compiler really holds, as text.
+#include "lang/derive/natives/call.hpp"
+#include "lang/explain/natives.hpp"
+#include "lang/explain/view_text.hpp"
+#include "lang/explain/warntype.hpp"
+#include "lang/ir/passes/passes.hpp"
+#include "lang/pipeline/pipeline.hpp"
+
+namespace slope::explain {
+
+namespace {
+
+// What @code_lowered, @code_typed, @code_warntype, @code_grad, @code_llvm, @code_native print.
+enum class View { lowered, typed, warntype, gradient, llvm, native };
+
+bool inspect(Context& ctx, Value callee, std::span<const Type* const> argument_types, View view,
+             const infer::ViewOptions& options, std::string& text) {
+  Runtime& runtime = *ctx.runtime;
+  Pipeline& pipeline = pipeline_of(ctx);
+  const CollectionPause pause(runtime.heap);
+  std::vector<const Type*> types{runtime.is_type_value(callee) ? runtime.types.type_of_constant(callee) : callee.type};
+  types.insert(types.end(), argument_types.begin(), argument_types.end());
+  const DataType* call_types = runtime.types.tuple(types);
+  Specialization* target = runtime.lookup_specialization(call_types, ctx.world);
+  if (!target) return ctx.argument_error("no unique method matches the call " + to_string(call_types));
+  std::string name = std::string(target->method->name->name);
+  if (view == View::lowered) {
+    const Source source = runtime.source(ctx, *target, SourceUse::reflection, ctx.world);
+    if (!source.code) return false;
+    text = infer::with_source_lines(ir::print(*source.code, &runtime.sources), runtime.sources, options);
+    return true;
+  }
+  if (view == View::gradient) {
+    std::vector<char> active(target->method->is_vararg ? target->method->arg_count + 1 : types.size(), 1);
+    active[0] = 0;
+    const derive::GradientCode* code = pipeline.derivatives().gradient(ctx, *target, active);
+    if (!code) return false;
+    CodeInstance* made = derive::valid_code(ctx, *code->target);
+    text = infer::with_source_lines(
+        ir::print(*made->typed, &runtime.sources) + pipeline.derivatives().cache.saved_text(*code->target),
+        runtime.sources, options);
+    return true;
+  }
+  if (view == View::warntype) {
+    infer::Inference inference(runtime, ctx, ctx.world, pipeline.infer_options());
+    infer::InferResult result = inference.infer(*target);
+    if (!result.typed)
+      return ctx.failed() ? false : ctx.argument_error("the types of `" + name + "` could not be inferred");
+    text = infer::warntype(runtime, *target, result, options);
+    return true;
+  }
+  CodeInstance* code = pipeline.typed_code(ctx, *target);
+  if (!code || !code->typed)
+    return ctx.failed() ? false : ctx.argument_error("the types of `" + name + "` could not be inferred");
+  if (view == View::typed) {
+    text = infer::with_source_lines(ir::print(*code->typed, &runtime.sources), runtime.sources, options);
+    return true;
+  }
+  CodeGenerator* generator = pipeline.generator();
+  if (!generator) return ctx.argument_error("this build has no code generator");
+  text = generator->dump(ctx, *code, view == View::llvm ? CodeGenerator::Dump::llvm : CodeGenerator::Dump::native);
+  return true;
+}
+
+// inspect_code(view::Symbol, f, types::Tuple, color::Bool, source::Bool, full::Bool, hide_stable::Bool) → String
+bool inspect_code(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Runtime& runtime = *ctx.runtime;
+  const BuiltinTypes& builtin = runtime.types.builtin();
+  if (count != 7) return ctx.argument_error("inspect_code takes a view, a function, a tuple of types and four Bools");
+  for (std::size_t i = 3; i < count; ++i)
+    if (args[i].type != builtin.boolean) return ctx.type_error("inspect_code", builtin.boolean, args[i]);
+  const infer::ViewOptions options{args[3].bits != 0, args[4].bits != 0, args[5].bits != 0, args[6].bits != 0};
+  if (args[0].type != builtin.symbol) return ctx.type_error("inspect_code", builtin.symbol, args[0]);
+  static const std::pair<const char*, View> views[] = {{"lowered", View::lowered},   {"typed", View::typed},
+                                                       {"warntype", View::warntype}, {"gradient", View::gradient},
+                                                       {"llvm", View::llvm},         {"native", View::native}};
+  std::vector<const Type*> types;
+  if (!derive::append_argument_types(ctx, args[2], types)) return false;
+  for (auto [name, view] : views) {
+    if (args[0].symbol->name != name) continue;
+    std::string text;
+    if (!inspect(ctx, args[1], types, view, options, text)) return false;
+    result = runtime.from_string(text);
+    return result.defined() || ctx.out_of_memory();
+  }
+  return ctx.argument_error("no such view of code: " + args[0].symbol->name);
+}
+
+const NativeInfo inspect_natives[] = {
+    {"inspect_code", inspect_code, effect_all, nullptr},
+};
+
+}  // namespace
+
+void define_inspect_natives(Runtime& runtime) {
+  for (const NativeInfo& native : inspect_natives) runtime.define_native(runtime.core, &native);
+}
+
+}  // namespace slope::explain

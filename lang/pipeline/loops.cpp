@@ -1,0 +1,88 @@
+// Loops that are hot while they run (on-stack replacement): the function goes on in a function of its own, from the
+// loop's header, with the live registers as arguments.
+#include "lang/ir/continuation.hpp"
+#include "lang/ir/passes/passes.hpp"
+#include "lang/pipeline/impl.hpp"
+
+namespace slope {
+
+// The rest of a loop in typed code, whose types are known.
+CodeInstance* Pipeline::Impl::typed_loop(Context& ctx, const ir::Function& running, Specialization* target,
+                                         std::uint32_t header) {
+  CodeInstance* from = target ? derive::valid_code(ctx, *target) : nullptr;
+  if (!from || from->typed.get() != &running) return nullptr;
+  std::vector<const Type*> key{runtime.types.value_int(header)};
+  auto known = loops.find({&running, key});
+  if (known != loops.end()) return known->second && known->second->valid_in(ctx.world) ? known->second : nullptr;
+  CodeInstance*& code = loops[{&running, key}];
+  code = nullptr;
+  std::shared_ptr<ir::Function> rest = ir::continuation_at_loop(running, header);
+  if (!rest) return nullptr;
+  rest->typed = true;
+  rest->return_type = running.return_type;
+  rest->static_params = running.static_params;
+  rest->insts[rest->blocks[0].parameters[0]].type = runtime.types.builtin().nothing;
+  std::vector<const Type*> types;
+  for (std::uint32_t id : rest->blocks[0].parameters) types.push_back(rest->insts[id].type);
+  if (!ir::verify(*rest).empty()) return nullptr;  // not every loop can be continued so: this one stays interpreted
+  infer::InferResult result;
+  result.typed = rest->clone();
+  result.return_type = from->return_type;
+  result.effects = from->effects;
+  result.min_world = from->min_world;
+  result.max_world = from->max_world;
+  result.edges = from->edges;
+  derive::Synthetic& made = pipeline.synthetic(rest->name, types, &running);
+  CodeInstance* published = pipeline.publish(made, std::move(result), {});
+  std::string why;
+  if (generator()->compile(ctx, *published, why)) code = published;
+  ++pipeline.statistics_.compiled;
+  return code;
+}
+
+CodeInstance* Pipeline::on_hot_loop(Context& ctx, const ir::Function& running, Specialization* target,
+                                    std::uint32_t header, const Value* live, std::size_t live_count) {
+  const CollectionPause pause(runtime_.heap);
+  const derive::CompileClock clock(*this);
+  if (mode == TierMode::interpret || !impl_->generator()) return nullptr;
+  const Compiling compiling(runtime_);
+  if (running.typed) return impl_->typed_loop(ctx, running, target, header);
+  std::vector<const Type*> types{runtime_.types.builtin().nothing};
+  for (std::size_t i = 0; i < live_count; ++i) {
+    if (!live[i].defined()) return nullptr;
+    types.push_back(runtime_.types.type_of_constant(live[i]));
+    if (!runtime_.is_type_value(live[i])) types.back() = live[i].type;
+  }
+  // Keyed without the method: the function is the method's own IR, its static parameters follow from the
+  // specialisation.
+  std::vector<const Type*> key = types;
+  if (target) key.insert(key.end(), target->static_params.begin(), target->static_params.end());
+  key.push_back(runtime_.types.value_int(header));
+  bool top_level = !running.method;
+  if (!top_level) {
+    auto known = impl_->loops.find({&running, key});
+    if (known != impl_->loops.end() && (!known->second || known->second->valid_in(ctx.world))) return known->second;
+  }
+  std::unique_ptr<ir::Function> rest = ir::continuation_at_loop(running, header);
+  if (!rest) return nullptr;
+  if (target) rest->static_params = target->static_params;
+  infer::Inference inference(runtime_, ctx, ctx.world, infer_options());
+  infer::InferResult result = inference.infer_function(*rest, types);
+  CodeInstance* code = nullptr;
+  if (result.typed) {
+    impl_->optimise(ctx, result, opt_options(nullptr));
+    derive::Synthetic& made = synthetic(rest->name, types, &running);
+    code = publish(made, std::move(result), {});
+    std::string why;
+    if (!impl_->generator()->compile(ctx, *code, why)) code = nullptr;
+    ++statistics_.compiled;
+  }
+  if (ctx.failed()) ctx.take_error();
+  if (!top_level)
+    impl_->loops[{&running, key}] = code;
+  else if (code)
+    runtime_.end_code(code);  // nobody else asks for it
+  return code;
+}
+
+}  // namespace slope

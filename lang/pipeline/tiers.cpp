@@ -1,0 +1,31 @@
+// When code is compiled.
+#include "lang/ir/ir.hpp"
+#include "lang/pipeline/impl.hpp"
+#include "lang/support/tuning.hpp"
+
+namespace slope {
+
+void Pipeline::on_hot(Context& ctx, Specialization& target) {
+  if (mode == TierMode::interpret || target.compile_failed || target.method->native) return;
+  std::string why;
+  if (mode == TierMode::automatic && !impl_->worth_compiling(ctx, target, call_threshold)) return;
+  if (compile(ctx, target, why)) return;
+  target.compile_failed = true;
+  target.failure = why;
+  if (ctx.failed()) ctx.take_error();  // inference of a method that does not lower: calling it reports that
+}
+
+// Machine code costs milliseconds. A small function without loops runs long enough as optimised typed code in the
+// interpreter (a call of `+` is one instruction there); most of them never get hot once their callers are compiled.
+bool Pipeline::Impl::worth_compiling(Context& ctx, Specialization& target, std::uint32_t calls) {
+  constexpr std::uint64_t enough = tuning::compile_instructions;
+  CodeInstance* code = pipeline.typed_code(ctx, target);
+  if (!code || !code->typed) return true;
+  for (const ir::Block& block : code->typed->blocks)
+    if (block.is_loop_header) return true;
+  std::uint64_t& spent = interpreted[&target];
+  spent += std::uint64_t{calls} * code->typed->insts.size();
+  return spent >= enough;
+}
+
+}  // namespace slope
