@@ -94,7 +94,7 @@ struct Keyword {
   Datum value;
 };
 
-// `give` makes a Datum that views `value`; `take` reads one of the right kind, false when it does not fit.
+// `give` makes a Datum that views `value`; `take` reads one of the right kind, and returns false when it does not fit.
 template <class T, class = void>
 struct Crossing {
   static_assert(
@@ -123,7 +123,7 @@ struct Crossing<bool> {
   }
 };
 
-// As nothing but itself: no argument of a typed function has this type.
+// Converts to itself only: no argument of a typed function has this type.
 template <>
 struct Crossing<std::nullptr_t> {
   static constexpr Kind kind = Kind::nothing;
@@ -206,7 +206,7 @@ struct Crossing<std::span<const double>> {
     return true;
   }
 };
-// As an argument: memory that the script may write to. Nothing gives one.
+// As an argument: memory that the script may write to. No result converts to one.
 template <>
 struct Crossing<std::span<double>> {
   static constexpr Kind kind = array_kind(1, 0, true);
@@ -334,8 +334,8 @@ constexpr bool fits_word([[maybe_unused]] const T& value) {
 inline constexpr const char* does_not_fit_word = "an integer that Int64 does not hold";
 Error does_not_fit(const Datum& d, std::size_t bytes, bool is_signed);  // an integer outside the C++ type's range
 
-// Types of the host that scripts see as types of their own (slope/type.hpp). Scripts hold a place in the engine's table
-// of such objects, so that nothing a script does reaches other memory.
+// Types of the host that scripts see as types of their own (slope/type.hpp). Scripts hold an index into the engine's
+// table of such objects, so that a script cannot reach other memory.
 template <class T>
 inline constexpr bool is_host_type = false;  // SLOPE_TYPE specialises it
 struct TypeKey {};
@@ -349,7 +349,7 @@ class ObjectTable {
   ~ObjectTable() = default;
 };
 
-// Words: what machine code takes and gives, the bits of a double, an integer, a boolean.
+// Words: the arguments and results of machine code, the bits of a double, an integer, a boolean.
 constexpr bool is_word(Kind kind) { return kind == Kind::boolean || kind == Kind::integer || kind == Kind::number; }
 
 template <class T>

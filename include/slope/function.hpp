@@ -32,8 +32,8 @@ constexpr bool is_composite() {
   }
 }
 
-// Where the derivative with respect to one argument goes: a number, an array of the argument's length, an object of the
-// argument's type (structures, tuples: composites) or a Value, or nowhere.
+// The place for the derivative with respect to one argument: a number, an array of the argument's length, an object of
+// the argument's type (structures, tuples: composites), a Value, or none.
 struct GradientTarget {
   double* data = nullptr;
   std::size_t size = 0;
@@ -65,8 +65,8 @@ struct GradientTarget {
         }) {}
 };
 
-// The same of functions of numbers and vectors of them, as few words as will do: what is built for each call, on the
-// stack.
+// The same for functions of numbers and vectors of numbers, in as few words as possible, because each call builds them
+// on the stack.
 struct FlatArgument {
   std::uint64_t word;  // a number's bits, or where the vector is
   std::size_t size;    // of a number: 1
@@ -97,7 +97,7 @@ FlatArgument flat_argument(const T& argument) {
   }
 }
 
-// How one argument moves: a number, an array of the argument's shape, layout and strides, or not at all.
+// The tangent of one argument: a number, an array of the argument's shape, layout and strides, or none (zero).
 struct TangentGiven {
   Datum datum;
   TangentGiven(std::nullptr_t = nullptr) {}
@@ -110,8 +110,8 @@ struct TangentGiven {
   }
 };
 
-// Where the columns of a Jacobian go that belong to one argument, one after the other: as many as the argument has
-// numbers, each as long as the result. A vector gets that length; a span must have it.
+// The place for the columns of a Jacobian that belong to one argument, one after the other: as many as the argument has
+// numbers, each as long as the result. A vector is resized to that length; a span must have it.
 struct JacobianTarget {
   double* data = nullptr;
   std::size_t size = 0;
@@ -130,10 +130,10 @@ class PullbackState {
   virtual Error take_error() = 0;
 };
 
-// How a gradient asked for at once went. `otherwise`: nothing was done, it takes the longer road.
+// The outcome of a gradient on the fast path. `otherwise`: nothing was done, the caller takes the general path.
 enum class AtOnce : unsigned char { otherwise, done, failed };
 
-// The memory of a Workspace. Answers false when there is an error, to be taken with take_error().
+// The memory of a Workspace. Members return false when there is an error; take_error() then returns it.
 class WorkspaceState {
  public:
   virtual ~WorkspaceState() = default;
@@ -147,7 +147,7 @@ class WorkspaceState {
   const FunctionState* of_function = nullptr;
 };
 
-// The function behind the template. Answers false when there is an error, to be taken with take_error().
+// The function behind the template. Members return false when there is an error; take_error() then returns it.
 class FunctionState {
  public:
   virtual ~FunctionState() = default;
@@ -365,7 +365,7 @@ class Function<R(A...)> {
   static constexpr bool by_words = (detail::is_word(detail::CrossingOf<A>::kind) && ...) &&
                                    (std::is_void_v<R> || detail::is_word(detail::Crossing<R>::kind));
 
-  // What is inlined into the host at each call is the fast road alone.
+  // Only the fast path is inlined into the host at each call.
   static Result<R> result_of([[maybe_unused]] std::uint64_t word) {
     if constexpr (std::is_void_v<R>) {
       return {};
@@ -403,7 +403,7 @@ class Function<R(A...)> {
     if (!state_->hvp(data, direction, targets)) return state_->take_error();
     return {};
   }
-  // `State`: of the function or of a workspace. What is inlined into the host is the fast road alone.
+  // `State`: of the function or of a workspace. Only the fast path is inlined into the host.
   template <class State, class... G>
   static Result<double> gradient_of(State& state, const A&... arguments, G&... gradients) {
     if (!fits_words(arguments...)) return no_word();

@@ -10,7 +10,7 @@
 
 namespace slope::api::detail {
 
-// Where the result of a host function lies until the engine has copied it, and what the function threw.
+// Holds the result of a host function until the engine has copied it, and the exception that the function threw.
 struct HostResult {
   Datum datum;
   std::string text;
@@ -107,7 +107,7 @@ struct SignatureOf<R (C::*)(A...) noexcept> : SignatureOf<R(A...)> {};
 template <class C, class R, class... A>
 struct SignatureOf<R (C::*)(A...) const noexcept> : SignatureOf<R(A...)> {};
 
-// A host function may say R or Result<R>; the second is how one fails without exceptions.
+// A host function may return R or Result<R>; with the second it can fail without exceptions.
 template <class R>
 struct HostReturn {
   using type = R;
@@ -143,7 +143,7 @@ void keep_result(HostResult& result, T&& value) {
   }
 }
 
-// One argument on its way into the C++ function. An object is used where it is.
+// One argument on its way into the C++ function. An object is not copied.
 template <class A, bool = is_object<A>>
 struct Argument {
   PlainOf<A> value{};
