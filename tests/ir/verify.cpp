@@ -38,7 +38,7 @@ TEST_CASE_METHOD(IrFixture, "faults are found and named") {
   CHECK(fault("b0:\n  jump b1\nb1 handler b2:\n  ret 1\nb2:\n  ret 2\n") ==
         "b2: a handler that does not begin with caught");
   CHECK(fault("b0:\n  jump b1\nb1 handler b2:\n  jump b2\nb2:\n  %1 = caught\n  ret 2\n") ==
-        "b1, %2 (jump): jumps to the handler b2");
+        "b1, %1 (jump): jumps to the handler b2");
   CHECK(fault("function f typed :: Int64\nb0(%0: Float64):\n  ret %0\n") ==
         "b0, %1 (ret): returns a Float64 from a function that returns a Int64");
   CHECK(fault("b0(%0: Float64, %1: Int64):\n  %2 = add_float %0, %1 :: Float64\n  ret %2\n") ==
