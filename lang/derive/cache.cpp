@@ -93,7 +93,7 @@ diff::MemoryEffects& Pipeline::Impl::memory(Context& ctx) {
 
 // `overwrites(f, args…)` says it by its type: Val(i), or a tuple of such.
 diff::MemoryMask Pipeline::Impl::overwritten_by(Context& ctx, const DataType* call_types) {
-  const DataType* call = diff::rule_call(runtime, "overwrites", call_types);
+  const DataType* call = diff::rule_call(runtime, KnownName::overwrites, call_types);
   if (!call || !runtime.lookup(call, ctx.world).method) return 0;
   const DataType* declared = as_data(infer::return_type(runtime, ctx, call, ctx.world, infer_options()));
   diff::MemoryMask mask = 0;
@@ -234,13 +234,13 @@ const ir::Function* Pipeline::Impl::primal(Context& ctx, Specialization& target)
 
 // build_rrule(types) or build_frule(types), run once for each type of call and each definition of the builder.
 bool Pipeline::Impl::built_rule(Context& ctx, const DataType* call_types, bool forward, Value& rule) {
-  const char* name = forward ? "build_frule" : "build_rrule";
+  const KnownName name = forward ? KnownName::build_frule : KnownName::build_rrule;
   const Method* builder = runtime.lookup(diff::builder_call(runtime, name, call_types), ctx.world).method;
   BuiltRule& known = built_rules[{call_types, forward}];
   if (!builder || known.builder != builder) {
     Value types = runtime.from_type(call_types);
     Value made;
-    if (!runtime.call(ctx, runtime.base->find(runtime.symbol(name))->value, &types, 1, made)) return false;
+    if (!runtime.call(ctx, library_value(runtime, name), &types, 1, made)) return false;
     built_rules[{call_types, forward}] = {made, builder};
   }
   rule = built_rules[{call_types, forward}].rule;

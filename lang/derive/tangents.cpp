@@ -169,7 +169,7 @@ const ir::Function* Pipeline::Impl::frule_call(Context& ctx, Specialization& tar
   std::vector<const Type*> call{rule->value.type, runtime.types.tuple(given)};
   for (const Type* t : target.types->params) call.push_back(t);
   const Method* written = runtime.lookup(runtime.types.tuple(call), ctx.world).method;
-  const DataType* builder_types = diff::builder_call(runtime, "build_frule", target.types);
+  const DataType* builder_types = diff::builder_call(runtime, KnownName::build_frule, target.types);
   const Method* builder = builder_types ? runtime.lookup(builder_types, ctx.world).method : nullptr;
   if (!written && !builder) return nullptr;
   Value called = rule->value;
