@@ -13,13 +13,13 @@ LibraryMeaning meaning_of(const Runtime& runtime, const Value& value) {
   if (runtime.is_type_value(value)) return LibraryMeaning::type;
   if (value.type == builtin.builtin_function) return LibraryMeaning::native;
   const DataType* type = as_data(value.type);
-  return type && type->is_function ? LibraryMeaning::function : LibraryMeaning::constant;
+  return type && type->name->is_function ? LibraryMeaning::function : LibraryMeaning::constant;
 }
 
 }  // namespace
 
 TEST_CASE("Library names: each is defined and is what the list says") {
-  EngineState state{Options{}};
+  api::detail::EngineState state{api::Options{}};
   Runtime& runtime = state.runtime;
   for (std::size_t i = 0; i < library_entries().size(); ++i) {
     const LibraryEntry& entry = library_entries()[i];
