@@ -4,11 +4,12 @@
 
 #include "lang/derive/derivatives.hpp"
 #include "lang/diff/rules.hpp"
+#include "lang/runtime/library_names.hpp"
 
 namespace slope::derive {
 
 bool BuiltRules::find(Context& ctx, const DataType* call_types, bool forward, Value& rule, std::vector<Edge>& edges) {
-  const char* name = forward ? "build_frule" : "build_rrule";
+  const KnownName name = forward ? KnownName::build_frule : KnownName::build_rrule;
   Specialization* builder = runtime_.lookup_specialization(diff::builder_call(runtime_, name, call_types), ctx.world);
   const Key key{call_types, forward};
   const CodeInstance* code = nullptr;
@@ -25,7 +26,7 @@ bool BuiltRules::find(Context& ctx, const DataType* call_types, bool forward, Va
     rule = known->second.rule;
   } else {
     Value types = runtime_.from_type(call_types);
-    if (!runtime_.call(ctx, runtime_.base->find(runtime_.symbol(name))->value, &types, 1, rule)) return false;
+    if (!runtime_.call(ctx, library_value(runtime_, name), &types, 1, rule)) return false;
     built_[key] = {rule, code, ctx.world};
   }
   if (code) edges.push_back({Edge::Kind::callee, nullptr, nullptr, builder});

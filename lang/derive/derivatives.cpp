@@ -82,7 +82,7 @@ diff::MemoryEffects& Derivatives::memory(Context& ctx) {
 }
 
 diff::MemoryMask Derivatives::overwritten_by(Context& ctx, const DataType* call_types) {
-  const DataType* call = diff::rule_call(runtime, "overwrites", call_types);
+  const DataType* call = diff::rule_call(runtime, KnownName::overwrites, call_types);
   if (!call || !runtime.lookup(call, ctx.world).method) return 0;
   const DataType* declared = as_data(infer::return_type(runtime, ctx, call, ctx.world, compiler.infer_options()));
   diff::MemoryMask mask = 0;

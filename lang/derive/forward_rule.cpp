@@ -33,7 +33,7 @@ class ForwardRule {
     std::vector<const Type*> call{frule->value.type, runtime_.types.tuple(given_)};
     for (const Type* t : target_.types->params) call.push_back(t);
     const Method* written = runtime_.lookup(runtime_.types.tuple(call), ctx_.world).method;
-    const DataType* builder_types = diff::builder_call(runtime_, "build_frule", target_.types);
+    const DataType* builder_types = diff::builder_call(runtime_, KnownName::build_frule, target_.types);
     const Method* builder = builder_types ? runtime_.lookup(builder_types, ctx_.world).method : nullptr;
     if (!written && !builder) return false;
     rule_ = frule->value;

@@ -9,6 +9,8 @@
 #include "lang/ir/build.hpp"
 #include "lang/ir/cfg.hpp"
 #include "lang/ir/passes/checked.hpp"
+#include "lang/ir/passes/passes.hpp"
+#include "lang/runtime/library_names.hpp"
 
 namespace slope::diff {
 
@@ -103,8 +105,8 @@ bool simplify_one_loop(ir::Function& function) {
 // f(a, v..., b) with groups that are not known to be tuples: the groups become tuples first (Base.splat_tuple), then it
 // is a call like any other, of Base.call_with_groups.
 void group_splats(ir::Function& function, Runtime& runtime) {
-  Binding* whole = runtime.base->find(runtime.symbol("call_with_groups"));
-  Binding* group = runtime.base->find(runtime.symbol("splat_tuple"));
+  Binding* whole = library_binding(runtime, KnownName::call_with_groups);
+  Binding* group = library_binding(runtime, KnownName::splat_tuple);
   if (!whole || !group) return;
   for (BlockId b = 0; b < function.blocks.size(); ++b) {
     std::vector<std::uint32_t> insts;
@@ -151,10 +153,10 @@ void group_splats(ir::Function& function, Runtime& runtime) {
 // Builtins that are differentiated as functions of the standard library: what derivatives of calls whose target is not
 // known are made of, pullbacks, a tuple of an array's elements.
 void replace_builtins(ir::Function& function, Runtime& runtime) {
-  static constexpr std::pair<std::string_view, const char*> written_out[] = {
-      {"dynamic_forward", "dynamic_forward_again"},   {"dynamic_reverse", "dynamic_reverse_again"},
-      {"dynamic_tangent", "dynamic_tangent_again"},   {"pullback_forward", "pullback_forward_again"},
-      {"pullback_reverse", "pullback_reverse_again"}, {"tuple_from_array", "tuple_of_elements"},
+  static constexpr std::pair<std::string_view, KnownName> written_out[] = {
+      {"dynamic_forward", KnownName::dynamic_forward_again},   {"dynamic_reverse", KnownName::dynamic_reverse_again},
+      {"dynamic_tangent", KnownName::dynamic_tangent_again},   {"pullback_forward", KnownName::pullback_forward_again},
+      {"pullback_reverse", KnownName::pullback_reverse_again}, {"tuple_from_array", KnownName::tuple_of_elements},
   };
   for (ir::Block& block : function.blocks)
     for (std::uint32_t id : block.insts) {
@@ -162,7 +164,7 @@ void replace_builtins(ir::Function& function, Runtime& runtime) {
       std::string_view name = function.insts[id].aux_as<const NativeInfo>()->name;
       for (const auto& [builtin, by] : written_out) {
         if (name != builtin) continue;
-        Binding* binding = runtime.base->find(runtime.symbol(by));
+        Binding* binding = library_binding(runtime, by);
         if (!binding || !binding->value.defined()) break;
         Operand callee = function.constant(binding->value);
         ir::Inst& inst = function.insts[id];
@@ -211,7 +213,7 @@ void raise_in_handlers(ir::Function& function, Runtime& runtime) {
   for (const ir::Block& block : function.blocks)
     if (block.handler != ir::no_block) is_handler[block.handler] = any = true;
   if (!any) return;
-  Binding* raise = runtime.base->find(runtime.symbol("throw_caught_in_reverse"));
+  Binding* raise = library_binding(runtime, KnownName::throw_caught_in_reverse);
   ir::Builder builder(function);
   for (BlockId b = 0; b < is_handler.size(); ++b) {
     if (!is_handler[b]) continue;

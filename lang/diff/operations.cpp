@@ -1,6 +1,7 @@
 #include "lang/diff/operations.hpp"
 
 #include "lang/diff/tangent.hpp"
+#include "lang/runtime/library_names.hpp"
 
 namespace slope::diff {
 
@@ -122,9 +123,9 @@ bool calls_what_it_is_given(const ir::Inst& inst) {
 
 namespace {
 
-bool is_one_of(Value callee, std::initializer_list<const char*> names, Runtime& runtime) {
-  for (const char* name : names) {
-    Binding* binding = runtime.base->find(runtime.symbol(name));
+bool is_one_of(Value callee, std::initializer_list<KnownName> names, Runtime& runtime) {
+  for (KnownName name : names) {
+    Binding* binding = library_binding(runtime, name);
     if (binding && binding->value.defined() && callee.identical(binding->value)) return true;
   }
   return false;
@@ -133,13 +134,15 @@ bool is_one_of(Value callee, std::initializer_list<const char*> names, Runtime& 
 }  // namespace
 
 bool makes_record(Value callee, Runtime& runtime) {
-  return is_one_of(callee, {"dynamic_forward_again", "forward_step", "pullback_forward_again"}, runtime);
+  return is_one_of(
+      callee, {KnownName::dynamic_forward_again, KnownName::forward_step, KnownName::pullback_forward_again}, runtime);
 }
 
 bool is_written_out(Value callee, Runtime& runtime) {
   return is_one_of(callee,
-                   {"dynamic_forward_again", "forward_step", "dynamic_reverse_again", "reverse_step",
-                    "dynamic_tangent_again", "tangent_step", "pullback_forward_again", "pullback_reverse_again"},
+                   {KnownName::dynamic_forward_again, KnownName::forward_step, KnownName::dynamic_reverse_again,
+                    KnownName::reverse_step, KnownName::dynamic_tangent_again, KnownName::tangent_step,
+                    KnownName::pullback_forward_again, KnownName::pullback_reverse_again},
                    runtime);
 }
 
@@ -163,7 +166,7 @@ Value implied_callee(const ir::Inst& inst, Runtime& runtime) {
   if (!is_operator(inst))
     return Value(runtime.types.builtin().builtin_function, static_cast<std::int64_t>(inst.op) << 1 | 1);
   bool gradient = std::string_view(inst.aux_as<const NativeInfo>()->name) == "value_and_gradient_call";
-  return runtime.base->find(runtime.symbol(gradient ? "value_and_gradient_of" : "jvp_of"))->value;
+  return library_value(runtime, gradient ? KnownName::value_and_gradient_of : KnownName::jvp_of);
 }
 
 bool is_dynamic_call(const ir::Function& function, const ir::Inst& inst, Runtime& runtime) {

@@ -8,6 +8,54 @@ using ir::FloatOp;
 using ir::Op;
 using ir::Operand;
 
+std::optional<KnownName> elementary_function(Op op) {
+  switch (op) {
+    case Op::sqrt_float:
+      return KnownName::sqrt;
+    case Op::exp_float:
+      return KnownName::exp;
+    case Op::exp2_float:
+      return KnownName::exp2;
+    case Op::expm1_float:
+      return KnownName::expm1;
+    case Op::log_float:
+      return KnownName::log;
+    case Op::log2_float:
+      return KnownName::log2;
+    case Op::log10_float:
+      return KnownName::log10;
+    case Op::log1p_float:
+      return KnownName::log1p;
+    case Op::sin_float:
+      return KnownName::sin;
+    case Op::cos_float:
+      return KnownName::cos;
+    case Op::tan_float:
+      return KnownName::tan;
+    case Op::asin_float:
+      return KnownName::asin;
+    case Op::acos_float:
+      return KnownName::acos;
+    case Op::atan_float:
+    case Op::atan2_float:
+      return KnownName::atan;
+    case Op::sinh_float:
+      return KnownName::sinh;
+    case Op::cosh_float:
+      return KnownName::cosh;
+    case Op::tanh_float:
+      return KnownName::tanh;
+    case Op::cbrt_float:
+      return KnownName::cbrt;
+    case Op::hypot_float:
+      return KnownName::hypot;
+    case Op::pow_float:
+      return KnownName::power;
+    default:
+      return std::nullopt;
+  }
+}
+
 bool emit_partials(ir::Builder& b, Runtime& runtime, const ir::Inst& inst, Operand y, const Partials& partials) {
   const Type* t = inst.type;
   const BuiltinTypes& builtin = runtime.types.builtin();
@@ -21,8 +69,6 @@ bool emit_partials(ir::Builder& b, Runtime& runtime, const ir::Inst& inst, Opera
   };
   auto times = [&](Operand x, Operand z) { return op2(Op::mul_float, x, z); };
   auto over = [&](Operand x, Operand z) { return op2(Op::div_float, x, z); };
-  auto plus = [&](Operand x, Operand z) { return op2(Op::add_float, x, z); };
-  auto minus = [&](Operand x, Operand z) { return op2(Op::sub_float, x, z); };
   auto test = [&](Op op, Operand x, Operand z) { return b.emit(op, {x, z}, builtin.boolean); };
   auto choose = [&](Operand condition, Operand x, Operand z) { return b.emit(Op::select, {condition, x, z}, t); };
   if (ir::group_of(inst.op) != ir::OpGroup::floats) return false;
@@ -79,84 +125,27 @@ bool emit_partials(ir::Builder& b, Runtime& runtime, const ir::Inst& inst, Opera
       return true;
     }
     case FloatOp::sqrt_float:
-      partials.add(0, over(y, times(number(2), partials.result())));
-      return true;
     case FloatOp::exp_float:
-      partials.add(0, times(y, partials.result()));
-      return true;
     case FloatOp::exp2_float:
-      partials.add(0, times(times(y, partials.result()), number(0.69314718055994530942)));
-      return true;
     case FloatOp::expm1_float:
-      partials.add(0, times(y, plus(partials.result(), number(1))));
-      return true;
     case FloatOp::log_float:
-      partials.add(0, over(y, partials.value(0)));
-      return true;
     case FloatOp::log2_float:
-      partials.add(0, over(y, times(partials.value(0), number(0.69314718055994530942))));
-      return true;
     case FloatOp::log10_float:
-      partials.add(0, over(y, times(partials.value(0), number(2.30258509299404568402))));
-      return true;
     case FloatOp::log1p_float:
-      partials.add(0, over(y, plus(partials.value(0), number(1))));
-      return true;
     case FloatOp::sin_float:
-      partials.add(0, times(y, op1(Op::cos_float, partials.value(0))));
-      return true;
     case FloatOp::cos_float:
-      partials.add(0, op1(Op::neg_float, times(y, op1(Op::sin_float, partials.value(0)))));
-      return true;
     case FloatOp::tan_float:
-      partials.add(0, times(y, plus(number(1), times(partials.result(), partials.result()))));
-      return true;
     case FloatOp::asin_float:
-      partials.add(0, over(y, op1(Op::sqrt_float, minus(number(1), times(partials.value(0), partials.value(0))))));
-      return true;
     case FloatOp::acos_float:
-      partials.add(0, op1(Op::neg_float,
-                          over(y, op1(Op::sqrt_float, minus(number(1), times(partials.value(0), partials.value(0)))))));
-      return true;
     case FloatOp::atan_float:
-      partials.add(0, over(y, plus(number(1), times(partials.value(0), partials.value(0)))));
-      return true;
-    case FloatOp::atan2_float: {
-      Operand square = plus(times(partials.value(0), partials.value(0)), times(partials.value(1), partials.value(1)));
-      Operand scaled = over(y, square);
-      if (partials.active(0)) partials.add(0, times(scaled, partials.value(1)));
-      if (partials.active(1)) partials.add(1, op1(Op::neg_float, times(scaled, partials.value(0))));
-      return true;
-    }
+    case FloatOp::atan2_float:
     case FloatOp::sinh_float:
-      partials.add(0, times(y, op1(Op::cosh_float, partials.value(0))));
-      return true;
     case FloatOp::cosh_float:
-      partials.add(0, times(y, op1(Op::sinh_float, partials.value(0))));
-      return true;
     case FloatOp::tanh_float:
-      partials.add(0, times(y, minus(number(1), times(partials.result(), partials.result()))));
-      return true;
     case FloatOp::cbrt_float:
-      partials.add(0, over(y, times(number(3), times(partials.result(), partials.result()))));
-      return true;
     case FloatOp::hypot_float:
-      if (partials.active(0)) partials.add(0, times(y, over(partials.value(0), partials.result())));
-      if (partials.active(1)) partials.add(1, times(y, over(partials.value(1), partials.result())));
-      return true;
-    case FloatOp::pow_float: {
-      if (partials.active(0)) {  // y x^(y-1), zero when the exponent is
-        Operand partial =
-            times(partials.value(1), op2(Op::pow_float, partials.value(0), minus(partials.value(1), number(1))));
-        partials.add(0, times(y, choose(test(Op::eq_float, partials.value(1), number(0)), number(0), partial)));
-      }
-      if (partials.active(1)) {  // x^y log(x), zero at x = 0
-        Operand zero_base = test(Op::eq_float, partials.value(0), number(0));
-        Operand safe = choose(zero_base, number(1), partials.value(0));
-        partials.add(1, times(y, choose(zero_base, number(0), times(partials.result(), op1(Op::log_float, safe)))));
-      }
-      return true;
-    }
+    case FloatOp::pow_float:
+      break;  // by a rule of the library: diff/rules.cpp
     case FloatOp::eq_float:
     case FloatOp::ne_float:
     case FloatOp::lt_float:

@@ -1,10 +1,14 @@
-// Derivatives of the floating-point operations, for both modes: a cotangent or a tangent times each partial.
+// Derivatives of the floating-point operations, for both modes. Those of arithmetic are here: a cotangent or a tangent
+// times each partial. Those of elementary functions are the library's (stdlib/rules/math.slope): the operation is
+// differentiated as a call of the function would be.
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include "lang/diff/diff.hpp"
 #include "lang/ir/build.hpp"
+#include "lang/runtime/library_names.hpp"
 
 namespace slope::diff {
 
@@ -15,7 +19,10 @@ struct Partials {
   std::function<void(std::size_t, ir::Operand)> add;  // y times the partial for operand i
 };
 
-// False: the operation has none. Not for conversions between floats.
+// The function whose @scalar_rule is the derivative of an operation.
+std::optional<KnownName> elementary_function(ir::Op op);
+
+// False: the operation has none. Not for conversions between floats, nor for elementary functions.
 bool emit_partials(ir::Builder& at, Runtime& runtime, const ir::Inst& inst, ir::Operand y, const Partials& partials);
 
 }  // namespace slope::diff

@@ -2,8 +2,8 @@
 
 namespace slope::diff {
 
-const DataType* rule_call(Runtime& runtime, const char* rule, const DataType* call_types, bool with_result) {
-  Binding* binding = runtime.base->find(runtime.symbol(rule));
+const DataType* rule_call(Runtime& runtime, KnownName rule, const DataType* call_types, bool with_result) {
+  Binding* binding = library_binding(runtime, rule);
   if (!binding || !binding->value.defined()) return nullptr;
   std::vector<const Type*> types{binding->value.type};
   types.push_back(call_types->params[0]);
@@ -12,8 +12,8 @@ const DataType* rule_call(Runtime& runtime, const char* rule, const DataType* ca
   return runtime.types.tuple(types);
 }
 
-const DataType* builder_call(Runtime& runtime, const char* builder, const DataType* call_types) {
-  Binding* binding = runtime.base->find(runtime.symbol(builder));
+const DataType* builder_call(Runtime& runtime, KnownName builder, const DataType* call_types) {
+  Binding* binding = library_binding(runtime, builder);
   if (!binding || !binding->value.defined()) return nullptr;
   const Type* types[] = {binding->value.type, runtime.types.type_of_constant(runtime.from_type(call_types))};
   return runtime.types.tuple(types);
@@ -26,12 +26,12 @@ bool has_forward_rule(Runtime& runtime, const DataType* call_types, World world,
     if (edges) edges->push_back({Edge::Kind::lookup, types, nullptr});
     found |= runtime.lookup(types, world).method != nullptr;
   };
-  if (Binding* rule = runtime.base->find(runtime.symbol("frule")); rule && rule->value.defined()) {
+  if (Binding* rule = library_binding(runtime, KnownName::frule); rule && rule->value.defined()) {
     std::vector<const Type*> types{rule->value.type, runtime.types.builtin().tuple_any};
     types.insert(types.end(), call_types->params.begin(), call_types->params.end());
     look(runtime.types.tuple(types));
   }
-  look(builder_call(runtime, "build_frule", call_types));
+  look(builder_call(runtime, KnownName::build_frule, call_types));
   return found;
 }
 
@@ -50,7 +50,7 @@ bool scalar_call(Runtime& runtime, const DataType* call_types) {
 RuleKind find_rule(Runtime& runtime, const DataType* call_types, World world, std::vector<Edge>* edges) {
   RuleKind found = RuleKind::none;
   World defined = 0;
-  auto consider = [&](RuleKind kind, const char* name, bool with_result = false) {
+  auto consider = [&](RuleKind kind, KnownName name, bool with_result = false) {
     const DataType* types = kind == RuleKind::built ? builder_call(runtime, name, call_types)
                                                     : rule_call(runtime, name, call_types, with_result);
     if (!types) return;
@@ -60,11 +60,11 @@ RuleKind find_rule(Runtime& runtime, const DataType* call_types, World world, st
     found = kind;
     defined = method->min_world;
   };
-  if (scalar_call(runtime, call_types)) consider(RuleKind::scalar, "scalar_partials", true);
-  consider(RuleKind::reverse, "rrule");
-  consider(RuleKind::built, "build_rrule");
-  consider(RuleKind::stateful, "rule_state");
-  consider(RuleKind::non_differentiable, "nondifferentiable");
+  if (scalar_call(runtime, call_types)) consider(RuleKind::scalar, KnownName::scalar_partials, true);
+  consider(RuleKind::reverse, KnownName::rrule);
+  consider(RuleKind::built, KnownName::build_rrule);
+  consider(RuleKind::stateful, KnownName::rule_state);
+  consider(RuleKind::non_differentiable, KnownName::nondifferentiable);
   return found;
 }
 

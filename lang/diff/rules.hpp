@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "lang/ir/ir.hpp"
+#include "lang/runtime/library_names.hpp"
 #include "lang/runtime/runtime.hpp"
 
 namespace slope::diff {
@@ -24,10 +25,10 @@ RuleKind find_rule(Runtime& runtime, const DataType* call_types, World world, st
 
 // Types of the call `rule(f, args…)`, with Ω's type after f when the rule is for scalars. Null when Base has no such
 // function.
-const DataType* rule_call(Runtime& runtime, const char* rule, const DataType* call_types, bool with_result = false);
+const DataType* rule_call(Runtime& runtime, KnownName rule, const DataType* call_types, bool with_result = false);
 
 // The call build_rrule(types) or build_frule(types). Null when Base has no such function.
-const DataType* builder_call(Runtime& runtime, const char* builder, const DataType* call_types);
+const DataType* builder_call(Runtime& runtime, KnownName builder, const DataType* call_types);
 
 // Whether forward mode has a rule of its own for such calls (frule, build_frule): they stay calls then.
 bool has_forward_rule(Runtime& runtime, const DataType* call_types, World world, std::vector<Edge>* edges);

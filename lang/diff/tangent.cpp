@@ -1,4 +1,5 @@
 #include "lang/diff/tangent.hpp"
+#include "lang/runtime/library_names.hpp"
 
 #include "lang/support/tuning.hpp"
 
@@ -28,7 +29,7 @@ const Type* TangentTypes::shadow(const Type* t) {
 
 const DataType* TangentTypes::dynamic() {
   if (dynamic_) return dynamic_;
-  Binding* binding = runtime_.base ? runtime_.base->find(runtime_.symbol("DynamicTangent")) : nullptr;
+  Binding* binding = library_binding(runtime_, KnownName::dynamic_tangent_type);
   if (binding && binding->value.defined() && runtime_.is_type_value(binding->value))
     dynamic_ = as_data(binding->value.as_type);
   return dynamic_;

@@ -36,21 +36,29 @@ void Transform::describe(ir::Function& made, const std::string& prefix, const st
   made.static_params = primal_->static_params;
 }
 
-Operand Transform::base_function(const char* name, ir::Builder& at) {
-  Binding* binding = runtime_.base->find(runtime_.symbol(name));
+Operand Transform::library_function(KnownName name, ir::Builder& at) {
+  Binding* binding = library_binding(runtime_, name);
   return at.constant(binding ? binding->value : runtime_.nothing());
 }
 
-Operand Transform::core_function(const char* name, ir::Builder& at) {
-  Binding* binding = runtime_.core->find(runtime_.symbol(name));
-  return at.constant(binding ? binding->value : runtime_.nothing());
-}
-
-Operand Transform::call_base(ir::Builder& at, const char* name, std::vector<Operand> args, const Type* type) {
-  args.insert(args.begin(), base_function(name, at));
+Operand Transform::call_library(ir::Builder& at, KnownName name, std::vector<Operand> args, const Type* type) {
+  args.insert(args.begin(), library_function(name, at));
   Operand result = at.emit(Op::call, args, nullptr);
   if (!type) return result;
   return at.emit(Op::type_assert, {result, type_constant(at, type)}, type);
+}
+
+Operand Transform::scalar_partials(ir::Builder& at, Operand function, Operand result,
+                                   const std::vector<Operand>& arguments) {
+  std::vector<Operand> operands{library_function(KnownName::scalar_partials, at), function, result};
+  operands.insert(operands.end(), arguments.begin(), arguments.end());
+  return at.emit(Op::call, operands, nullptr);
+}
+
+Operand Transform::scalar_partial(ir::Builder& at, Operand partials, std::size_t i, const Type* t) {
+  const Operand place = int_constant(at, static_cast<std::int64_t>(i) + 1);
+  const Operand partial = at.emit(Op::get_field, {partials, place}, nullptr);
+  return call_library(at, KnownName::as_cotangent, {type_constant(at, t), partial}, t);
 }
 
 // --- shadows and leaves
@@ -81,13 +89,13 @@ Operand Transform::as_shadow(ir::Builder& at, Operand shadow, const Type* from, 
 Value Transform::zero_leaf(const Type* leaf_type) {
   if (leaf_type == builtin_.float64) return Value(leaf_type, 0.0);
   if (leaf_type == builtin_.float32) return Value(leaf_type, std::int64_t{0});
-  return runtime_.base->find(runtime_.symbol("no_tangent"))->value;
+  return library_value(runtime_, KnownName::no_tangent);
 }
 
 Operand Transform::add_leaves(ir::Builder& at, Operand a, Operand b, const Type* leaf_type) {
   if (!a.valid()) return b;
   if (!b.valid()) return a;
-  if (!tangents_.is_float(leaf_type)) return call_base(at, "add_tangents", {a, b}, leaf_type);
+  if (!tangents_.is_float(leaf_type)) return call_library(at, KnownName::add_tangents, {a, b}, leaf_type);
   return at.emit(Op::add_float, {a, b}, leaf_type);
 }
 
@@ -146,7 +154,7 @@ std::vector<Operand> Transform::convert_leaves(ir::Builder& at, const Type* from
   if (tangents_.is_dynamic(to)) return {boxed(at, pack(at, from, leaves))};
   const Type* type = tangents_.cotangent(to);
   std::vector<Operand> result;
-  unpack(at, to, call_base(at, "as_cotangent", {type_constant(at, type), leaves[0]}, type), result);
+  unpack(at, to, call_library(at, KnownName::as_cotangent, {type_constant(at, type), leaves[0]}, type), result);
   return result;
 }
 

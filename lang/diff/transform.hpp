@@ -10,6 +10,7 @@
 
 #include "lang/diff/activity.hpp"
 #include "lang/ir/build.hpp"
+#include "lang/runtime/library_names.hpp"
 
 namespace slope::diff {
 
@@ -30,10 +31,15 @@ class Transform {
   ir::Operand int_constant(ir::Builder& at, std::int64_t n) { return at.constant(runtime_.from_int(n)); }
   ir::Operand type_constant(ir::Builder& at, const Type* t) { return at.constant(runtime_.from_type(t)); }
   ir::Operand nothing(ir::Builder& at) { return at.constant(runtime_.nothing()); }
-  ir::Operand base_function(const char* name, ir::Builder& at);
-  ir::Operand core_function(const char* name, ir::Builder& at);
+  ir::Operand library_function(KnownName name, ir::Builder& at);
   // `type`: what the result is asserted to be; null: not used, or any.
-  ir::Operand call_base(ir::Builder& at, const char* name, std::vector<ir::Operand> args, const Type* type);
+  ir::Operand call_library(ir::Builder& at, KnownName name, std::vector<ir::Operand> args, const Type* type);
+
+  // The tuple of the partial derivatives of a function at `arguments`, by its @scalar_rule; `result` is its value there.
+  ir::Operand scalar_partials(ir::Builder& at, ir::Operand function, ir::Operand result,
+                              const std::vector<ir::Operand>& arguments);
+  // The partial derivative for argument `i` out of that tuple, as a number of type `t`.
+  ir::Operand scalar_partial(ir::Builder& at, ir::Operand partials, std::size_t i, const Type* t);
 
   // Between the shadows of a value as two types see it, one of which may know only at run time what it is. `from` and
   // `to` are types of shadows.

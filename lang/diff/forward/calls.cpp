@@ -58,14 +58,13 @@ bool Forward::call(std::uint32_t id) {
   const ir::Inst inst = primal_->insts[id];
   if (activity_.rules[id] != RuleKind::scalar) return callee_tangent(id);
   clone(id);
-  std::vector<Operand> operands{base_function("scalar_partials", *b_), value(inst.operands[0]), value_[id]};
-  for (std::size_t i = 1; i < inst.operands.size(); ++i) operands.push_back(value(inst.operands[i]));
-  Operand partials = b_->emit(Op::call, operands, nullptr);
+  std::vector<Operand> arguments;
+  for (std::size_t i = 1; i < inst.operands.size(); ++i) arguments.push_back(value(inst.operands[i]));
+  const Operand partials = scalar_partials(*b_, value(inst.operands[0]), value_[id], arguments);
   std::vector<Operand> sums(directions_.size());
   for (std::size_t i = 1; i < inst.operands.size(); ++i) {
     if (!varied(inst.operands[i])) continue;
-    Operand partial = b_->emit(Op::get_field, {partials, int_constant(*b_, static_cast<std::int64_t>(i))}, nullptr);
-    Operand number = call_base(*b_, "as_cotangent", {type_constant(*b_, inst.type), partial}, inst.type);
+    const Operand number = scalar_partial(*b_, partials, i - 1, inst.type);
     std::size_t k = 0;
     for_each_direction([&] {
       Operand tangent = leaves(inst.operands[i])[0];
@@ -107,11 +106,11 @@ bool Forward::dynamic_call(std::uint32_t id) {
   }
   Operand result =
       b_->emit(Op::call,
-               {core_function("dynamic_tangent", *b_), callee, b_->emit(Op::tuple, values, nullptr),
+               {library_function(KnownName::dynamic_tangent, *b_), callee, b_->emit(Op::tuple, values, nullptr),
                 b_->emit(Op::tuple, shadows, nullptr), int_constant(*b_, static_cast<std::int64_t>(active)),
                 b_->constant(runtime_.from_string(described(inst))), b_->emit(Op::tuple, tangents, nullptr)},
                nullptr);
-  Binding* made = runtime_.base->find(runtime_.symbol("DynamicCall"));
+  Binding* made = library_binding(runtime_, KnownName::dynamic_call_type);
   result = b_->emit(Op::type_assert, {result, b_->constant(made->value)}, made->value.as_type);
   Operand found = b_->emit(Op::field_at, {result}, builtin_.any, 0);
   if (inst.type != builtin_.any) found = b_->emit(Op::type_assert, {found, type_constant(*b_, inst.type)}, inst.type);

@@ -230,8 +230,9 @@ Operand Forward::shadow(Operand primal) {
   if (primal.is_inst() && d_->shadow[primal.index()].valid()) return d_->shadow[primal.index()];
   const Type* wanted = tangents_.shadow(type);
   if (is_undefined(*primal_, primal, runtime_)) return undefined(*b_, wanted);
-  return call_base(*b_, wanted == tangents_.dynamic() ? "constant_dynamic_shadow" : "constant_shadow", {value(primal)},
-                   wanted);
+  return call_library(*b_,
+                      wanted == tangents_.dynamic() ? KnownName::constant_dynamic_shadow : KnownName::constant_shadow,
+                      {value(primal)}, wanted);
 }
 
 Operand Forward::shadow_as(Operand primal, const Type* seen_as) {
@@ -254,7 +255,8 @@ std::vector<Operand> Forward::leaves_as(Operand primal, const Type* seen_as) {
 // A shadow of memory of its own that carries nothing yet: whoever is given it may store into it.
 Operand Forward::fresh_shadow(Operand primal) {
   const Type* made = tangents_.shadow(type_of(primal));
-  return call_base(*b_, made == tangents_.dynamic() ? "zero_dynamic_shadow" : "zero_shadow", {value(primal)}, made);
+  return call_library(*b_, made == tangents_.dynamic() ? KnownName::zero_dynamic_shadow : KnownName::zero_shadow,
+                      {value(primal)}, made);
 }
 
 // --- operations
@@ -335,10 +337,10 @@ void Forward::check_caught(std::uint32_t id) {
       for (Operand o : edge.arguments) looked_into |= o == exception;
   }
   // A refusal is the derivative's, not the program's: whoever caught it would take another way than the function does.
-  call_base(*b_, "check_refused", {value_[id]}, nullptr);
+  call_library(*b_, KnownName::check_refused, {value_[id]}, nullptr);
   if (looked_into)
-    call_base(*b_, "check_caught", {value_[id], b_->constant(runtime_.from_string(described(primal_->insts[id])))},
-              nullptr);
+    call_library(*b_, KnownName::check_caught,
+                 {value_[id], b_->constant(runtime_.from_string(described(primal_->insts[id])))}, nullptr);
 }
 
 bool Forward::tangent_of_value(std::uint32_t id) {
@@ -353,7 +355,7 @@ bool Forward::tangent_of_value(std::uint32_t id) {
   };
   switch (inst.op) {
     case Op::array_new:
-      own = call_base(*b_, "new_zero_array", sizes(type_constant(*b_, shadow_type)), shadow_type);
+      own = call_library(*b_, KnownName::new_zero_array, sizes(type_constant(*b_, shadow_type)), shadow_type);
       return true;
     case Op::undef:  // written through, where it is not this
       if (tangents_.has_shadow(inst.type)) own = undefined(*b_, shadow_type);
@@ -422,6 +424,18 @@ bool Forward::tangent_of_value(std::uint32_t id) {
     sum = leaves(inst.operands[1])[0];
     if (sum.valid() && type_of(inst.operands[1]) != inst.type)
       sum = b_->emit(inst.op, {value(inst.operands[0]), sum}, inst.type);
+  } else if (const std::optional<KnownName> function = elementary_function(inst.op)) {
+    std::vector<Operand> arguments;
+    for (Operand o : inst.operands) arguments.push_back(value(o));
+    Operand partials;
+    for (std::size_t i = 0; i < inst.operands.size(); ++i) {
+      if (!varied(inst.operands[i])) continue;
+      const Operand tangent = leaves(inst.operands[i])[0];
+      if (!tangent.valid()) continue;
+      if (!partials.valid()) partials = scalar_partials(*b_, library_function(*function, *b_), value_[id], arguments);
+      const Operand partial = scalar_partial(*b_, partials, i, inst.type);
+      sum = add_leaves(*b_, sum, b_->emit(Op::mul_float, {tangent, partial}, inst.type), inst.type);
+    }
   } else {
     for (std::size_t i = 0; i < inst.operands.size(); ++i) {
       if (!varied(inst.operands[i])) continue;
@@ -463,9 +477,10 @@ void Forward::load(std::uint32_t id) {
   if (inst.op == Op::field_at && !object->is_concrete) {  // of a tuple whose type is known in part
     declared = builtin_.any;
     Operand index = int_constant(*b_, static_cast<std::int64_t>(inst.aux) + 1);
-    own = call_base(*b_, "part_of_tangent", {shadow(inst.operands[0]), index}, tangents_.dynamic());
+    own = call_library(*b_, KnownName::part_of_tangent, {shadow(inst.operands[0]), index}, tangents_.dynamic());
     Operand whole = leaves(inst.operands[0])[0];
-    found.push_back(whole.valid() ? call_base(*b_, "part_of_tangent", {whole, index}, tangents_.dynamic()) : Operand());
+    found.push_back(whole.valid() ? call_library(*b_, KnownName::part_of_tangent, {whole, index}, tangents_.dynamic())
+                                  : Operand());
   } else if (inst.op == Op::field_at && !object->is_mutable) {
     declared = object->fields[inst.aux].type;
     if (tangents_.has_shadow(declared)) {
@@ -521,9 +536,10 @@ bool Forward::aggregate(std::uint32_t id) {
       shadows.push_back(shadow_as(inst.operands[i], builtin_.any));
       tangents.push_back(or_zero(*b_, leaves_as(inst.operands[i], builtin_.any)[0], tangents_.dynamic()));
     }
-    if (tangents_.has_shadow(inst.type)) d_->shadow[id] = call_base(*b_, "joined_shadows", shadows, shadow_type);
+    if (tangents_.has_shadow(inst.type))
+      d_->shadow[id] = call_library(*b_, KnownName::joined_shadows, shadows, shadow_type);
     if (tangents_.has_cotangent(inst.type))
-      d_->leaves[id] = {call_base(*b_, "joined_shadows", tangents, tangents_.dynamic())};
+      d_->leaves[id] = {call_library(*b_, KnownName::joined_shadows, tangents, tangents_.dynamic())};
     return true;
   }
   std::vector<Operand> fields;

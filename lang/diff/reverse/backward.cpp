@@ -42,14 +42,15 @@ bool Reverse::backward_step(std::uint32_t id) {
       return true;
     case Op::native:
       if (extra_of_[id] == no_value) return true;
-      call_base(*r_, "restore_element!",
-                {primal_in_reverse(inst.operands[0]), primal_in_reverse(inst.operands[1]), in_reverse(extra_of_[id])},
-                nullptr);
+      call_library(
+          *r_, KnownName::restore_element,
+          {primal_in_reverse(inst.operands[0]), primal_in_reverse(inst.operands[1]), in_reverse(extra_of_[id])},
+          nullptr);
       return true;
     case Op::array_new:
       // A pullback that is called again must find the shadow as the first call did.
       if (split_ && activity_.varied[id] && shadow_of_[id] != no_value)
-        call_base(*r_, "clear_shadow", {shadow_in_reverse(Operand::inst(id))}, nullptr);
+        call_library(*r_, KnownName::clear_shadow, {shadow_in_reverse(Operand::inst(id))}, nullptr);
       return true;
     default:
       break;
@@ -78,7 +79,7 @@ bool Reverse::backward_step(std::uint32_t id) {
         Operand index = int_constant(*r_, static_cast<std::int64_t>(inst.aux) + 1);
         Operand count = int_constant(*r_, static_cast<std::int64_t>(object->fields.size()));
         give_cotangent(inst.operands[0], builtin_.any,
-                       {call_base(*r_, "tangent_with_part", {part[0], index, count}, tangents_.dynamic())});
+                       {call_library(*r_, KnownName::tangent_with_part, {part[0], index, count}, tangents_.dynamic())});
         return true;
       }
       std::vector<Operand> leaves = convert_leaves(*r_, inst.type, take_cotangent(id), object->fields[inst.aux].type);
@@ -183,7 +184,7 @@ void Reverse::backward_aggregate(std::uint32_t id) {
       if (!varied(inst.operands[i]) || !tangents_.has_cotangent(type_of(inst.operands[i]))) continue;
       Operand at = int_constant(*r_, static_cast<std::int64_t>(i - first) + 1);
       give_cotangent(inst.operands[i], builtin_.any,
-                     {call_base(*r_, "part_of_tangent", {leaves[0], at}, tangents_.dynamic())});
+                     {call_library(*r_, KnownName::part_of_tangent, {leaves[0], at}, tangents_.dynamic())});
       continue;
     }
     const Type* declared = made->fields[i - first].type;
@@ -230,6 +231,8 @@ void Reverse::backward_float(const ir::Inst& inst, std::uint32_t id) {
     add_cotangent(inst.operands[1], 0, y);
     return;
   }
+  if (const std::optional<KnownName> function = elementary_function(inst.op))
+    return backward_partials(id, library_function(*function, *r_), 0, leaves[0]);
   if (!emit_partials(*r_, runtime_, inst, leaves[0], partials))
     refuse(inst, "`" + std::string(ir::op_info(inst.op).name) + "` has no derivative");
 }

@@ -60,11 +60,11 @@ bool Reverse::forward_dynamic(std::uint32_t id) {
   }
   Operand result =
       f_->emit(Op::call,
-               {core_function("dynamic_forward", *f_), callee, f_->emit(Op::tuple, values, nullptr),
+               {library_function(KnownName::dynamic_forward, *f_), callee, f_->emit(Op::tuple, values, nullptr),
                 f_->emit(Op::tuple, shadows, nullptr), int_constant(*f_, static_cast<std::int64_t>(active)),
                 f_->constant(runtime_.from_string(described(inst)))},
                nullptr);
-  Binding* made = runtime_.base->find(runtime_.symbol("DynamicCall"));
+  Binding* made = library_binding(runtime_, KnownName::dynamic_call_type);
   const Type* type = made->value.as_type;
   result = f_->emit(Op::type_assert, {result, f_->constant(made->value)}, type);
   Operand value = f_->emit(Op::field_at, {result}, builtin_.any, 0);
@@ -87,13 +87,13 @@ bool Reverse::backward_dynamic(std::uint32_t id) {
     std::vector<Operand> leaves = convert_leaves(*r_, inst.type, take_cotangent(id), builtin_.any);
     if (leaves[0].valid()) cotangent = leaves[0];
   }
-  Operand result =
-      r_->emit(Op::call, {core_function("dynamic_reverse", *r_), in_reverse(extra_of_[id]), cotangent}, nullptr);
+  Operand result = r_->emit(
+      Op::call, {library_function(KnownName::dynamic_reverse, *r_), in_reverse(extra_of_[id]), cotangent}, nullptr);
   std::vector<Operand> arguments = without_callee(inst);
   auto give = [&](std::size_t i, Operand o) {
     if (!varied(o) || !tangents_.has_cotangent(type_of(o))) return;
-    Operand part = call_base(*r_, "part_of_tangent", {result, int_constant(*r_, static_cast<std::int64_t>(i) + 1)},
-                             tangents_.dynamic());
+    Operand part = call_library(*r_, KnownName::part_of_tangent,
+                                {result, int_constant(*r_, static_cast<std::int64_t>(i) + 1)}, tangents_.dynamic());
     give_cotangent(o, builtin_.any, {part});
   };
   if (inst.op == Op::call) give(0, inst.operands[0]);

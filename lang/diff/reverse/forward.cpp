@@ -19,8 +19,9 @@ Operand Reverse::shadow(Operand primal) {
   if (varied(primal) && shadow_of_[primal.index()] != no_value) return values_[shadow_of_[primal.index()]].forward;
   const Type* wanted = tangents_.shadow(type);
   if (is_undefined(*primal_, primal, runtime_)) return undefined(*f_, wanted);
-  return call_base(*f_, wanted == tangents_.dynamic() ? "constant_dynamic_shadow" : "constant_shadow",
-                   {forward(primal)}, wanted);
+  return call_library(*f_,
+                      wanted == tangents_.dynamic() ? KnownName::constant_dynamic_shadow : KnownName::constant_shadow,
+                      {forward(primal)}, wanted);
 }
 
 void Reverse::set_shadow(std::uint32_t id, Operand shadow) {
@@ -77,7 +78,7 @@ bool Reverse::forward_inst(std::uint32_t id) {
     case Op::native:
       if (forgets_element(inst) && varied(inst.operands[0])) {
         std::vector<Operand> place{forward(inst.operands[0]), forward(inst.operands[1])};
-        extra_of_[id] = remember(call_base(*f_, "saved_element", place, builtin_.any), builtin_.any);
+        extra_of_[id] = remember(call_library(*f_, KnownName::saved_element, place, builtin_.any), builtin_.any);
       }
       break;
     default:
@@ -92,7 +93,7 @@ bool Reverse::forward_inst(std::uint32_t id) {
     case Op::array_new: {
       std::vector<Operand> operands{f_->constant(runtime_.from_type(shadow_type))};
       for (std::size_t i = 1; i < inst.operands.size(); ++i) operands.push_back(forward(inst.operands[i]));
-      set_shadow(id, call_base(*f_, "new_zero_array", operands, shadow_type));
+      set_shadow(id, call_library(*f_, KnownName::new_zero_array, operands, shadow_type));
       return true;
     }
     case Op::array_share: {
@@ -106,8 +107,9 @@ bool Reverse::forward_inst(std::uint32_t id) {
       return true;
     case Op::native: {
       if (!makes_shadows(inst)) break;
-      const char* make = shadow_type == tangents_.dynamic() ? "zero_dynamic_shadow" : "zero_shadow";
-      set_shadow(id, call_base(*f_, make, {forward(Operand::inst(id))}, shadow_type));
+      const KnownName make =
+          shadow_type == tangents_.dynamic() ? KnownName::zero_dynamic_shadow : KnownName::zero_shadow;
+      set_shadow(id, call_library(*f_, make, {forward(Operand::inst(id))}, shadow_type));
       return true;
     }
     case Op::array_get:
@@ -144,8 +146,9 @@ bool Reverse::forward_inst(std::uint32_t id) {
                               shadow_type));
       return true;
     case Op::invoke: {  // made by a function whose results carry nothing, then stored into
-      const char* make = shadow_type == tangents_.dynamic() ? "zero_dynamic_shadow" : "zero_shadow";
-      set_shadow(id, call_base(*f_, make, {forward(Operand::inst(id))}, shadow_type));
+      const KnownName make =
+          shadow_type == tangents_.dynamic() ? KnownName::zero_dynamic_shadow : KnownName::zero_shadow;
+      set_shadow(id, call_library(*f_, make, {forward(Operand::inst(id))}, shadow_type));
       return true;
     }
     default:
@@ -199,7 +202,7 @@ bool Reverse::forward_aggregate(std::uint32_t id) {
     std::vector<Operand> parts;
     for (std::size_t i = first; i < inst.operands.size(); ++i)
       parts.push_back(shadow_as(inst.operands[i], builtin_.any));
-    set_shadow(id, call_base(*f_, "joined_shadows", parts, shadow_type));
+    set_shadow(id, call_library(*f_, KnownName::joined_shadows, parts, shadow_type));
     return true;
   }
   std::vector<Operand> fields;

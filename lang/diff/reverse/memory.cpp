@@ -29,10 +29,11 @@ Place in_shadow(Place place) {
 
 // What a place holds, kept for `put_back`.
 ValueIndex Reverse::old_content(const Place& place, Operand object, Operand index, const Type* type) {
-  if (place.is_cell) return remember(call_base(*f_, "saved_content", {object}, builtin_.any), builtin_.any);
+  if (place.is_cell) return remember(call_library(*f_, KnownName::saved_content, {object}, builtin_.any), builtin_.any);
   if (may_be_unassigned(place)) {
     Operand where = index.valid() ? index : int_constant(*f_, static_cast<std::int64_t>(place.field) + 1);
-    return remember(call_base(*f_, index.valid() ? "saved_element" : "saved_field", {object, where}, builtin_.any),
+    return remember(call_library(*f_, index.valid() ? KnownName::saved_element : KnownName::saved_field,
+                                 {object, where}, builtin_.any),
                     builtin_.any);
   }
   Operand old = index.valid() ? f_->emit(Op::array_get, {object, index}, type)
@@ -42,10 +43,11 @@ ValueIndex Reverse::old_content(const Place& place, Operand object, Operand inde
 
 void Reverse::put_back(const Place& place, Operand object, Operand index, Operand old) {
   if (place.is_cell) {
-    call_base(*r_, "restore_content!", {object, old}, nullptr);
+    call_library(*r_, KnownName::restore_content, {object, old}, nullptr);
   } else if (may_be_unassigned(place)) {
     Operand where = index.valid() ? index : int_constant(*r_, static_cast<std::int64_t>(place.field) + 1);
-    call_base(*r_, index.valid() ? "restore_element!" : "restore_field!", {object, where, old}, nullptr);
+    call_library(*r_, index.valid() ? KnownName::restore_element : KnownName::restore_field, {object, where, old},
+                 nullptr);
   } else if (index.valid()) {
     r_->emit(Op::array_set, {object, old, index});
   } else {
@@ -105,7 +107,7 @@ void Reverse::keep_written_arrays(std::uint32_t id) {
   std::vector<Operand> arrays = arrays_to_restore(id);
   if (arrays.empty()) return;
   for (Operand o : arrays) {
-    Operand copy = call_base(*f_, "saved_array", {forward(o)}, type_of(o));
+    Operand copy = call_library(*f_, KnownName::saved_array, {forward(o)}, type_of(o));
     written_arrays_[id].push_back({o, remember(copy, type_of(o))});
   }
 }
@@ -114,7 +116,7 @@ void Reverse::restore_written_arrays(std::uint32_t id) {
   auto kept = written_arrays_.find(id);
   if (kept == written_arrays_.end()) return;
   for (const auto& [array, copy] : kept->second)
-    call_base(*r_, "restore_array!", {primal_in_reverse(array), in_reverse(copy)}, nullptr);
+    call_library(*r_, KnownName::restore_array, {primal_in_reverse(array), in_reverse(copy)}, nullptr);
 }
 
 // The shadow of what is loaded.
@@ -124,7 +126,8 @@ bool Reverse::forward_load(std::uint32_t id) {
   const Type* wanted = tangents_.shadow(inst.type);
   if (inst.op == Op::field_at && !is_concrete(object)) {  // of a tuple whose type is known in part
     Operand index = int_constant(*f_, static_cast<std::int64_t>(inst.aux) + 1);
-    Operand part = call_base(*f_, "part_of_tangent", {shadow(inst.operands[0]), index}, tangents_.dynamic());
+    Operand part =
+        call_library(*f_, KnownName::part_of_tangent, {shadow(inst.operands[0]), index}, tangents_.dynamic());
     set_shadow(id, as_shadow(*f_, part, tangents_.dynamic(), wanted));
     return true;
   }
@@ -162,12 +165,12 @@ void Reverse::backward_load(std::uint32_t id) {
 
 // The functions of the library that keep what a resize cuts off, fill what it adds to a shadow, and undo it.
 struct Reverse::EndFunctions {
-  const char *saved, *put_back, *zero;
+  KnownName saved, put_back, zero;
 };
 
 Reverse::EndFunctions Reverse::end_functions(Op resize) {
-  if (resize == Op::array_resize_front) return {"saved_head", "put_back_head!", "zero_head!"};
-  return {"saved_tail", "put_back_tail!", "zero_tail!"};
+  if (resize == Op::array_resize_front) return {KnownName::saved_head, KnownName::put_back_head, KnownName::zero_head};
+  return {KnownName::saved_tail, KnownName::put_back_tail, KnownName::zero_tail};
 }
 
 // What a shrinking array loses is kept, and of its shadow too where that holds more than numbers.
@@ -182,15 +185,16 @@ void Reverse::forward_resize(std::uint32_t id) {
   extra_of_[id] = remember(f_->emit(Op::array_length, {memory}, builtin_.int64), builtin_.int64);
   const EndFunctions end = end_functions(inst.op);
   // The op has no shadow of its own: its place holds what is cut off.
-  if (must_restore(id)) shadow_of_[id] = remember(call_base(*f_, end.saved, {memory, length}, array), array);
+  if (must_restore(id)) shadow_of_[id] = remember(call_library(*f_, end.saved, {memory, length}, array), array);
   if (!carries) return;
   Operand shadow_memory = shadow(inst.operands[0]);
   if (tangents_.has_shadow(array->params[0])) {
     const Type* type = tangents_.shadow(array);
-    old_shadow_of_[id] = remember(call_base(*f_, end.saved, {shadow_memory, length}, type), type);
+    old_shadow_of_[id] = remember(call_library(*f_, end.saved, {shadow_memory, length}, type), type);
   }
   f_->emit(inst.op, {shadow_memory, length}, builtin_.nothing, inst.aux);
-  if (has_boxed_cotangents(array)) call_base(*f_, end.zero, {shadow_memory, values_[extra_of_[id]].forward}, nullptr);
+  if (has_boxed_cotangents(array))
+    call_library(*f_, end.zero, {shadow_memory, values_[extra_of_[id]].forward}, nullptr);
 }
 
 // Are the places of its shadow boxes, which memory that has grown lacks?
@@ -207,7 +211,7 @@ void Reverse::backward_resize(std::uint32_t id) {
   // The kind says that others may share the memory by now: they came after what is undone.
   auto undo = [&](Operand memory, Operand cut_off) {
     r_->emit(inst.op, {memory, length}, builtin_.nothing, ir::undo_resize);
-    if (cut_off.valid()) call_base(*r_, end.put_back, {memory, cut_off}, nullptr);
+    if (cut_off.valid()) call_library(*r_, end.put_back, {memory, cut_off}, nullptr);
   };
   undo(primal_in_reverse(inst.operands[0]), shadow_of_[id] == no_value ? Operand() : in_reverse(shadow_of_[id]));
   if (!varied(inst.operands[0])) return;
@@ -216,7 +220,7 @@ void Reverse::backward_resize(std::uint32_t id) {
   const bool boxes = has_boxed_cotangents(as_data(type_of(inst.operands[0])));
   Operand shorter = boxes ? r_->emit(Op::array_length, {shadow_memory}, builtin_.int64) : Operand();
   undo(shadow_memory, cut_off == old_shadow_of_.end() ? Operand() : in_reverse(cut_off->second));
-  if (boxes) call_base(*r_, end.zero, {shadow_memory, shorter}, nullptr);
+  if (boxes) call_library(*r_, end.zero, {shadow_memory, shorter}, nullptr);
 }
 
 }  // namespace slope::diff

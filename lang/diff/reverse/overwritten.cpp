@@ -141,7 +141,8 @@ bool Reverse::rule_looks_at(const Recall& recall) {
   auto [known, fresh] = rule_looks_.try_emplace(recall.inst, true);
   if (!fresh) return known->second;
   const DataType* call_types = inst.aux_as<Specialization>()->types;
-  if (env_.check_rules() || env_.return_type(rule_call(runtime_, "rule_state", call_types)) != builtin_.nothing)
+  if (env_.check_rules() ||
+      env_.return_type(rule_call(runtime_, KnownName::rule_state, call_types)) != builtin_.nothing)
     return true;
   const Type* result = inst.type;
   const Type* cotangent = builtin_.nothing;
@@ -158,7 +159,7 @@ bool Reverse::rule_looks_at(const Recall& recall) {
     bool has = varied(o) && tangents_.has_shadow(type_of(o));
     shadows.push_back(has ? tangents_.shadow(type_of(o)) : varied(o) ? builtin_.boolean : builtin_.nothing);
   }
-  Binding* reverse = runtime_.base->find(runtime_.symbol("rule_reverse!"));
+  Binding* reverse = library_binding(runtime_, KnownName::rule_reverse);
   const Type* types[] = {
       reverse->value.type,          builtin_.nothing, cotangent, call_types->params[0], runtime_.types.tuple(arguments),
       runtime_.types.tuple(shadows)};

@@ -421,8 +421,8 @@ bool Reverse::split(Derivative& result) {
       !varied(primal_result) && tangents_.has_shadow(held) && env_.memory().of(*primal_).result == 0) {
     // Memory of its own that carries nothing yet: the caller may store into it.
     const Type* made = tangents_.shadow(held);
-    const char* zero_of = made == tangents_.dynamic() ? "zero_dynamic_shadow" : "zero_shadow";
-    shadow_value = as_shadow(*f_, call_base(*f_, zero_of, {forward(primal_result)}, made), made, shadow_type);
+    const KnownName zero_of = made == tangents_.dynamic() ? KnownName::zero_dynamic_shadow : KnownName::zero_shadow;
+    shadow_value = as_shadow(*f_, call_library(*f_, zero_of, {forward(primal_result)}, made), made, shadow_type);
   } else {
     shadow_value = shadow_as(primal_result, primal_type);
   }

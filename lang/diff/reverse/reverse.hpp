@@ -183,6 +183,8 @@ class Reverse : private Transform {
   bool forward_rrule(std::uint32_t id);
   bool backward_rrule(std::uint32_t id);
   void backward_scalar_rule(std::uint32_t id);
+  // `y` times the partials of `function`, whose arguments are the operands from `first` on.
+  void backward_partials(std::uint32_t id, ir::Operand function, std::size_t first, ir::Operand y);
   bool forward_stateful(std::uint32_t id);
   bool backward_stateful(std::uint32_t id);
   void refuse_aliases(const ir::Inst& inst);

@@ -58,13 +58,13 @@ Operand Reverse::result_cotangent(std::uint32_t id, bool& any) {
   if (!activity_.varied[id]) return r_->constant(runtime_.nothing());
   // Rules see tangents themselves, whatever is known of the result's type.
   auto open = [&](Operand tangent, const Type* of) {
-    return of == tangents_.dynamic() ? call_base(*r_, "opened", {tangent}, nullptr) : tangent;
+    return of == tangents_.dynamic() ? call_library(*r_, KnownName::opened, {tangent}, nullptr) : tangent;
   };
   if (tangents_.has_shadow(type)) {
     Operand cotangent = shadow_in_reverse(Operand::inst(id));
     if (!tangents_.has_cotangent(type)) return open(cotangent, tangents_.shadow(type));
     std::vector<Operand> leaves = take_cotangent(id);
-    return call_base(*r_, "merged_tangent", {cotangent, pack(*r_, type, leaves)}, nullptr);
+    return call_library(*r_, KnownName::merged_tangent, {cotangent, pack(*r_, type, leaves)}, nullptr);
   }
   if (!tangents_.has_cotangent(type)) return r_->constant(runtime_.nothing());
   std::vector<Operand> leaves = take_cotangent(id);
@@ -78,16 +78,21 @@ void Reverse::backward_scalar_rule(std::uint32_t id) {
   const ir::Inst inst = primal_->insts[id];
   std::vector<Operand> leaves = take_cotangent(id);
   if (none(leaves)) return;
-  std::vector<Operand> operands{base_function("scalar_partials", *r_), primal_in_reverse(inst.operands[0]),
-                                primal_in_reverse(Operand::inst(id))};
-  for (std::size_t i = 1; i < inst.operands.size(); ++i) operands.push_back(primal_in_reverse(inst.operands[i]));
-  Operand partials = r_->emit(Op::call, operands, nullptr);
-  if (env_.check_rules()) call_base(*r_, "check_partials", {rule_name(*r_, inst), partials}, nullptr);
-  for (std::size_t i = 1; i < inst.operands.size(); ++i) {
+  backward_partials(id, primal_in_reverse(inst.operands[0]), 1, leaves[0]);
+}
+
+void Reverse::backward_partials(std::uint32_t id, Operand function, std::size_t first, Operand y) {
+  const ir::Inst inst = primal_->insts[id];
+  const Operand result = primal_in_reverse(Operand::inst(id));
+  std::vector<Operand> arguments;
+  for (std::size_t i = first; i < inst.operands.size(); ++i) arguments.push_back(primal_in_reverse(inst.operands[i]));
+  const Operand partials = scalar_partials(*r_, function, result, arguments);
+  if (env_.check_rules() && inst.op == Op::invoke)
+    call_library(*r_, KnownName::check_partials, {rule_name(*r_, inst), partials}, nullptr);
+  for (std::size_t i = first; i < inst.operands.size(); ++i) {
     if (!varied(inst.operands[i])) continue;
-    Operand partial = r_->emit(Op::get_field, {partials, int_constant(*r_, static_cast<std::int64_t>(i))}, nullptr);
-    Operand number = call_base(*r_, "as_cotangent", {r_->constant(runtime_.from_type(inst.type)), partial}, inst.type);
-    add_cotangent(inst.operands[i], 0, r_->emit(Op::mul_float, {leaves[0], number}, inst.type));
+    const Operand partial = scalar_partial(*r_, partials, i - first, inst.type);
+    add_cotangent(inst.operands[i], 0, r_->emit(Op::mul_float, {y, partial}, inst.type));
   }
 }
 
@@ -96,7 +101,7 @@ void Reverse::backward_scalar_rule(std::uint32_t id) {
 bool Reverse::forward_rrule(std::uint32_t id) {
   const ir::Inst inst = primal_->insts[id];
   Specialization& callee = *inst.aux_as<Specialization>();
-  Operand rule = base_function("rrule", *f_);
+  Operand rule = library_function(KnownName::rrule, *f_);
   if (activity_.rules[id] == RuleKind::built) {
     Value made;
     if (!env_.built_rule(callee.types, made)) return refuse(inst, "the builder of its rule failed");
@@ -125,8 +130,8 @@ bool Reverse::forward_rrule(std::uint32_t id) {
   extra_of_[id] = remember(pullback, pair_data->params[1]);
   if (tangents_.has_shadow(inst.type)) {
     const Type* wanted = tangents_.shadow(inst.type);
-    const char* make = wanted == tangents_.dynamic() ? "zero_dynamic_shadow" : "zero_shadow";
-    set_shadow(id, call_base(*f_, make, {value}, wanted));
+    const KnownName make = wanted == tangents_.dynamic() ? KnownName::zero_dynamic_shadow : KnownName::zero_shadow;
+    set_shadow(id, call_library(*f_, make, {value}, wanted));
   }
   return true;
 }
@@ -141,10 +146,10 @@ void Reverse::refuse_shared_result(std::uint32_t id, Operand value) {
     Operand o = inst.operands[i];
     if (!varied(o) || !tangents_.has_shadow(type_of(o))) continue;
     if (!is_stored_after(id, Operand::inst(id)) && !is_stored_after(id, o)) continue;
-    call_base(*f_, "refuse_shared_result",
-              {rule_name(*f_, inst), int_constant(*f_, static_cast<std::int64_t>(i)), value, forward(o),
-               f_->constant(runtime_.from_string(described(inst)))},
-              nullptr);
+    call_library(*f_, KnownName::refuse_shared_result,
+                 {rule_name(*f_, inst), int_constant(*f_, static_cast<std::int64_t>(i)), value, forward(o),
+                  f_->constant(runtime_.from_string(described(inst)))},
+                 nullptr);
   }
 }
 
@@ -161,7 +166,8 @@ bool Reverse::backward_rrule(std::uint32_t id) {
 
 void Reverse::give_rule_result(const ir::Inst& inst, Operand result) {
   if (env_.check_rules())
-    call_base(*r_, "check_cotangents", {rule_name(*r_, inst), packed_call(*r_, inst, true), result}, nullptr);
+    call_library(*r_, KnownName::check_cotangents, {rule_name(*r_, inst), packed_call(*r_, inst, true), result},
+                 nullptr);
   Operand count = int_constant(*r_, static_cast<std::int64_t>(inst.operands.size()) - 1);
   for (std::size_t i = 0; i < inst.operands.size(); ++i) {
     if (!varied(inst.operands[i])) continue;
@@ -171,7 +177,7 @@ void Reverse::give_rule_result(const ir::Inst& inst, Operand result) {
     if (argument && argument->is_concrete && argument->object_kind == DataType::ObjectKind::fields &&
         !argument->is_tuple)
       operands.push_back(type_constant(*r_, argument));
-    Operand part = call_base(*r_, "rule_part", operands, nullptr);
+    Operand part = call_library(*r_, KnownName::rule_part, operands, nullptr);
     accumulate_rule_result(inst.operands[i], part);
   }
 }
@@ -180,18 +186,19 @@ void Reverse::give_rule_result(const ir::Inst& inst, Operand result) {
 void Reverse::accumulate_rule_result(Operand argument, Operand cotangent) {
   const Type* type = type_of(argument);
   if (tangents_.has_shadow(type) && tangents_.has_cotangent(type)) {
-    Operand own =
-        call_base(*r_, "accumulate_mixed!",
-                  {shadow_in_reverse(argument), cotangent, r_->constant(runtime_.from_type(tangents_.cotangent(type)))},
-                  tangents_.cotangent(type));
+    Operand own = call_library(
+        *r_, KnownName::accumulate_mixed,
+        {shadow_in_reverse(argument), cotangent, r_->constant(runtime_.from_type(tangents_.cotangent(type)))},
+        tangents_.cotangent(type));
     std::vector<Operand> leaves;
     unpack(*r_, type, own, leaves);
     add_cotangents(argument, leaves);
   } else if (tangents_.has_shadow(type)) {
-    call_base(*r_, "accumulate_cotangent!", {shadow_in_reverse(argument), cotangent}, nullptr);
+    call_library(*r_, KnownName::accumulate_cotangent, {shadow_in_reverse(argument), cotangent}, nullptr);
   } else {
     const Type* expected = tangents_.cotangent(type);
-    Operand own = call_base(*r_, "as_cotangent", {r_->constant(runtime_.from_type(expected)), cotangent}, expected);
+    Operand own =
+        call_library(*r_, KnownName::as_cotangent, {r_->constant(runtime_.from_type(expected)), cotangent}, expected);
     std::vector<Operand> leaves;
     unpack(*r_, type, own, leaves);
     add_cotangents(argument, leaves);
@@ -202,7 +209,7 @@ void Reverse::accumulate_rule_result(Operand argument, Operand cotangent) {
 
 // Call types and the rule's definition: what its free states are found by.
 std::vector<Operand> Reverse::rule_key(ir::Builder& at, const DataType* call_types) {
-  const Method* rule = runtime_.lookup(rule_call(runtime_, "rule_state", call_types), env_.world()).method;
+  const Method* rule = runtime_.lookup(rule_call(runtime_, KnownName::rule_state, call_types), env_.world()).method;
   return {at.constant(runtime_.from_type(call_types)),
           int_constant(at, static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(rule)))};
 }
@@ -210,22 +217,22 @@ std::vector<Operand> Reverse::rule_key(ir::Builder& at, const DataType* call_typ
 bool Reverse::forward_stateful(std::uint32_t id) {
   const ir::Inst inst = primal_->insts[id];
   Specialization& callee = *inst.aux_as<Specialization>();
-  const Type* state_type = env_.return_type(rule_call(runtime_, "rule_state", callee.types));
+  const Type* state_type = env_.return_type(rule_call(runtime_, KnownName::rule_state, callee.types));
   if (state_type == builtin_.bottom)
     return refuse(inst, "`rule_state` for " + std::string(callee.method->name->name) + " never returns");
   Operand state = f_->constant(runtime_.nothing());
   if (state_type != builtin_.nothing) {
     std::vector<Operand> key = rule_key(*f_, callee.types);
-    state = call_base(*f_, "take_state!",
-                      {f_->constant(runtime_.from_type(state_type)), key[0], key[1], packed_call(*f_, inst, true)},
-                      state_type);
+    state = call_library(*f_, KnownName::take_state,
+                         {f_->constant(runtime_.from_type(state_type)), key[0], key[1], packed_call(*f_, inst, true)},
+                         state_type);
   }
   extra_of_[id] = remember(state, state_type);
   refuse_aliases(inst);
   Operand before = arguments_before(inst, id);
   std::vector<Operand> operands{state};
   for (Operand o : inst.operands) operands.push_back(forward(o));
-  Operand value = call_base(*f_, "rule_forward!", operands, nullptr);
+  Operand value = call_library(*f_, KnownName::rule_forward, operands, nullptr);
   check_forward_step(inst, before, value, false);
   value = f_->emit(Op::type_assert, {value, f_->constant(runtime_.from_type(inst.type))}, inst.type);
   value_of_[id] = remember(value, inst.type);
@@ -241,8 +248,8 @@ bool Reverse::forward_stateful(std::uint32_t id) {
   }
   const Type* wanted = tangents_.shadow(inst.type);
   const bool boxed = wanted == tangents_.dynamic();
-  Operand made = call_base(*f_, "result_shadow", candidates, boxed ? nullptr : wanted);
-  set_shadow(id, boxed ? call_base(*f_, "boxed_tangent", {made}, wanted) : made);
+  Operand made = call_library(*f_, KnownName::result_shadow, candidates, boxed ? nullptr : wanted);
+  set_shadow(id, boxed ? call_library(*f_, KnownName::boxed_tangent, {made}, wanted) : made);
   return true;
 }
 
@@ -255,10 +262,10 @@ void Reverse::refuse_aliases(const ir::Inst& inst) {
     for (std::size_t k = 1; k < inst.operands.size(); ++k) {
       if (k == i || !tangents_.has_shadow(type_of(inst.operands[k]))) continue;
       if (k < i && (overwritten & parameter_mask(k))) continue;  // looked at already
-      call_base(*f_, "refuse_alias",
-                {forward(inst.operands[0]), forward(inst.operands[i]), forward(inst.operands[k]),
-                 int_constant(*f_, static_cast<std::int64_t>(i)), int_constant(*f_, static_cast<std::int64_t>(k))},
-                nullptr);
+      call_library(*f_, KnownName::refuse_alias,
+                   {forward(inst.operands[0]), forward(inst.operands[i]), forward(inst.operands[k]),
+                    int_constant(*f_, static_cast<std::int64_t>(i)), int_constant(*f_, static_cast<std::int64_t>(k))},
+                   nullptr);
     }
   }
 }
@@ -270,18 +277,19 @@ bool Reverse::backward_stateful(std::uint32_t id) {
   bool any = false;
   Operand cotangent = result_cotangent(id, any);
   Operand state = in_reverse(extra_of_[id]);
-  Operand result = call_base(
-      *r_, "rule_reverse!",
+  Operand result = call_library(
+      *r_, KnownName::rule_reverse,
       {state, cotangent, primal_in_reverse(inst.operands[0]), packed_call(*r_, inst, false), packed_shadows(*r_, inst)},
       nullptr);
   if (env_.check_rules())
-    call_base(*r_, "check_restored",
-              {rule_name(*r_, inst), packed_call(*r_, inst, false), in_reverse(arguments_before_of_.at(id))}, nullptr);
+    call_library(*r_, KnownName::check_restored,
+                 {rule_name(*r_, inst), packed_call(*r_, inst, false), in_reverse(arguments_before_of_.at(id))},
+                 nullptr);
   give_rule_result(inst, result);
   const Type* state_type = values_[extra_of_[id]].type;
   if (state_type != builtin_.nothing) {
     std::vector<Operand> key = rule_key(*r_, call_types);
-    call_base(*r_, "give_state!", {key[0], key[1], state}, nullptr);
+    call_library(*r_, KnownName::give_state, {key[0], key[1], state}, nullptr);
   }
   return true;
 }
@@ -292,10 +300,10 @@ bool Reverse::backward_stateful(std::uint32_t id) {
 const Method* Reverse::rule_method(const ir::Inst& inst) {
   const DataType* types = inst.aux_as<Specialization>()->types;
   const RuleKind kind = find_rule(runtime_, types, env_.world(), nullptr);
-  const char* function = kind == RuleKind::scalar     ? "scalar_partials"
-                         : kind == RuleKind::stateful ? "rule_state"
-                                                      : "rrule";
-  const DataType* call = kind == RuleKind::built ? builder_call(runtime_, "build_rrule", types)
+  const KnownName function = kind == RuleKind::scalar     ? KnownName::scalar_partials
+                             : kind == RuleKind::stateful ? KnownName::rule_state
+                                                          : KnownName::rrule;
+  const DataType* call = kind == RuleKind::built ? builder_call(runtime_, KnownName::build_rrule, types)
                                                  : rule_call(runtime_, function, types, kind == RuleKind::scalar);
   return runtime_.lookup(call, env_.world()).method;
 }
@@ -317,7 +325,7 @@ Operand Reverse::arguments_before(const ir::Inst& inst, std::uint32_t id) {
   if (!env_.check_rules()) return Operand();
   Operand arguments = packed_call(*f_, inst, false);
   const Type* type = forward_out_->type_of(arguments, runtime_.types);
-  Operand before = call_base(*f_, "arguments_before", {arguments}, type);
+  Operand before = call_library(*f_, KnownName::arguments_before, {arguments}, type);
   arguments_before_of_[id] = remember(before, type);
   return before;
 }
@@ -329,10 +337,10 @@ void Reverse::check_forward_step(const ir::Inst& inst, Operand before, Operand v
   if (!compare) {
     std::vector<Operand> call;
     for (Operand o : inst.operands) call.push_back(forward(o));
-    overwritten = call_base(*f_, "overwrites", call, nullptr);
+    overwritten = call_library(*f_, KnownName::overwrites, call, nullptr);
   }
-  call_base(*f_, "check_arguments", {name, packed_call(*f_, inst, false), before, overwritten}, nullptr);
-  if (compare) call_base(*f_, "check_value", {name, value, packed_call(*f_, inst, true)}, nullptr);
+  call_library(*f_, KnownName::check_arguments, {name, packed_call(*f_, inst, false), before, overwritten}, nullptr);
+  if (compare) call_library(*f_, KnownName::check_value, {name, value, packed_call(*f_, inst, true)}, nullptr);
 }
 
 }  // namespace slope::diff
