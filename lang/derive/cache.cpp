@@ -185,6 +185,11 @@ const ir::Function* Pipeline::Impl::primal(Context& ctx, Specialization& target)
         return has_forward_rule(ctx, inst.aux_as<Specialization>()->types, noted);
       case diff::RuleKind::non_differentiable: {
         // Lengths and tests of types: inlined they show what loops count; what prints must stay a call.
+        // What can carry a derivative has none by declaration, whatever the code says.
+        if (diff::TangentTypes& tangents = diff::tangent_types(runtime);
+            !tangents.known(inst.type) || tangents.differentiable(inst.type))
+          return true;
+        if (inst.type == runtime.types.builtin().string) return true;  // text of numbers is followed (activity.cpp)
         const CodeInstance* code = valid_code(ctx, *inst.aux_as<Specialization>());
         return !code || !code->typed || (code->effects & effect_writes) || code->typed->insts.size() > 40;
       }

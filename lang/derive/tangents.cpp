@@ -1,4 +1,6 @@
 // Forward derivatives of specialisations, in one direction or several: by a rule (`frule`, build_frule) or of the code.
+#include <algorithm>
+
 #include "lang/derive/environment.hpp"
 #include "lang/diff/rules.hpp"
 #include "lang/diff/tangent.hpp"
@@ -169,12 +171,21 @@ const ir::Function* Pipeline::Impl::frule_call(Context& ctx, Specialization& tar
   std::vector<const Type*> call{rule->value.type, runtime.types.tuple(given)};
   for (const Type* t : target.types->params) call.push_back(t);
   const Method* written = runtime.lookup(runtime.types.tuple(call), ctx.world).method;
+  // `frule(tangents, f, args…; names…)`: it says nothing of the keywords, which must not carry a derivative.
+  bool with_keywords = false;
+  if (!written && types.size() > 2 && !active[1]) {
+    const Type* positional = runtime.types.tuple(std::span(given).subspan(2));
+    const DataType* named = diff::keyword_rule_call(runtime, "frule", target.types, positional);
+    written = diff::keyword_rule(runtime, named, ctx.world);
+    with_keywords = written != nullptr;
+  }
   const DataType* builder_types = diff::builder_call(runtime, "build_frule", target.types);
   const Method* builder = builder_types ? runtime.lookup(builder_types, ctx.world).method : nullptr;
   if (!written && !builder) return nullptr;
   Value called = rule->value;
   if (builder && (!written || builder->min_world > written->min_world)) {
     if (!built_rule(ctx, target.types, true, called)) return nullptr;
+    with_keywords = false;
   }
   const Type* result = basis->return_type;
   if (!tangents.known(result)) return nullptr;
@@ -212,8 +223,11 @@ const ir::Function* Pipeline::Impl::frule_call(Context& ctx, Specialization& tar
   for (std::vector<ir::Operand>& parts : directions) {  // the rule says one direction: the value is the first call's
     for (ir::Operand& part : parts)
       if (!part.valid()) part = nothing;
+    if (with_keywords) parts.erase(parts.begin(), parts.begin() + 2);
     operands[1] = b.emit(ir::Op::tuple, parts, nullptr);
-    ir::Operand pair = b.emit(ir::Op::call, operands, nullptr);
+    std::vector<ir::Operand> passed = operands;  // kwcall, names, frule, tangents, f, args…
+    if (with_keywords) std::rotate(passed.begin(), passed.begin() + 2, passed.begin() + 4);
+    ir::Operand pair = b.emit(ir::Op::call, passed, nullptr);
     auto at = [&](std::int64_t i, const Type* type) {
       ir::Operand part = b.emit(ir::Op::get_field, {pair, b.constant(runtime.from_int(i))}, nullptr);
       if (type == tangents.dynamic())

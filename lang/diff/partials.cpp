@@ -1,5 +1,7 @@
 #include "lang/diff/partials.hpp"
 
+#include <limits>
+
 namespace slope::diff {
 
 using ir::Op;
@@ -17,11 +19,21 @@ bool emit_partials(ir::Builder& b, Runtime& runtime, const ir::Inst& inst, Opera
     return b.constant(v);
   };
   auto times = [&](Operand x, Operand z) { return op2(Op::mul_float, x, z); };
-  auto over = [&](Operand x, Operand z) { return op2(Op::div_float, x, z); };
   auto plus = [&](Operand x, Operand z) { return op2(Op::add_float, x, z); };
   auto minus = [&](Operand x, Operand z) { return op2(Op::sub_float, x, z); };
   auto test = [&](Op op, Operand x, Operand z) { return b.emit(op, {x, z}, builtin.boolean); };
   auto choose = [&](Operand condition, Operand x, Operand z) { return b.emit(Op::select, {condition, x, z}, t); };
+  // An exact zero stays zero where a partial is infinite: of a value that nobody used the derivative is none. The
+  // partial is replaced, not the product: the derivative of the product itself stays right where only `y` is zero.
+  auto both = [&](Operand p, Operand q) { return b.emit(Op::and_int, {p, q}, builtin.boolean); };
+  auto over = [&](Operand x, Operand z) {
+    const Operand singular = both(test(Op::eq_float, x, number(0)), test(Op::eq_float, z, number(0)));
+    return op2(Op::div_float, x, choose(singular, number(std::numeric_limits<double>::infinity()), z));
+  };
+  auto times_unbounded = [&](Operand x, Operand z) {
+    const Operand infinite = test(Op::eq_float, op1(Op::abs_float, z), number(std::numeric_limits<double>::infinity()));
+    return times(x, choose(both(test(Op::eq_float, x, number(0)), infinite), number(0), z));
+  };
   switch (inst.op) {
     case Op::add_float:
       if (partials.active(0)) partials.add(0, y);
@@ -38,7 +50,7 @@ bool emit_partials(ir::Builder& b, Runtime& runtime, const ir::Inst& inst, Opera
     case Op::div_float: {
       Operand scaled = over(y, partials.value(1));
       if (partials.active(0)) partials.add(0, scaled);
-      if (partials.active(1)) partials.add(1, op1(Op::neg_float, times(scaled, partials.result())));
+      if (partials.active(1)) partials.add(1, op1(Op::neg_float, times_unbounded(scaled, partials.result())));
       return true;
     }
     case Op::rem_float: {  // x - y*trunc(x/y)
@@ -78,13 +90,13 @@ bool emit_partials(ir::Builder& b, Runtime& runtime, const ir::Inst& inst, Opera
       partials.add(0, over(y, times(number(2), partials.result())));
       return true;
     case Op::exp_float:
-      partials.add(0, times(y, partials.result()));
+      partials.add(0, times_unbounded(y, partials.result()));
       return true;
     case Op::exp2_float:
-      partials.add(0, times(times(y, partials.result()), number(0.69314718055994530942)));
+      partials.add(0, times(times_unbounded(y, partials.result()), number(0.69314718055994530942)));
       return true;
     case Op::expm1_float:
-      partials.add(0, times(y, plus(partials.result(), number(1))));
+      partials.add(0, times_unbounded(y, plus(partials.result(), number(1))));
       return true;
     case Op::log_float:
       partials.add(0, over(y, partials.value(0)));
@@ -125,10 +137,10 @@ bool emit_partials(ir::Builder& b, Runtime& runtime, const ir::Inst& inst, Opera
       return true;
     }
     case Op::sinh_float:
-      partials.add(0, times(y, op1(Op::cosh_float, partials.value(0))));
+      partials.add(0, times_unbounded(y, op1(Op::cosh_float, partials.value(0))));
       return true;
     case Op::cosh_float:
-      partials.add(0, times(y, op1(Op::sinh_float, partials.value(0))));
+      partials.add(0, times_unbounded(y, op1(Op::sinh_float, partials.value(0))));
       return true;
     case Op::tanh_float:
       partials.add(0, times(y, minus(number(1), times(partials.result(), partials.result()))));
@@ -144,12 +156,14 @@ bool emit_partials(ir::Builder& b, Runtime& runtime, const ir::Inst& inst, Opera
       if (partials.active(0)) {  // y x^(y-1), zero when the exponent is
         Operand partial =
             times(partials.value(1), op2(Op::pow_float, partials.value(0), minus(partials.value(1), number(1))));
-        partials.add(0, times(y, choose(test(Op::eq_float, partials.value(1), number(0)), number(0), partial)));
+        partials.add(0,
+                     times_unbounded(y, choose(test(Op::eq_float, partials.value(1), number(0)), number(0), partial)));
       }
       if (partials.active(1)) {  // x^y log(x), zero at x = 0
         Operand zero_base = test(Op::eq_float, partials.value(0), number(0));
         Operand safe = choose(zero_base, number(1), partials.value(0));
-        partials.add(1, times(y, choose(zero_base, number(0), times(partials.result(), op1(Op::log_float, safe)))));
+        partials.add(
+            1, times_unbounded(y, choose(zero_base, number(0), times(partials.result(), op1(Op::log_float, safe)))));
       }
       return true;
     }
