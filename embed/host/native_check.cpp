@@ -49,7 +49,8 @@ bool NativeCheck::check(Specialization& target, Span caller) {
           "` could not be inferred";
     return false;
   }
-  if (code->constant_result.defined()) return true;
+  constexpr std::uint32_t seen = effect_throws | effect_writes | effect_diverges;
+  if (code->constant_result.defined() && !(code->effects & seen)) return true;
   return check(*code->typed, caller);
 }
 

@@ -1,11 +1,14 @@
 // A rule of forward mode, `frule(tangents, f, args...)` or what build_frule made, as a forward derivative
 // (lang/diff/forward.hpp has its parameters): one call of the rule a direction.
+#include <algorithm>
+#include <span>
 #include <utility>
 
 #include "lang/derive/derivatives.hpp"
 #include "lang/diff/rules.hpp"
 #include "lang/diff/tangent.hpp"
 #include "lang/ir/build.hpp"
+#include "lang/runtime/library_names.hpp"
 
 namespace slope::derive {
 
@@ -33,11 +36,19 @@ class ForwardRule {
     std::vector<const Type*> call{frule->value.type, runtime_.types.tuple(given_)};
     for (const Type* t : target_.types->params) call.push_back(t);
     const Method* written = runtime_.lookup(runtime_.types.tuple(call), ctx_.world).method;
+    // `frule(tangents, f, args…; names…)`: it says nothing of the keywords, which must not carry a derivative.
+    if (!written && types_.size() > 2 && !active_[1]) {
+      const Type* positional = runtime_.types.tuple(std::span(given_).subspan(2));
+      const DataType* named = diff::keyword_rule_call(runtime_, KnownName::frule, target_.types, positional);
+      written = diff::keyword_rule(runtime_, named, ctx_.world);
+      has_keywords_ = written != nullptr;
+    }
     const DataType* builder_types = diff::builder_call(runtime_, KnownName::build_frule, target_.types);
     const Method* builder = builder_types ? runtime_.lookup(builder_types, ctx_.world).method : nullptr;
     if (!written && !builder) return false;
     rule_ = frule->value;
     const bool is_built = builder && (!written || builder->min_world > written->min_world);
+    if (is_built) has_keywords_ = false;
     if (is_built && !derivatives_.rules.find(ctx_, target_.types, true, rule_, edges)) return false;
     return tangents_.known(basis_->return_type);
   }
@@ -58,9 +69,13 @@ class ForwardRule {
     const Type* result = basis_->return_type;
     std::vector<const Type*> outcome{result};
     std::vector<ir::Operand> all{ir::Operand()};
-    for (const std::vector<ir::Operand>& parts : directions(b, width)) {
+    for (std::vector<ir::Operand>& parts : directions(b, width)) {
+      if (has_keywords_) parts.erase(parts.begin(), parts.begin() + 2);
       operands[1] = b.emit(ir::Op::tuple, parts, nullptr);
-      const ir::Operand pair = b.emit(ir::Op::call, operands, nullptr);
+      std::vector<ir::Operand> passed = operands;
+      if (has_keywords_)
+        std::rotate(passed.begin(), passed.begin() + 2, passed.begin() + 4);  // kwcall, names, frule, …
+      const ir::Operand pair = b.emit(ir::Op::call, passed, nullptr);
       if (!all[0].valid()) all[0] = part_of(b, pair, 1, result);  // the value is the first call's
       outcome.insert(outcome.end(), {tangents_.shadow(result), tangents_.cotangent(result)});
       add_tangent(b, pair, all);
@@ -151,6 +166,7 @@ class ForwardRule {
   const std::vector<char>& active_;
   CodeInstance* basis_ = nullptr;
   Value rule_;
+  bool has_keywords_ = false;       // the call is `kwcall(names, f, args…)`, and so is the rule's
   std::vector<const Type*> types_;  // of the arguments
   std::vector<const Type*> given_;  // of their tangents, as the rule gets them
 };

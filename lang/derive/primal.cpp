@@ -78,6 +78,12 @@ opt::OptOptions PrimalCodes::inlining(Context& ctx, const Specialization& target
         return has_forward_rule(ctx, inst.aux_as<Specialization>()->types, noted);
       case diff::RuleKind::non_differentiable: {
         // Lengths and tests of types: inlined they show what loops count; what prints must stay a call.
+        // A result that can carry a derivative has none by declaration, whatever the code says.
+        if (diff::TangentTypes& tangents = diff::tangent_types(derivatives_.runtime);
+            !tangents.known(inst.type) || tangents.differentiable(inst.type))
+          return true;
+        // The text of a number is followed (lang/diff/activity.cpp).
+        if (inst.type == derivatives_.runtime.types.builtin().string) return true;
         const CodeInstance* code = valid_code(ctx, *inst.aux_as<Specialization>());
         return !code || !code->typed || (code->effects & effect_writes) ||
                code->typed->insts.size() > tuning::primal_writes_size;

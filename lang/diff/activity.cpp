@@ -222,6 +222,7 @@ class Analysis {
       from_float |= varied(o) && tangents_.is_float(type_of(o));
       bits |= o.is_inst() && bits_[o.index()];
     }
+    if (inst.op == Op::invoke || inst.type == tangents_.runtime().types.builtin().string) return visit_text(id, bits);
     bool is_float = tangents_.is_float(inst.type);
     if (inst.op == Op::bitcast && is_float && bits) {
       refusal_ = refusal_at(function_, inst, tangents_.runtime(),
@@ -231,6 +232,22 @@ class Analysis {
     bool carries = (inst.op == Op::bitcast && from_float && !is_float) ||
                    (bits && inst.type != tangents_.runtime().types.builtin().boolean && integer_op(inst.op));
     if (carries && !bits_[id]) bits_[id] = changed_ = true;
+    return true;
+  }
+  // So may its text and its hash, for messages and tables; `bits`: an argument is made of such.
+  bool visit_text(std::uint32_t id, bool bits) {
+    const ir::Inst& inst = function_.insts[id];
+    const bool by_rule = result_.rules[id] == RuleKind::non_differentiable;
+    if (by_rule && bits && may_carry(inst.type)) {
+      refusal_ = refusal_at(function_, inst, tangents_.runtime(),
+                            "a number is read from the text of a number that carries a derivative");
+      return false;
+    }
+    const BuiltinTypes& builtin = tangents_.runtime().types.builtin();
+    if (inst.type != builtin.string) return true;
+    bool from_varied = false;
+    for (Operand o : inst.operands) from_varied |= by_rule && varied(o);
+    if ((bits || from_varied) && !bits_[id]) bits_[id] = changed_ = true;
     return true;
   }
   static bool integer_op(Op op) { return ir::is_integer_arithmetic(op) || op == Op::bitcast || op == Op::select; }

@@ -1,15 +1,69 @@
 #include "lang/diff/rules.hpp"
 
+#include <algorithm>
+
+#include "lang/diff/tangent.hpp"
+
 namespace slope::diff {
+
+namespace {
+
+bool is_float(Runtime& runtime, const Type* t) {
+  return t == runtime.types.builtin().float64 || t == runtime.types.builtin().float32;
+}
+
+const Value* function_of_base(Runtime& runtime, KnownName name) {
+  Binding* binding = library_binding(runtime, name);
+  return binding && binding->value.defined() ? &binding->value : nullptr;
+}
+
+}  // namespace
 
 const DataType* rule_call(Runtime& runtime, KnownName rule, const DataType* call_types, bool with_result) {
   Binding* binding = library_binding(runtime, rule);
   if (!binding || !binding->value.defined()) return nullptr;
   std::vector<const Type*> types{binding->value.type};
   types.push_back(call_types->params[0]);
-  if (with_result) types.push_back(call_types->params[1]);
-  types.insert(types.end(), call_types->params.begin() + 1, call_types->params.end());
+  const auto arguments = call_types->params.subspan(1);
+  if (with_result) {  // of the type of the floats among the arguments
+    const auto number = std::find_if(arguments.begin(), arguments.end(), [&](auto t) { return is_float(runtime, t); });
+    types.push_back(number != arguments.end() ? *number : call_types->params[1]);
+  }
+  types.insert(types.end(), arguments.begin(), arguments.end());
   return runtime.types.tuple(types);
+}
+
+const DataType* positional_call(Runtime& runtime, const DataType* call_types) {
+  const Value* kwcall = function_of_base(runtime, KnownName::kwcall);
+  if (!kwcall || call_types->params.size() < 3 || call_types->params[0] != kwcall->type) return nullptr;
+  return runtime.types.tuple(call_types->params.subspan(2));
+}
+
+const DataType* keyword_rule_call(Runtime& runtime, KnownName rule, const DataType* call_types, const Type* tangents) {
+  const DataType* positional = positional_call(runtime, call_types);
+  const Value* function = function_of_base(runtime, rule);
+  if (!positional || !function) return nullptr;
+  std::vector<const Type*> types{call_types->params[0], call_types->params[1], function->type};
+  if (tangents) types.push_back(tangents);
+  types.insert(types.end(), positional->params.begin(), positional->params.end());
+  return runtime.types.tuple(types);
+}
+
+const Method* keyword_rule(Runtime& runtime, const DataType* rule_types, World world) {
+  const Method* method = rule_types ? runtime.lookup(rule_types, world).method : nullptr;
+  if (!method) return nullptr;
+  // Not the one for all functions, which refuses keywords.
+  const Type* signature = method->signature;
+  while (const UnionAllType* open = as_union_all(signature)) signature = open->body;
+  const DataType* parameters = as_data(signature);
+  const bool own = parameters && parameters->params.size() > 2 && parameters->params[2] == rule_types->params[2];
+  return own ? method : nullptr;
+}
+
+bool is_keyword_rule(Runtime& runtime, const DataType* call_types, World world) {
+  return positional_call(runtime, call_types) &&
+         !runtime.lookup(rule_call(runtime, KnownName::rrule, call_types), world).method &&
+         keyword_rule(runtime, keyword_rule_call(runtime, KnownName::rrule, call_types), world);
 }
 
 const DataType* builder_call(Runtime& runtime, KnownName builder, const DataType* call_types) {
@@ -31,18 +85,35 @@ bool has_forward_rule(Runtime& runtime, const DataType* call_types, World world,
     types.insert(types.end(), call_types->params.begin(), call_types->params.end());
     look(runtime.types.tuple(types));
   }
+  if (const DataType* named =
+          keyword_rule_call(runtime, KnownName::frule, call_types, runtime.types.builtin().tuple_any)) {
+    if (edges) edges->push_back({Edge::Kind::lookup, named, nullptr});
+    found |= keyword_rule(runtime, named, world) != nullptr;
+  }
   look(builder_call(runtime, KnownName::build_frule, call_types));
   return found;
 }
 
 namespace {
 
-bool scalar_call(Runtime& runtime, const DataType* call_types) {
-  const BuiltinTypes& builtin = runtime.types.builtin();
-  if (call_types->params.size() < 2) return false;
-  for (const Type* t : call_types->params.subspan(1))
-    if (t != call_types->params[1] || (t != builtin.float64 && t != builtin.float32)) return false;
-  return true;
+// Whether scalar rules may apply to the call. The library's are written for floats of one type. Those of a program hold
+// for whatever they are defined for: floats, and beside them what carries no derivative (`mixed`).
+bool scalar_call(Runtime& runtime, const DataType* call_types, bool& mixed) {
+  bool any = false;
+  mixed = false;
+  TangentTypes& tangents = tangent_types(runtime);
+  for (const Type* t : call_types->params.subspan(1)) {
+    mixed |= t != call_types->params[1] || !is_float(runtime, t);
+    any |= is_float(runtime, t);
+    if (!is_float(runtime, t) && (!tangents.known(t) || tangents.differentiable(t))) return false;
+  }
+  return any;
+}
+
+bool is_of_library(Runtime& runtime, const Method* method) {
+  for (const Module* module = method->module; module; module = module->parent)
+    if (module == runtime.base || module == runtime.core) return true;
+  return false;
 }
 
 }  // namespace
@@ -50,21 +121,29 @@ bool scalar_call(Runtime& runtime, const DataType* call_types) {
 RuleKind find_rule(Runtime& runtime, const DataType* call_types, World world, std::vector<Edge>* edges) {
   RuleKind found = RuleKind::none;
   World defined = 0;
-  auto consider = [&](RuleKind kind, KnownName name, bool with_result = false) {
-    const DataType* types = kind == RuleKind::built ? builder_call(runtime, name, call_types)
-                                                    : rule_call(runtime, name, call_types, with_result);
+  auto look = [&](RuleKind kind, const DataType* types, bool of_programs = false) {
     if (!types) return;
     if (edges) edges->push_back({Edge::Kind::lookup, types, nullptr});
     const Method* method = runtime.lookup(types, world).method;
     if (!method || (found != RuleKind::none && method->min_world <= defined)) return;
+    if (of_programs && is_of_library(runtime, method)) return;
     found = kind;
     defined = method->min_world;
   };
-  if (scalar_call(runtime, call_types)) consider(RuleKind::scalar, KnownName::scalar_partials, true);
-  consider(RuleKind::reverse, KnownName::rrule);
-  consider(RuleKind::built, KnownName::build_rrule);
-  consider(RuleKind::stateful, KnownName::rule_state);
-  consider(RuleKind::non_differentiable, KnownName::nondifferentiable);
+  bool mixed = false;
+  if (scalar_call(runtime, call_types, mixed))
+    look(RuleKind::scalar, rule_call(runtime, KnownName::scalar_partials, call_types, true), mixed);
+  look(RuleKind::reverse, rule_call(runtime, KnownName::rrule, call_types));
+  look(RuleKind::built, builder_call(runtime, KnownName::build_rrule, call_types));
+  look(RuleKind::stateful, rule_call(runtime, KnownName::rule_state, call_types));
+  look(RuleKind::non_differentiable, rule_call(runtime, KnownName::nondifferentiable, call_types));
+  // A call with keywords: what is declared of the function holds for it too.
+  if (const DataType* positional = positional_call(runtime, call_types)) {
+    const DataType* named = keyword_rule_call(runtime, KnownName::rrule, call_types);
+    if (edges) edges->push_back({Edge::Kind::lookup, named, nullptr});
+    if (keyword_rule(runtime, named, world)) look(RuleKind::reverse, named);
+    look(RuleKind::non_differentiable, rule_call(runtime, KnownName::nondifferentiable, positional));
+  }
   return found;
 }
 

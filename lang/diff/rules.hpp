@@ -27,6 +27,20 @@ RuleKind find_rule(Runtime& runtime, const DataType* call_types, World world, st
 // function.
 const DataType* rule_call(Runtime& runtime, KnownName rule, const DataType* call_types, bool with_result = false);
 
+// Of a call with keywords, `kwcall(names, f, args…)`: the types of `f(args…)`. Null: it is no such call.
+const DataType* positional_call(Runtime& runtime, const DataType* call_types);
+
+// The call `rule(f, args…; names…)` for a call with keywords, with `tangents` before f when there are such. Null: it is no
+// such call.
+const DataType* keyword_rule_call(Runtime& runtime, KnownName rule, const DataType* call_types,
+                                  const Type* tangents = nullptr);
+
+// The method for such a call of a rule, written for that rule. Null: there is none.
+const Method* keyword_rule(Runtime& runtime, const DataType* rule_types, World world);
+
+// Whether the rrule for such calls is one with keywords: it is called with them, and its pullback knows nothing of them.
+bool is_keyword_rule(Runtime& runtime, const DataType* call_types, World world);
+
 // The call build_rrule(types) or build_frule(types). Null when Base has no such function.
 const DataType* builder_call(Runtime& runtime, KnownName builder, const DataType* call_types);
 

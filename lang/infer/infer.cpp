@@ -325,8 +325,8 @@ InferResult Inference::Impl::result_of(Frame& frame) {
   Known value = frame.outcome ? frame.outcome->result : frame.result;
   result.effects = frame.outcome ? frame.outcome->effects : frame.summary_effects;
   result.return_type = value->type;
-  std::uint32_t kept = effect_throws | effect_writes | effect_diverges;
-  if (value->is_constant() && !(result.effects & kept)) result.constant_result = value->value;
+  // Whatever its effects: who asks next must hear what those heard who asked while it was inferred.
+  if (value->is_constant()) result.constant_result = value->value;
   if (value->is_conditional()) {
     result.tested_argument = static_cast<std::int32_t>(value->subject);
     result.argument_if_true = value->fields[0]->type;

@@ -57,6 +57,8 @@ bool Forward::tape(std::uint32_t id) {
 bool Forward::call(std::uint32_t id) {
   const ir::Inst inst = primal_->insts[id];
   if (activity_.rules[id] != RuleKind::scalar) return callee_tangent(id);
+  if (activity_.varied[id] && !tangents_.is_float(inst.type))
+    return refuse(inst, "a scalar rule for a call whose result is not a float");
   clone(id);
   std::vector<Operand> arguments;
   for (std::size_t i = 1; i < inst.operands.size(); ++i) arguments.push_back(value(inst.operands[i]));
@@ -69,9 +71,14 @@ bool Forward::call(std::uint32_t id) {
     for_each_direction([&] {
       Operand tangent = leaves(inst.operands[i])[0];
       Operand& sum = sums[k++];
-      if (tangent.valid()) sum = add_leaves(*b_, sum, b_->emit(Op::mul_float, {tangent, number}, inst.type), inst.type);
+      if (tangent.valid() && type_of(inst.operands[i]) != inst.type)  // Float32 beside Float64
+        tangent = call_library(*b_, KnownName::as_cotangent, {type_constant(*b_, inst.type), tangent}, inst.type);
+      if (tangent.valid())
+        sum =
+            add_leaves(*b_, sum, call_library(*b_, KnownName::times_partial, {tangent, number}, inst.type), inst.type);
     });
   }
+  if (!activity_.varied[id]) return true;
   for (std::size_t k = 0; k < directions_.size(); ++k) directions_[k].leaves[id] = {sums[k]};
   return true;
 }

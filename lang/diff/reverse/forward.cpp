@@ -231,6 +231,8 @@ bool Reverse::forward_aggregate(std::uint32_t id) {
 bool Reverse::forward_call(std::uint32_t id) {
   switch (activity_.rules[id]) {
     case RuleKind::scalar:
+      if (activity_.varied[id] && !tangents_.is_float(primal_->insts[id].type))
+        return refuse(primal_->insts[id], "a scalar rule for a call whose result is not a float");
       clone_inst(id);
       return true;
     case RuleKind::reverse:

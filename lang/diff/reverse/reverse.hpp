@@ -197,6 +197,7 @@ class Reverse : private Transform {
   ir::Operand rule_name(ir::Builder& at, const ir::Inst& inst);
   ir::Operand arguments_before(const ir::Inst& inst, std::uint32_t id);  // copies, when rules are checked
   void check_forward_step(const ir::Inst& inst, ir::Operand before, ir::Operand value, bool compare);
+  std::size_t callee_operand(const ir::Inst& inst);
   void give_rule_result(const ir::Inst& inst, ir::Operand result);
   void accumulate_rule_result(ir::Operand argument, ir::Operand cotangent);
 

@@ -92,7 +92,10 @@ void Reverse::backward_partials(std::uint32_t id, Operand function, std::size_t 
   for (std::size_t i = first; i < inst.operands.size(); ++i) {
     if (!varied(inst.operands[i])) continue;
     const Operand partial = scalar_partial(*r_, partials, i - first, inst.type);
-    add_cotangent(inst.operands[i], 0, r_->emit(Op::mul_float, {y, partial}, inst.type));
+    Operand product = call_library(*r_, KnownName::times_partial, {y, partial}, inst.type);
+    if (const Type* type = type_of(inst.operands[i]); type != inst.type)  // Float32 beside Float64
+      product = call_library(*r_, KnownName::as_cotangent, {type_constant(*r_, type), product}, type);
+    add_cotangent(inst.operands[i], 0, product);
   }
 }
 
@@ -109,7 +112,16 @@ bool Reverse::forward_rrule(std::uint32_t id) {
   }
   std::vector<Operand> operands{rule};
   std::vector<const Type*> types{forward_out_->type_of(operands[0], runtime_.types)};
-  for (std::size_t i = 0; i < inst.operands.size(); ++i) {
+  const std::size_t callee_at = callee_operand(inst);
+  if (callee_at > 0) {
+    if (varied(inst.operands[1]))
+      return refuse(inst, "a keyword argument carries a derivative, and the rrule for " +
+                              std::string(callee.method->name->name) +
+                              " returns no cotangents of keywords; give the rule a positional argument for it");
+    operands.insert(operands.begin(), {forward(inst.operands[0]), forward(inst.operands[1])});
+    types.insert(types.begin(), {callee.types->params[0], callee.types->params[1]});
+  }
+  for (std::size_t i = callee_at; i < inst.operands.size(); ++i) {
     operands.push_back(forward(inst.operands[i]));
     types.push_back(callee.types->params[i]);
   }
@@ -164,14 +176,23 @@ bool Reverse::backward_rrule(std::uint32_t id) {
   return true;
 }
 
+// Where the callee stands among the operands: behind `kwcall` and the keywords when the rule takes keywords.
+std::size_t Reverse::callee_operand(const ir::Inst& inst) {
+  const DataType* call = inst.aux_as<Specialization>()->types;
+  const bool keywords = find_rule(runtime_, call, env_.world(), nullptr) == RuleKind::reverse &&
+                        is_keyword_rule(runtime_, call, env_.world());
+  return keywords ? 2 : 0;
+}
+
 void Reverse::give_rule_result(const ir::Inst& inst, Operand result) {
-  if (env_.check_rules())
+  const std::size_t callee_at = callee_operand(inst);
+  if (env_.check_rules() && callee_at == 0)
     call_library(*r_, KnownName::check_cotangents, {rule_name(*r_, inst), packed_call(*r_, inst, true), result},
                  nullptr);
-  Operand count = int_constant(*r_, static_cast<std::int64_t>(inst.operands.size()) - 1);
-  for (std::size_t i = 0; i < inst.operands.size(); ++i) {
+  Operand count = int_constant(*r_, static_cast<std::int64_t>(inst.operands.size() - callee_at) - 1);
+  for (std::size_t i = callee_at; i < inst.operands.size(); ++i) {
     if (!varied(inst.operands[i])) continue;
-    std::vector<Operand> operands{result, int_constant(*r_, static_cast<std::int64_t>(i)), count};
+    std::vector<Operand> operands{result, int_constant(*r_, static_cast<std::int64_t>(i - callee_at)), count};
     // Fields are named, in whatever order.
     const DataType* argument = as_data(type_of(inst.operands[i]));
     if (argument && argument->is_concrete && argument->object_kind == DataType::ObjectKind::fields &&
@@ -305,6 +326,7 @@ const Method* Reverse::rule_method(const ir::Inst& inst) {
                                                           : KnownName::rrule;
   const DataType* call = kind == RuleKind::built ? builder_call(runtime_, KnownName::build_rrule, types)
                                                  : rule_call(runtime_, function, types, kind == RuleKind::scalar);
+  if (callee_operand(inst) > 0) call = keyword_rule_call(runtime_, function, types);
   return runtime_.lookup(call, env_.world()).method;
 }
 
