@@ -1,5 +1,7 @@
 #include "lang/diff/partials.hpp"
 
+#include <limits>
+
 #include "lang/ir/op_groups.hpp"
 
 namespace slope::diff {
@@ -86,9 +88,16 @@ bool emit_partials(ir::Builder& b, Runtime& runtime, const ir::Inst& inst, Opera
       if (partials.active(1)) partials.add(1, times(y, partials.value(0)));
       return true;
     case FloatOp::div_float: {
-      Operand scaled = over(y, partials.value(1));
+      // An exact zero stays zero where the partials are infinite: a value that nobody used has no derivative. The
+      // partials are replaced, not the products: the derivative of the products stays right where only `y` is zero.
+      const Operand zero = number(0);
+      const Operand singular = b.emit(
+          Op::and_int, {test(Op::eq_float, y, zero), test(Op::eq_float, partials.value(1), zero)}, builtin.boolean);
+      const Operand infinity = number(std::numeric_limits<double>::infinity());
+      const Operand scaled = over(y, choose(singular, infinity, partials.value(1)));
       if (partials.active(0)) partials.add(0, scaled);
-      if (partials.active(1)) partials.add(1, op1(Op::neg_float, times(scaled, partials.result())));
+      if (partials.active(1))
+        partials.add(1, op1(Op::neg_float, times(scaled, choose(singular, zero, partials.result()))));
       return true;
     }
     case FloatOp::rem_float: {  // x - y*trunc(x/y)
