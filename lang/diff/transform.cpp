@@ -1,5 +1,8 @@
 #include "lang/diff/transform.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 #include "lang/diff/operations.hpp"
 
 namespace slope::diff {
@@ -59,6 +62,27 @@ Operand Transform::scalar_partial(ir::Builder& at, Operand partials, std::size_t
   const Operand place = int_constant(at, static_cast<std::int64_t>(i) + 1);
   const Operand partial = at.emit(Op::get_field, {partials, place}, nullptr);
   return call_library(at, KnownName::as_cotangent, {type_constant(at, t), partial}, t);
+}
+
+namespace {
+
+// Library functions of one number whose derivative is finite everywhere: loops over them need no test for zeros.
+bool has_finite_partials(Runtime& runtime, const ir::Inst& inst) {
+  constexpr KnownName functions[] = {KnownName::sin, KnownName::cos, KnownName::tanh, KnownName::atan};
+  if (inst.op != Op::invoke)
+    return inst.op == Op::sin_float || inst.op == Op::cos_float || inst.op == Op::tanh_float ||
+           inst.op == Op::atan_float;
+  if (inst.operands.size() != 2) return false;
+  const Type* callee = inst.aux_as<Specialization>()->types->params[0];
+  return std::any_of(std::begin(functions), std::end(functions),
+                     [&](KnownName name) { return library_value(runtime, name).type == callee; });
+}
+
+}  // namespace
+
+Operand Transform::times_partial(ir::Builder& at, const ir::Inst& inst, Operand tangent, Operand partial) {
+  if (has_finite_partials(runtime_, inst)) return at.emit(Op::mul_float, {tangent, partial}, inst.type);
+  return call_library(at, KnownName::times_partial, {tangent, partial}, inst.type);
 }
 
 // --- shadows and leaves

@@ -40,6 +40,9 @@ class Transform {
                               const std::vector<ir::Operand>& arguments);
   // The partial derivative for argument `i` out of that tuple, as a number of type `t`.
   ir::Operand scalar_partial(ir::Builder& at, ir::Operand partials, std::size_t i, const Type* t);
+  // A tangent or cotangent of `inst` times such a partial. Where the partial may be infinite an exact zero stays zero
+  // (Base.times_partial).
+  ir::Operand times_partial(ir::Builder& at, const ir::Inst& inst, ir::Operand tangent, ir::Operand partial);
 
   // Between the shadows of a value as two types see it, one of which may know only at run time what it is. `from` and
   // `to` are types of shadows.

@@ -73,9 +73,7 @@ bool Forward::call(std::uint32_t id) {
       Operand& sum = sums[k++];
       if (tangent.valid() && type_of(inst.operands[i]) != inst.type)  // Float32 beside Float64
         tangent = call_library(*b_, KnownName::as_cotangent, {type_constant(*b_, inst.type), tangent}, inst.type);
-      if (tangent.valid())
-        sum =
-            add_leaves(*b_, sum, call_library(*b_, KnownName::times_partial, {tangent, number}, inst.type), inst.type);
+      if (tangent.valid()) sum = add_leaves(*b_, sum, times_partial(*b_, inst, tangent, number), inst.type);
     });
   }
   if (!activity_.varied[id]) return true;

@@ -434,7 +434,7 @@ bool Forward::tangent_of_value(std::uint32_t id) {
       if (!tangent.valid()) continue;
       if (!partials.valid()) partials = scalar_partials(*b_, library_function(*function, *b_), value_[id], arguments);
       const Operand partial = scalar_partial(*b_, partials, i, inst.type);
-      sum = add_leaves(*b_, sum, call_library(*b_, KnownName::times_partial, {tangent, partial}, inst.type), inst.type);
+      sum = add_leaves(*b_, sum, times_partial(*b_, inst, tangent, partial), inst.type);
     }
   } else {
     for (std::size_t i = 0; i < inst.operands.size(); ++i) {

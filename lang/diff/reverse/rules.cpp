@@ -92,7 +92,7 @@ void Reverse::backward_partials(std::uint32_t id, Operand function, std::size_t 
   for (std::size_t i = first; i < inst.operands.size(); ++i) {
     if (!varied(inst.operands[i])) continue;
     const Operand partial = scalar_partial(*r_, partials, i - first, inst.type);
-    Operand product = call_library(*r_, KnownName::times_partial, {y, partial}, inst.type);
+    Operand product = times_partial(*r_, inst, y, partial);
     if (const Type* type = type_of(inst.operands[i]); type != inst.type)  // Float32 beside Float64
       product = call_library(*r_, KnownName::as_cotangent, {type_constant(*r_, type), product}, type);
     add_cotangent(inst.operands[i], 0, product);
