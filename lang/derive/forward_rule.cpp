@@ -1,5 +1,5 @@
 // A rule of forward mode, `frule(tangents, f, args...)` or what build_frule made, as a forward derivative
-// (lang/diff/forward.hpp has its parameters): one call of the rule a direction.
+// (lang/diff/forward/forward.hpp has its parameters): one call of the rule a direction.
 #include <algorithm>
 #include <span>
 #include <utility>

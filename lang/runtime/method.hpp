@@ -138,7 +138,7 @@ struct CodeInstance {
   World min_world = 0;
   World max_world = newest_world;
   const Type* return_type = nullptr;
-  Value constant_result;  // defined: always returns this and has no effects
+  Value constant_result;  // defined: returns nothing else; whether it returns is in the effects
   // A Bool result that says what an argument is (`isnothing(x)`): 0 is the callee; -1 for none.
   std::int32_t tested_argument = -1;
   const Type* argument_if_true = nullptr;
