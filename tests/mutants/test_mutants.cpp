@@ -139,7 +139,7 @@ TEST_CASE("broken programs end in success or a reported error") {
     // After some seconds an interrupt; what does not heed it is killed, and `timeout` answers 137.
     const auto run = slope::test::run_process({"/usr/bin/env", "-C", folder.string(), "timeout", "--signal=INT",
                                                "--kill-after=20", "5", SLOPE_COMMAND, tier, file.string()},
-                                              "", std::chrono::seconds(120));
+                                              "", std::chrono::seconds(480));
     const bool ended = run.status == 0 || run.status == 1 || run.status == 124 || run.status == 130;
     const bool internal = run.err.find("internal") != std::string::npos;
     if (ended && !internal) continue;

@@ -50,7 +50,7 @@ void Terminal::type(const std::string& keys) {
 }
 
 std::string Terminal::wait_for(const std::string& text) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   for (;;) {
     if (const std::size_t at = seen_.find(text); at != std::string::npos) {
       std::string before = seen_.substr(0, at + text.size());

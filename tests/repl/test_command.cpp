@@ -131,7 +131,7 @@ TEST_CASE("What a script has flushed, or printed before it reads, is written bef
        {"println(\"first\"); flush(stdout); println(readline())", "println(\"first\"); println(readline())",
         "println(\"first\"); for line in eachline() println(line) end"}) {
     auto run =
-        slope::test::run_process({"/bin/sh", "-c", conversation, SLOPE_COMMAND, script}, "", std::chrono::seconds(60));
+        slope::test::run_process({"/bin/sh", "-c", conversation, SLOPE_COMMAND, script}, "", std::chrono::seconds(240));
     CHECK(run.out == "first\nthen\nfirst\ngo\n");
   }
 }
