@@ -25,6 +25,7 @@ struct Activity {
   bool any_varied = false;
   std::vector<RuleKind> rules;          // by inst: of invokes
   std::vector<char> active_parameters;  // of the entry: asked for, or written
+  bool carries(ir::Operand o) const { return o.is_inst() && varied[o.index()]; }
 };
 
 // False: something cannot be differentiated (refusal).

@@ -1,8 +1,6 @@
 #include "lang/diff/transform.hpp"
 
-#include <algorithm>
-#include <iterator>
-
+#include "lang/diff/normal_form.hpp"
 #include "lang/diff/operations.hpp"
 
 namespace slope::diff {
@@ -10,13 +8,24 @@ namespace slope::diff {
 using ir::Op;
 using ir::Operand;
 
-Transform::Transform(Environment& env, std::unique_ptr<ir::Function> primal, Refusal& refusal)
-    : env_(env),
-      runtime_(env.runtime()),
-      tangents_(tangent_types(env.runtime())),
-      builtin_(env.runtime().types.builtin()),
+std::optional<AnalysedPrimal> analysed(Environment& env, const ir::Function& primal, const std::vector<char>& active,
+                                       bool forward_mode, Refusal& refusal) {
+  AnalysedPrimal result;
+  result.function = primal.clone();
+  if (!normalise(*result.function, env.runtime(), refusal, forward_mode)) return std::nullopt;
+  if (!analyse_activity(*result.function, tangent_types(env.runtime()), env.memory(), env.world(), active,
+                        &result.edges, result.activity, refusal, forward_mode))
+    return std::nullopt;
+  return result;
+}
+
+Transform::Transform(Environment& env, AnalysedPrimal primal, Refusal& refusal)
+    : TangentCode(env.runtime()),
+      env_(env),
       refusal_(refusal),
-      primal_(std::move(primal)) {}
+      primal_(std::move(primal.function)),
+      activity_(std::move(primal.activity)),
+      edges_(std::move(primal.edges)) {}
 
 bool Transform::refuse(const ir::Inst& at, std::string reason) {
   if (refusal_.reason.empty()) refusal_ = refusal_at(*primal_, at, runtime_, std::move(reason));
@@ -30,176 +39,31 @@ std::string Transform::described(const ir::Inst& at) {
   return where;
 }
 
-void Transform::describe(ir::Function& made, const std::string& prefix, const std::string& suffix) const {
-  made.method = primal_->method;
-  made.name = prefix + primal_->name + suffix;
-  made.typed = true;
-  made.scopes = primal_->scopes;
-  made.span = primal_->span;
-  made.static_params = primal_->static_params;
+std::unique_ptr<ir::Function> Transform::made(const std::string& prefix, const std::string& suffix) const {
+  auto made = std::make_unique<ir::Function>();
+  made->method = primal_->method;
+  made->name = prefix + primal_->name + suffix;
+  made->typed = true;
+  made->scopes = primal_->scopes;
+  made->span = primal_->span;
+  made->static_params = primal_->static_params;
+  return made;
 }
 
-Operand Transform::library_function(KnownName name, ir::Builder& at) {
-  Binding* binding = library_binding(runtime_, name);
-  return at.constant(binding ? binding->value : runtime_.nothing());
+void Transform::copy_handlers(const std::vector<ir::BlockId>& blocks, ir::Function& made) const {
+  for (ir::BlockId b = 0; b < blocks.size(); ++b)
+    if (ir::BlockId handler = primal_->blocks[b].handler; blocks[b] != ir::no_block && handler != ir::no_block)
+      made.blocks[blocks[b]].handler = blocks[handler];
 }
 
-Operand Transform::call_library(ir::Builder& at, KnownName name, std::vector<Operand> args, const Type* type) {
-  args.insert(args.begin(), library_function(name, at));
-  Operand result = at.emit(Op::call, args, nullptr);
-  if (!type) return result;
-  return at.emit(Op::type_assert, {result, type_constant(at, type)}, type);
+void Transform::type_stores(ir::Function& made) const {
+  for (ir::Inst& inst : made.insts)
+    if (!inst.type && ir::op_info(inst.op).derivative != ir::Derivative::none && inst.op != Op::call &&
+        inst.op != Op::get_field)
+      inst.type = builtin_.nothing;
 }
 
-Operand Transform::scalar_partials(ir::Builder& at, Operand function, Operand result,
-                                   const std::vector<Operand>& arguments) {
-  std::vector<Operand> operands{library_function(KnownName::scalar_partials, at), function, result};
-  operands.insert(operands.end(), arguments.begin(), arguments.end());
-  return at.emit(Op::call, operands, nullptr);
-}
-
-Operand Transform::scalar_partial(ir::Builder& at, Operand partials, std::size_t i, const Type* t) {
-  const Operand place = int_constant(at, static_cast<std::int64_t>(i) + 1);
-  const Operand partial = at.emit(Op::get_field, {partials, place}, nullptr);
-  return call_library(at, KnownName::as_cotangent, {type_constant(at, t), partial}, t);
-}
-
-namespace {
-
-// Library functions of one number whose derivative is finite everywhere: loops over them need no test for zeros.
-bool has_finite_partials(Runtime& runtime, const ir::Inst& inst) {
-  constexpr KnownName functions[] = {KnownName::sin, KnownName::cos, KnownName::tanh, KnownName::atan};
-  if (inst.op != Op::invoke)
-    return inst.op == Op::sin_float || inst.op == Op::cos_float || inst.op == Op::tanh_float ||
-           inst.op == Op::atan_float;
-  if (inst.operands.size() != 2) return false;
-  const Type* callee = inst.aux_as<Specialization>()->types->params[0];
-  return std::any_of(std::begin(functions), std::end(functions),
-                     [&](KnownName name) { return library_value(runtime, name).type == callee; });
-}
-
-}  // namespace
-
-Operand Transform::times_partial(ir::Builder& at, const ir::Inst& inst, Operand tangent, Operand partial) {
-  if (has_finite_partials(runtime_, inst)) return at.emit(Op::mul_float, {tangent, partial}, inst.type);
-  return call_library(at, KnownName::times_partial, {tangent, partial}, inst.type);
-}
-
-// --- shadows and leaves
-// -----------------------------------------------------------------------------------------------
-
-Operand Transform::boxed(ir::Builder& at, Operand tangent) {
-  const DataType* dynamic = tangents_.dynamic();
-  return at.emit(Op::make_struct, {type_constant(at, dynamic), tangent}, dynamic);
-}
-
-Operand Transform::as_shadow(ir::Builder& at, Operand shadow, const Type* from, const Type* to) {
-  if (from == to) return shadow;
-  if (to == builtin_.nothing) return nothing(at);
-  if (to == tangents_.dynamic()) return boxed(at, shadow);
-  const DataType* narrow = as_data(from);
-  const DataType* wide = as_data(to);
-  if (narrow && wide && narrow->is_tuple && wide->is_tuple && narrow->fields.size() == wide->fields.size()) {
-    std::vector<Operand> parts;  // the same value as two types see it, one of which knows less of what is in it
-    for (std::size_t i = 0; i < narrow->fields.size(); ++i)
-      parts.push_back(as_shadow(at, at.emit(Op::field_at, {shadow}, narrow->fields[i].type, i), narrow->fields[i].type,
-                                wide->fields[i].type));
-    return at.emit(Op::tuple, parts, to);
-  }
-  Operand content = at.emit(Op::field_at, {shadow}, builtin_.any, 0);
-  return at.emit(Op::type_assert, {content, type_constant(at, to)}, to);
-}
-
-Value Transform::zero_leaf(const Type* leaf_type) {
-  if (leaf_type == builtin_.float64) return Value(leaf_type, 0.0);
-  if (leaf_type == builtin_.float32) return Value(leaf_type, std::int64_t{0});
-  return library_value(runtime_, KnownName::no_tangent);
-}
-
-Operand Transform::add_leaves(ir::Builder& at, Operand a, Operand b, const Type* leaf_type) {
-  if (!a.valid()) return b;
-  if (!b.valid()) return a;
-  if (!tangents_.is_float(leaf_type)) return call_library(at, KnownName::add_tangents, {a, b}, leaf_type);
-  return at.emit(Op::add_float, {a, b}, leaf_type);
-}
-
-bool Transform::none(const std::vector<Operand>& leaves) {
-  for (Operand o : leaves)
-    if (o.valid()) return false;
-  return true;
-}
-
-Operand Transform::pack(ir::Builder& at, const Type* t, const std::vector<Operand>& leaves) {
-  std::size_t next = 0;
-  auto part = [&](auto&& self, const Type* type) -> Operand {
-    if (tangents_.is_float(type) || tangents_.is_dynamic(type))
-      return or_zero(at, leaves[next++], tangents_.cotangent(type));
-    if (!tangents_.has_cotangent(type)) return nothing(at);
-    std::vector<Operand> fields;
-    for (const Field& field : as_data(type)->fields) fields.push_back(self(self, field.type));
-    return at.emit(Op::tuple, fields, tangents_.cotangent(type));
-  };
-  return part(part, t);
-}
-
-void Transform::unpack(ir::Builder& at, const Type* t, Operand cotangent, std::vector<Operand>& leaves) {
-  if (tangents_.is_float(t) || tangents_.is_dynamic(t)) {
-    leaves.push_back(cotangent);
-    return;
-  }
-  if (!tangents_.has_cotangent(t)) return;
-  const DataType* d = as_data(t);
-  for (std::size_t i = 0; i < d->fields.size(); ++i) {
-    if (!tangents_.has_cotangent(d->fields[i].type)) continue;
-    Operand field = at.emit(Op::field_at, {cotangent}, tangents_.cotangent(d->fields[i].type), i);
-    unpack(at, d->fields[i].type, field, leaves);
-  }
-}
-
-std::vector<Operand> Transform::convert_leaves(ir::Builder& at, const Type* from, const std::vector<Operand>& leaves,
-                                               const Type* to) {
-  std::size_t count = leaf_count(to);
-  if (from == to || count == 0) return count ? leaves : std::vector<Operand>();
-  if (none(leaves)) return std::vector<Operand>(count);
-  if (tangents_.is_dynamic(from) == tangents_.is_dynamic(to)) {
-    const DataType* a = as_data(from);
-    const DataType* b = as_data(to);
-    if (tangents_.is_dynamic(from) || !a || !b || a->fields.size() != b->fields.size()) return leaves;
-    std::vector<Operand> result;  // part by part: one may know less of what is in it
-    std::size_t next = 0;
-    for (std::size_t i = 0; i < a->fields.size(); ++i) {
-      std::vector<Operand> part(leaves.begin() + static_cast<std::ptrdiff_t>(next),
-                                leaves.begin() + static_cast<std::ptrdiff_t>(next + leaf_count(a->fields[i].type)));
-      next += part.size();
-      for (Operand o : convert_leaves(at, a->fields[i].type, part, b->fields[i].type)) result.push_back(o);
-    }
-    return result;
-  }
-  if (tangents_.is_dynamic(to)) return {boxed(at, pack(at, from, leaves))};
-  const Type* type = tangents_.cotangent(to);
-  std::vector<Operand> result;
-  unpack(at, to, call_library(at, KnownName::as_cotangent, {type_constant(at, type), leaves[0]}, type), result);
-  return result;
-}
-
-Operand Transform::zero_cotangent(ir::Builder& at, const Type* cotangent) {
-  if (tangents_.is_float(cotangent) || cotangent == tangents_.dynamic()) return zero(at, cotangent);
-  if (cotangent == builtin_.nothing) return nothing(at);
-  std::vector<Operand> parts;
-  for (const Type* part : as_data(cotangent)->params) parts.push_back(zero_cotangent(at, part));
-  return at.emit(Op::tuple, parts, cotangent);
-}
-
-Operand Transform::undefined(ir::Builder& at, const Type* t) {
-  if (t == tangents_.dynamic()) return zero(at, t);
-  Value value = tangents_.stand_ins.of(t);
-  return value.defined() ? at.constant(value) : at.emit(Op::undef, {}, t);
-}
-
-// --- places
-// -----------------------------------------------------------------------------------------------------------
-
-Transform::Place Transform::place_of(const ir::Inst& inst) {
+TangentCode::Place Transform::place_of(const ir::Inst& inst) {
   Place place;
   place.memory = inst.operands[0];
   const DataType* object = as_data(type_of(place.memory));
@@ -226,69 +90,18 @@ Transform::Place Transform::place_of(const ir::Inst& inst) {
   }
 }
 
-Operand Transform::load_tangent(ir::Builder& at, const Place& place, Operand shadow, Operand index) {
-  if (index.valid()) return at.emit(Op::array_get, {shadow, index}, place.tangent);
-  return at.emit(Op::field_at, {shadow}, place.tangent, place.field);
-}
-
-void Transform::store_tangent(ir::Builder& at, const Place& place, Operand shadow, Operand index, Operand tangent) {
-  if (index.valid())
-    at.emit(Op::array_set, {shadow, tangent, index});
-  else
-    at.emit(Op::set_field_at, {shadow, tangent}, nullptr, place.field);
-}
-
-Operand Transform::shadow_part(ir::Builder& at, const Place& place, Operand tangent) {
-  const Type* wanted = tangents_.shadow(place.declared);
-  if (wanted == builtin_.nothing) return nothing(at);
-  if (!tangents_.has_cotangent(place.declared)) return as_shadow(at, tangent, place.tangent, wanted);
-  const Type* held = as_data(place.tangent)->params[0];
-  return as_shadow(at, at.emit(Op::field_at, {tangent}, held, 0), held, wanted);
-}
-
-Operand Transform::cotangent_part(ir::Builder& at, const Place& place, Operand tangent) {
-  if (!tangents_.has_shadow(place.declared)) return tangent;
-  return at.emit(Op::field_at, {tangent}, tangents_.cotangent(place.declared), 1);
-}
-
-Operand Transform::whole_tangent(ir::Builder& at, const Place& place, Operand shadow, Operand cotangent) {
-  const Type* own = tangents_.shadow(place.declared);
-  if (!tangents_.has_cotangent(place.declared)) return as_shadow(at, shadow, own, place.tangent);
-  if (!cotangent.valid()) cotangent = zero_cotangent(at, tangents_.cotangent(place.declared));
-  if (own == builtin_.nothing) return cotangent;
-  Operand held = as_shadow(at, shadow, own, as_data(place.tangent)->params[0]);
-  return at.emit(Op::tuple, {held, cotangent}, place.tangent);
-}
-
-Operand Transform::mutable_shadow(ir::Builder& at, const DataType* made, std::vector<Operand> tangents) {
-  const Type* type = tangents_.shadow(made);
-  if (tangents.size() == made->fields.size()) tangents.push_back(at.constant(runtime_.from_bool(false)));
-  tangents.insert(tangents.begin(), type_constant(at, type));
-  return at.emit(Op::make_struct, tangents, type);
-}
-
-// --- tapes and calls
-// --------------------------------------------------------------------------------------------------
-
-std::uintptr_t Transform::tangent_columns(const TapeLayout& layout, std::uintptr_t column, std::size_t direction) {
-  std::uintptr_t first = layout.columns.size();
-  auto width = [&](const Type* type) { return leaf_count(type) + (tangents_.has_shadow(type) ? 1 : 0); };
-  for (std::size_t i = 0; i < layout.columns.size(); ++i) first += direction * width(layout.columns[i]);
-  for (std::size_t i = 0; i < column; ++i) first += width(layout.columns[i]);
-  return first;
-}
-
-std::vector<Transform::Packed> Transform::packed_arguments(const ir::Inst& inst) {
+std::vector<Packed> packed_arguments(const ir::Function& primal, const ir::Inst& inst, Runtime& runtime) {
+  TangentTypes& tangents = tangent_types(runtime);
   const Method& method = *inst.aux_as<Specialization>()->method;
   std::vector<Packed> result;
   std::size_t fixed = method.is_vararg ? method.arg_count : inst.operands.size();
   std::span<const Type* const> declared = inst.aux_as<Specialization>()->types->params;
   for (std::size_t i = 0; i < fixed; ++i) {
-    const Type* type = type_of(inst.operands[i]);
+    const Type* type = primal.type_of(inst.operands[i], runtime.types);
     // A record is known more precisely here than where it is received.
-    bool wider = i < declared.size() && tangents_.known(declared[i]) &&
-                 (tangents_.shadow(declared[i]) != tangents_.shadow(type) ||
-                  tangents_.cotangent(declared[i]) != tangents_.cotangent(type));
+    bool wider = i < declared.size() && tangents.known(declared[i]) &&
+                 (tangents.shadow(declared[i]) != tangents.shadow(type) ||
+                  tangents.cotangent(declared[i]) != tangents.cotangent(type));
     result.push_back({{inst.operands[i]}, wider ? declared[i] : type, false});
   }
   if (method.is_vararg) {
@@ -297,12 +110,22 @@ std::vector<Transform::Packed> Transform::packed_arguments(const ir::Inst& inst)
     std::vector<const Type*> types;
     for (std::size_t i = fixed; i < inst.operands.size(); ++i) {
       rest.operands.push_back(inst.operands[i]);
-      types.push_back(type_of(inst.operands[i]));
+      types.push_back(primal.type_of(inst.operands[i], runtime.types));
     }
-    rest.type = runtime_.types.tuple(types);
+    rest.type = runtime.types.tuple(types);
     result.push_back(std::move(rest));
   }
   return result;
+}
+
+std::vector<char> active_operands(const Activity& activity, const std::vector<Packed>& arguments) {
+  std::vector<char> active;
+  for (const Packed& argument : arguments) {
+    bool any = false;
+    for (Operand o : argument.operands) any |= activity.carries(o);
+    active.push_back(any);
+  }
+  return active;
 }
 
 }  // namespace slope::diff

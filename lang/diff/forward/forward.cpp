@@ -1,6 +1,5 @@
 #include "lang/diff/forward/forward.hpp"
 
-#include "lang/diff/normal_form.hpp"
 #include "lang/diff/operations.hpp"
 #include "lang/diff/partials.hpp"
 #include "lang/ir/passes/checked.hpp"
@@ -11,16 +10,12 @@ using ir::BlockId;
 using ir::Op;
 using ir::Operand;
 
-Forward::Forward(Environment& env, std::unique_ptr<ir::Function> primal, std::size_t width, Refusal& refusal)
+Forward::Forward(Environment& env, AnalysedPrimal primal, std::size_t width, Refusal& refusal)
     : Transform(env, std::move(primal), refusal), directions_(width) {}
 
-bool Forward::run(const std::vector<char>& active, Derivative& result) {
-  if (!normalise(*primal_, runtime_, refusal_, true)) return false;
-  if (!analyse_activity(*primal_, tangents_, env_.memory(), env_.world(), active, &edges_, activity_, refusal_, true))
-    return false;
+bool Forward::run(Derivative& result) {
   ir::Cfg cfg = ir::build_cfg(*primal_);
-  out_ = std::make_unique<ir::Function>();
-  describe(*out_, "tangent of ");
+  out_ = made("tangent of ");
   b_ = std::make_unique<ir::Builder>(*out_);
   blocks_.assign(primal_->blocks.size(), ir::no_block);
   value_.assign(primal_->insts.size(), Operand());
@@ -29,9 +24,7 @@ bool Forward::run(const std::vector<char>& active, Derivative& result) {
     direction.leaves.assign(primal_->insts.size(), {});
   }
   for (BlockId b : cfg.order) blocks_[b] = b_->new_block();
-  for (BlockId b : cfg.order)
-    if (BlockId handler = primal_->blocks[b].handler; handler != ir::no_block)
-      out_->blocks[blocks_[b]].handler = blocks_[handler];
+  copy_handlers(blocks_, *out_);
   make_slots();
   make_entry();
   for (BlockId b : cfg.order) {
@@ -54,10 +47,7 @@ bool Forward::run(const std::vector<char>& active, Derivative& result) {
   for (BlockId b : cfg.order)
     if (!block(b)) return false;
   if (!refusal_.reason.empty()) return false;
-  for (ir::Inst& inst : out_->insts)
-    if (!inst.type && ir::op_info(inst.op).derivative != ir::Derivative::none && inst.op != Op::call &&
-        inst.op != Op::get_field)
-      inst.type = builtin_.nothing;
+  type_stores(*out_);
   ir::check_after(*out_, "forward mode", ir::Typing::partial);
   ir::simplify_cfg(*out_);
   ir::remove_dead_insts(*out_);
@@ -567,7 +557,8 @@ bool Forward::aggregate(std::uint32_t id) {
 
 bool forward_derivative(Environment& env, const ir::Function& primal, const std::vector<char>& active,
                         std::size_t width, Derivative& result, Refusal& refusal) {
-  return Forward(env, primal.clone(), width, refusal).run(active, result);
+  std::optional<AnalysedPrimal> known = analysed(env, primal, active, true, refusal);
+  return known && Forward(env, std::move(*known), width, refusal).run(result);
 }
 
 }  // namespace slope::diff

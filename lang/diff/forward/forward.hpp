@@ -20,10 +20,10 @@ namespace slope::diff {
 
 class Forward : private Transform {
  public:
-  Forward(Environment& env, std::unique_ptr<ir::Function> primal, std::size_t width, Refusal& refusal);
+  Forward(Environment& env, AnalysedPrimal primal, std::size_t width, Refusal& refusal);
   // Parameters: #self#, the primal's, for each direction the shadows of active memory, for each direction the tangents
   // of active values. Result: Tuple{value, shadow, tangent, shadow, tangent, …}, a pair a direction.
-  bool run(const std::vector<char>& active, Derivative& result);
+  bool run(Derivative& result);
 
  private:
   struct Direction {
@@ -65,7 +65,6 @@ class Forward : private Transform {
   std::vector<ir::Operand> leaves(ir::Operand primal);                          // invalid: zero
   std::vector<ir::Operand> leaves_as(ir::Operand primal, const Type* seen_as);  // likewise
 
-  std::vector<Edge> edges_;
   std::unique_ptr<ir::Function> out_;
   std::unique_ptr<ir::Builder> b_;
   std::vector<ir::BlockId> blocks_;

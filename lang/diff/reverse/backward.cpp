@@ -11,8 +11,8 @@ using ir::Operand;
 
 bool Reverse::backward_inst(std::uint32_t id) {
   const ir::Inst inst = primal_->insts[id];
-  r_->set_span(inst.span);
-  r_->set_scope(inst.scope);
+  r_.set_span(inst.span);
+  r_.set_scope(inst.scope);
   bool done = backward_step(id);
   restore_written_arrays(id);  // its own step finds them as it left them
   return done;
@@ -34,7 +34,7 @@ bool Reverse::backward_step(std::uint32_t id) {
       backward_resize(id);
       return true;
     case Op::tape_open:
-      r_->emit(Op::tape_close, {primal_in_reverse(Operand::inst(id))});
+      r_.emit(Op::tape_close, {values_.primal_in_reverse(Operand::inst(id))});
       return true;
     case Op::tape_store:
     case Op::tape_load:
@@ -42,15 +42,15 @@ bool Reverse::backward_step(std::uint32_t id) {
       return true;
     case Op::native:
       if (extra_of_[id] == no_value) return true;
-      call_library(
-          *r_, KnownName::restore_element,
-          {primal_in_reverse(inst.operands[0]), primal_in_reverse(inst.operands[1]), in_reverse(extra_of_[id])},
-          nullptr);
+      call_library(r_, KnownName::restore_element,
+                   {values_.primal_in_reverse(inst.operands[0]), values_.primal_in_reverse(inst.operands[1]),
+                    values_.in_reverse(extra_of_[id])},
+                   nullptr);
       return true;
     case Op::array_new:
       // A pullback that is called again must find the shadow as the first call did.
-      if (split_ && activity_.varied[id] && shadow_of_[id] != no_value)
-        call_library(*r_, KnownName::clear_shadow, {shadow_in_reverse(Operand::inst(id))}, nullptr);
+      if (sweeps_.split() && activity_.varied[id] && values_.has_shadow(id))
+        call_library(r_, KnownName::clear_shadow, {values_.shadow_in_reverse(Operand::inst(id))}, nullptr);
       return true;
     default:
       break;
@@ -61,7 +61,7 @@ bool Reverse::backward_step(std::uint32_t id) {
   }
   switch (inst.op) {
     case Op::undef:  // only passes where it is not looked at
-      take_cotangent(id);
+      adjoints_.take(id);
       return true;
     case Op::array_get:
     case Op::cell_get:
@@ -74,18 +74,19 @@ bool Reverse::backward_step(std::uint32_t id) {
         return true;
       }
       if (!object->is_concrete) {  // a tuple whose type is known in part
-        std::vector<Operand> part = convert_leaves(*r_, inst.type, take_cotangent(id), builtin_.any);
+        std::vector<Operand> part = convert_leaves(r_, inst.type, adjoints_.take(id), builtin_.any);
         if (none(part)) return true;
-        Operand index = int_constant(*r_, static_cast<std::int64_t>(inst.aux) + 1);
-        Operand count = int_constant(*r_, static_cast<std::int64_t>(object->fields.size()));
-        give_cotangent(inst.operands[0], builtin_.any,
-                       {call_library(*r_, KnownName::tangent_with_part, {part[0], index, count}, tangents_.dynamic())});
+        Operand index = int_constant(r_, static_cast<std::int64_t>(inst.aux) + 1);
+        Operand count = int_constant(r_, static_cast<std::int64_t>(object->fields.size()));
+        adjoints_.add_as(
+            inst.operands[0], builtin_.any,
+            {call_library(r_, KnownName::tangent_with_part, {part[0], index, count}, tangents_.dynamic())});
         return true;
       }
-      std::vector<Operand> leaves = convert_leaves(*r_, inst.type, take_cotangent(id), object->fields[inst.aux].type);
+      std::vector<Operand> leaves = convert_leaves(r_, inst.type, adjoints_.take(id), object->fields[inst.aux].type);
       std::size_t first = 0;
       for (std::size_t i = 0; i < inst.aux; ++i) first += leaf_count(object->fields[i].type);
-      for (std::size_t i = 0; i < leaves.size(); ++i) add_cotangent(inst.operands[0], first + i, leaves[i]);
+      for (std::size_t i = 0; i < leaves.size(); ++i) adjoints_.add(inst.operands[0], first + i, leaves[i]);
       return true;
     }
     case Op::tuple:
@@ -95,30 +96,30 @@ bool Reverse::backward_step(std::uint32_t id) {
       return true;
     }
     case Op::get_field: {  // t[i]: every element but the i-th gets zero
-      std::vector<Operand> leaves = take_cotangent(id);
+      std::vector<Operand> leaves = adjoints_.take(id);
       if (none(leaves)) return true;
-      Operand index = primal_in_reverse(inst.operands[1]);
+      Operand index = values_.primal_in_reverse(inst.operands[1]);
       const auto& described = tangents_.leaves(inst.type);
       std::size_t count = as_data(type_of(inst.operands[0]))->fields.size();
       for (std::size_t k = 0; k < count; ++k) {
         Operand here =
-            r_->emit(Op::eq_int, {index, int_constant(*r_, static_cast<std::int64_t>(k) + 1)}, builtin_.boolean);
+            r_.emit(Op::eq_int, {index, int_constant(r_, static_cast<std::int64_t>(k) + 1)}, builtin_.boolean);
         for (std::size_t i = 0; i < leaves.size(); ++i) {
           if (!leaves[i].valid()) continue;
-          Operand part = r_->emit(Op::select, {here, leaves[i], zero(*r_, described[i].type)}, described[i].type);
-          add_cotangent(inst.operands[0], k * leaves.size() + i, part);
+          Operand part = r_.emit(Op::select, {here, leaves[i], zero(r_, described[i].type)}, described[i].type);
+          adjoints_.add(inst.operands[0], k * leaves.size() + i, part);
         }
       }
       return true;
     }
     case Op::refine:
     case Op::type_assert:
-      give_cotangent(inst.operands[0], inst.type, take_cotangent(id));
+      adjoints_.add_as(inst.operands[0], inst.type, adjoints_.take(id));
       return true;
     case Op::select: {
-      std::vector<Operand> leaves = take_cotangent(id);
+      std::vector<Operand> leaves = adjoints_.take(id);
       if (none(leaves)) return true;
-      Operand condition = primal_in_reverse(inst.operands[0]);
+      Operand condition = values_.primal_in_reverse(inst.operands[0]);
       const auto& described = tangents_.leaves(inst.type);
       for (std::size_t side = 1; side < 3; ++side) {
         if (!varied(inst.operands[side])) continue;
@@ -126,10 +127,10 @@ bool Reverse::backward_step(std::uint32_t id) {
         for (std::size_t i = 0; i < leaves.size(); ++i) {
           if (!leaves[i].valid()) continue;
           const Type* type = described[i].type;
-          chosen[i] = side == 1 ? r_->emit(Op::select, {condition, leaves[i], zero(*r_, type)}, type)
-                                : r_->emit(Op::select, {condition, zero(*r_, type), leaves[i]}, type);
+          chosen[i] = side == 1 ? r_.emit(Op::select, {condition, leaves[i], zero(r_, type)}, type)
+                                : r_.emit(Op::select, {condition, zero(r_, type), leaves[i]}, type);
         }
-        give_cotangent(inst.operands[side], inst.type, chosen);
+        adjoints_.add_as(inst.operands[side], inst.type, chosen);
       }
       return true;
     }
@@ -154,27 +155,27 @@ void Reverse::backward_tape(std::uint32_t id) {
   std::vector<Operand> given;
   if (inst.op == Op::tape_load) {
     if (!activity_.varied[id]) return;
-    given = convert_leaves(*r_, inst.type, take_cotangent(id), type);
+    given = convert_leaves(r_, inst.type, adjoints_.take(id), type);
     if (none(given)) return;
   }
   if (described_leaves.empty()) return;
-  Operand tape = primal_in_reverse(inst.operands[0]);
-  Operand row = primal_in_reverse(inst.operands[1]);
+  Operand tape = values_.primal_in_reverse(inst.operands[0]);
+  Operand row = values_.primal_in_reverse(inst.operands[1]);
   std::vector<Operand> kept(described_leaves.size());
   for (std::size_t i = 0; i < kept.size(); ++i) {
     const Type* leaf = described_leaves[i].type;
     if (inst.op == Op::tape_load && !given[i].valid()) continue;
-    kept[i] = r_->emit(Op::tape_load, {tape, row}, leaf, tape_aux(extended, column + i));
-    Operand left = inst.op == Op::tape_load ? add_leaves(*r_, kept[i], given[i], leaf) : zero(*r_, leaf);
-    r_->emit(Op::tape_store, {tape, row, left}, nullptr, tape_aux(extended, column + i));
+    kept[i] = r_.emit(Op::tape_load, {tape, row}, leaf, tape_aux(extended, column + i));
+    Operand left = inst.op == Op::tape_load ? add_leaves(r_, kept[i], given[i], leaf) : zero(r_, leaf);
+    r_.emit(Op::tape_store, {tape, row, left}, nullptr, tape_aux(extended, column + i));
   }
-  if (inst.op == Op::tape_store) give_cotangent(inst.operands[2], type, kept);
+  if (inst.op == Op::tape_store) adjoints_.add_as(inst.operands[2], type, kept);
 }
 
 // The numbers of a tuple, a struct or a closure go to what it was made of.
 void Reverse::backward_aggregate(std::uint32_t id) {
   const ir::Inst inst = primal_->insts[id];
-  std::vector<Operand> leaves = take_cotangent(id);
+  std::vector<Operand> leaves = adjoints_.take(id);
   if (none(leaves)) return;
   std::size_t first = inst.op == Op::make_struct ? 1 : 0;
   const DataType* made = as_data(inst.type);
@@ -182,16 +183,16 @@ void Reverse::backward_aggregate(std::uint32_t id) {
   for (std::size_t i = first; i < inst.operands.size(); ++i) {
     if (!is_concrete(inst.type)) {
       if (!varied(inst.operands[i]) || !tangents_.has_cotangent(type_of(inst.operands[i]))) continue;
-      Operand at = int_constant(*r_, static_cast<std::int64_t>(i - first) + 1);
-      give_cotangent(inst.operands[i], builtin_.any,
-                     {call_library(*r_, KnownName::part_of_tangent, {leaves[0], at}, tangents_.dynamic())});
+      Operand at = int_constant(r_, static_cast<std::int64_t>(i - first) + 1);
+      adjoints_.add_as(inst.operands[i], builtin_.any,
+                       {call_library(r_, KnownName::part_of_tangent, {leaves[0], at}, tangents_.dynamic())});
       continue;
     }
     const Type* declared = made->fields[i - first].type;
     std::size_t count = leaf_count(declared);
-    give_cotangent(inst.operands[i], declared,
-                   {leaves.begin() + static_cast<std::ptrdiff_t>(next),
-                    leaves.begin() + static_cast<std::ptrdiff_t>(next + count)});
+    adjoints_.add_as(inst.operands[i], declared,
+                     {leaves.begin() + static_cast<std::ptrdiff_t>(next),
+                      leaves.begin() + static_cast<std::ptrdiff_t>(next + count)});
     next += count;
   }
 }
@@ -208,32 +209,32 @@ void Reverse::backward_new_object(std::uint32_t id) {
     place.declared = object ? made->fields[place.field].type : builtin_.any;
     place.tangent = as_data(tangents_.shadow(inst.type))->fields[place.field].type;
     if (!varied(inst.operands[i]) || !tangents_.has_cotangent(place.declared)) continue;
-    Operand tangent = load_tangent(*r_, place, shadow_in_reverse(Operand::inst(id)), Operand());
+    Operand tangent = load_tangent(r_, place, values_.shadow_in_reverse(Operand::inst(id)), Operand());
     std::vector<Operand> leaves;
-    unpack(*r_, place.declared, cotangent_part(*r_, place, tangent), leaves);
-    give_cotangent(inst.operands[i], place.declared, leaves);
+    unpack(r_, place.declared, cotangent_part(r_, place, tangent), leaves);
+    adjoints_.add_as(inst.operands[i], place.declared, leaves);
   }
 }
 
 void Reverse::backward_float(const ir::Inst& inst, std::uint32_t id) {
-  std::vector<Operand> leaves = take_cotangent(id);
+  std::vector<Operand> leaves = adjoints_.take(id);
   if (!leaves[0].valid()) return;
   Partials partials;
   partials.active = [&](std::size_t i) { return varied(inst.operands[i]); };
-  partials.value = [&](std::size_t i) { return primal_in_reverse(inst.operands[i]); };
-  partials.result = [&] { return primal_in_reverse(Operand::inst(id)); };
-  partials.add = [&](std::size_t i, Operand x) { add_cotangent(inst.operands[i], 0, x); };
+  partials.value = [&](std::size_t i) { return values_.primal_in_reverse(inst.operands[i]); };
+  partials.result = [&] { return values_.primal_in_reverse(Operand::inst(id)); };
+  partials.add = [&](std::size_t i, Operand x) { adjoints_.add(inst.operands[i], 0, x); };
   if (inst.op == Op::fptrunc || inst.op == Op::fpext) {
     const Type* from = type_of(inst.operands[1]);
     Op back = inst.op == Op::fptrunc ? Op::fpext : Op::fptrunc;
     Operand y = leaves[0];
-    if (from != inst.type) y = r_->emit(back, {r_->constant(runtime_.from_type(from)), y}, from);
-    add_cotangent(inst.operands[1], 0, y);
+    if (from != inst.type) y = r_.emit(back, {r_.constant(runtime_.from_type(from)), y}, from);
+    adjoints_.add(inst.operands[1], 0, y);
     return;
   }
   if (const std::optional<KnownName> function = elementary_function(inst.op))
-    return backward_partials(id, library_function(*function, *r_), 0, leaves[0]);
-  if (!emit_partials(*r_, runtime_, inst, leaves[0], partials))
+    return backward_partials(id, library_function(*function, r_), 0, leaves[0]);
+  if (!emit_partials(r_, runtime_, inst, leaves[0], partials))
     refuse(inst, "`" + std::string(ir::op_info(inst.op).name) + "` has no derivative");
 }
 
@@ -257,31 +258,31 @@ bool Reverse::backward_halves(std::uint32_t id) {
   const ir::Inst inst = primal_->insts[id];
   const Environment::Halves& halves = halves_of_[id];
   std::vector<Packed> arguments = packed_arguments(inst);
-  Operand cotangent = r_->constant(runtime_.nothing());
+  Operand cotangent = r_.constant(runtime_.nothing());
   if (tangents_.has_cotangent(halves.result_type)) {
     std::vector<Operand> leaves(leaf_count(halves.result_type));
     if (tangents_.has_cotangent(inst.type) && activity_.varied[id])
-      leaves = convert_leaves(*r_, inst.type, take_cotangent(id), halves.result_type);
-    cotangent = pack(*r_, halves.result_type, leaves);
+      leaves = convert_leaves(r_, inst.type, adjoints_.take(id), halves.result_type);
+    cotangent = pack(r_, halves.result_type, leaves);
   }
   std::vector<const Type*> types;
   for (std::size_t i = 0; i < arguments.size(); ++i)
     types.push_back(halves.active[i] ? tangents_.cotangent(arguments[i].type) : builtin_.nothing);
-  Operand record = in_reverse(extra_of_[id]);
-  Operand result = r_->emit(Op::invoke, {r_->constant(halves.reverse_callee), record, cotangent},
-                            runtime_.types.tuple(types), reinterpret_cast<std::uintptr_t>(halves.reverse));
+  Operand record = values_.in_reverse(extra_of_[id]);
+  Operand result = r_.emit(Op::invoke, {r_.constant(halves.reverse_callee), record, cotangent},
+                           runtime_.types.tuple(types), reinterpret_cast<std::uintptr_t>(halves.reverse));
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     if (!halves.active[i] || !tangents_.has_cotangent(arguments[i].type)) continue;
     std::vector<Operand> leaves;
-    unpack(*r_, arguments[i].type, r_->emit(Op::field_at, {result}, types[i], i), leaves);
+    unpack(r_, arguments[i].type, r_.emit(Op::field_at, {result}, types[i], i), leaves);
     if (!arguments[i].is_tuple) {
-      give_cotangent(arguments[i].operands[0], arguments[i].type, leaves);
+      adjoints_.add_as(arguments[i].operands[0], arguments[i].type, leaves);
       continue;
     }
     std::size_t next = 0;
     for (Operand o : arguments[i].operands) {
       std::size_t count = leaf_count(type_of(o));
-      for (std::size_t k = 0; k < count; ++k) add_cotangent(o, k, leaves[next + k]);
+      for (std::size_t k = 0; k < count; ++k) adjoints_.add(o, k, leaves[next + k]);
       next += count;
     }
   }

@@ -8,41 +8,41 @@ namespace slope::diff {
 using ir::Op;
 using ir::Operand;
 
-Operand Reverse::forward(Operand primal) {
-  if (primal.is_constant()) return copy_constant(primal, *forward_out_);
-  return values_[value_of_[primal.index()]].forward;
-}
-
 Operand Reverse::shadow(Operand primal) {
   const Type* type = type_of(primal);
-  if (!tangents_.has_shadow(type)) return f_->constant(runtime_.nothing());
-  if (varied(primal) && shadow_of_[primal.index()] != no_value) return values_[shadow_of_[primal.index()]].forward;
+  if (!tangents_.has_shadow(type)) return f_.constant(runtime_.nothing());
+  if (varied(primal) && values_.has_shadow(primal.index())) return values_.forward_shadow(primal);
   const Type* wanted = tangents_.shadow(type);
-  if (is_undefined(*primal_, primal, runtime_)) return undefined(*f_, wanted);
-  return call_library(*f_,
+  if (is_undefined(*primal_, primal, runtime_)) return undefined(f_, wanted);
+  return call_library(f_,
                       wanted == tangents_.dynamic() ? KnownName::constant_dynamic_shadow : KnownName::constant_shadow,
-                      {forward(primal)}, wanted);
+                      {values_.forward(primal)}, wanted);
 }
 
 void Reverse::set_shadow(std::uint32_t id, Operand shadow) {
-  shadow_of_[id] = remember(shadow, tangents_.shadow(primal_->insts[id].type));
+  values_.set_shadow(id, shadow, tangents_.shadow(primal_->insts[id].type));
+}
+
+Operand Reverse::zero_shadow_of(Operand made, const Type* shadow_type) {
+  const KnownName make = shadow_type == tangents_.dynamic() ? KnownName::zero_dynamic_shadow : KnownName::zero_shadow;
+  return call_library(f_, make, {made}, shadow_type);
 }
 
 Operand Reverse::clone_inst(std::uint32_t id) {
   const ir::Inst& inst = primal_->insts[id];
   std::vector<Operand> operands;
-  for (Operand o : inst.operands) operands.push_back(forward(o));
-  Operand result = f_->emit(inst.op, operands, inst.type, inst.aux);
-  forward_out_->inst(result).flags = inst.flags;
-  value_of_[id] = remember(result, inst.type, id);
+  for (Operand o : inst.operands) operands.push_back(values_.forward(o));
+  Operand result = f_.emit(inst.op, operands, inst.type, inst.aux);
+  f_.function().inst(result).flags = inst.flags;
+  values_.set_copy(id, result, inst.type);
   return result;
 }
 
 bool Reverse::forward_inst(std::uint32_t id) {
   const ir::Inst inst = primal_->insts[id];
-  f_->set_span(inst.span);
-  f_->set_scope(inst.scope);
-  if (!activity_.returns[current_forward_]) {
+  f_.set_span(inst.span);
+  f_.set_scope(inst.scope);
+  if (!activity_.returns[sweeps_.current_forward]) {
     clone_inst(id);
     return true;
   }
@@ -77,8 +77,8 @@ bool Reverse::forward_inst(std::uint32_t id) {
       break;
     case Op::native:
       if (forgets_element(inst) && varied(inst.operands[0])) {
-        std::vector<Operand> place{forward(inst.operands[0]), forward(inst.operands[1])};
-        extra_of_[id] = remember(call_library(*f_, KnownName::saved_element, place, builtin_.any), builtin_.any);
+        std::vector<Operand> place{values_.forward(inst.operands[0]), values_.forward(inst.operands[1])};
+        extra_of_[id] = values_.remember(call_library(f_, KnownName::saved_element, place, builtin_.any), builtin_.any);
       }
       break;
     default:
@@ -91,25 +91,23 @@ bool Reverse::forward_inst(std::uint32_t id) {
   const Type* shadow_type = tangents_.shadow(inst.type);
   switch (inst.op) {
     case Op::array_new: {
-      std::vector<Operand> operands{f_->constant(runtime_.from_type(shadow_type))};
-      for (std::size_t i = 1; i < inst.operands.size(); ++i) operands.push_back(forward(inst.operands[i]));
-      set_shadow(id, call_library(*f_, KnownName::new_zero_array, operands, shadow_type));
+      std::vector<Operand> operands{f_.constant(runtime_.from_type(shadow_type))};
+      for (std::size_t i = 1; i < inst.operands.size(); ++i) operands.push_back(values_.forward(inst.operands[i]));
+      set_shadow(id, call_library(f_, KnownName::new_zero_array, operands, shadow_type));
       return true;
     }
     case Op::array_share: {
       std::vector<Operand> operands{shadow(inst.operands[0])};
-      for (std::size_t i = 1; i < inst.operands.size(); ++i) operands.push_back(forward(inst.operands[i]));
-      set_shadow(id, f_->emit(Op::array_share, operands, shadow_type));
+      for (std::size_t i = 1; i < inst.operands.size(); ++i) operands.push_back(values_.forward(inst.operands[i]));
+      set_shadow(id, f_.emit(Op::array_share, operands, shadow_type));
       return true;
     }
     case Op::undef:  // written through, where it is not this
-      set_shadow(id, undefined(*f_, shadow_type));
+      set_shadow(id, undefined(f_, shadow_type));
       return true;
     case Op::native: {
       if (!makes_shadows(inst)) break;
-      const KnownName make =
-          shadow_type == tangents_.dynamic() ? KnownName::zero_dynamic_shadow : KnownName::zero_shadow;
-      set_shadow(id, call_library(*f_, make, {forward(Operand::inst(id))}, shadow_type));
+      set_shadow(id, zero_shadow_of(values_.forward(Operand::inst(id)), shadow_type));
       return true;
     }
     case Op::array_get:
@@ -117,14 +115,14 @@ bool Reverse::forward_inst(std::uint32_t id) {
     case Op::cell_get:
       return forward_load(id);
     case Op::cell_new: {
-      Operand content = inst.operands.empty() ? f_->constant(zero_leaf(tangents_.dynamic()))
+      Operand content = inst.operands.empty() ? f_.constant(zero_leaf(tangents_.dynamic()))
                                               : shadow_as(inst.operands[0], builtin_.any);
       Operand both =
-          f_->emit(Op::tuple, {content, f_->constant(zero_leaf(tangents_.dynamic()))}, tangents_.element(builtin_.any));
-      set_shadow(
-          id, f_->emit(Op::make_struct,
-                       {f_->constant(runtime_.from_type(shadow_type)), both, f_->constant(runtime_.from_bool(false))},
-                       shadow_type));
+          f_.emit(Op::tuple, {content, f_.constant(zero_leaf(tangents_.dynamic()))}, tangents_.element(builtin_.any));
+      set_shadow(id,
+                 f_.emit(Op::make_struct,
+                         {f_.constant(runtime_.from_type(shadow_type)), both, f_.constant(runtime_.from_bool(false))},
+                         shadow_type));
       return true;
     }
     case Op::tuple:
@@ -133,22 +131,21 @@ bool Reverse::forward_inst(std::uint32_t id) {
       return forward_aggregate(id);
     case Op::get_field:
       if (tangents_.has_cotangent(inst.type)) return refuse(inst, "a tuple element that holds both numbers and arrays");
-      set_shadow(id, f_->emit(Op::get_field, {shadow(inst.operands[0]), forward(inst.operands[1])}, shadow_type));
+      set_shadow(id,
+                 f_.emit(Op::get_field, {shadow(inst.operands[0]), values_.forward(inst.operands[1])}, shadow_type));
       return true;
     case Op::refine:
     case Op::type_assert:
       set_shadow(id, shadow_as(inst.operands[0], inst.type));
       return true;
     case Op::select:
-      set_shadow(id, f_->emit(Op::select,
-                              {forward(inst.operands[0]), shadow_as(inst.operands[1], inst.type),
-                               shadow_as(inst.operands[2], inst.type)},
-                              shadow_type));
+      set_shadow(id, f_.emit(Op::select,
+                             {values_.forward(inst.operands[0]), shadow_as(inst.operands[1], inst.type),
+                              shadow_as(inst.operands[2], inst.type)},
+                             shadow_type));
       return true;
     case Op::invoke: {  // made by a function whose results carry nothing, then stored into
-      const KnownName make =
-          shadow_type == tangents_.dynamic() ? KnownName::zero_dynamic_shadow : KnownName::zero_shadow;
-      set_shadow(id, call_library(*f_, make, {forward(Operand::inst(id))}, shadow_type));
+      set_shadow(id, zero_shadow_of(values_.forward(Operand::inst(id)), shadow_type));
       return true;
     }
     default:
@@ -163,7 +160,7 @@ bool Reverse::forward_tape(std::uint32_t id) {
   const ir::Inst inst = primal_->insts[id];
   if (inst.op == Op::tape_close) return true;
   ir::Operand made = clone_inst(id);
-  auto set_aux = [&](std::uintptr_t aux) { forward_out_->inst(made).aux = aux; };
+  auto set_aux = [&](std::uintptr_t aux) { f_.function().inst(made).aux = aux; };
   if (inst.op == Op::tape_open) {
     set_aux(reinterpret_cast<std::uintptr_t>(tangents_.with_tangents(inst.aux_as<const TapeLayout>(), 1)));
     return true;
@@ -176,17 +173,16 @@ bool Reverse::forward_tape(std::uint32_t id) {
   std::uintptr_t column = tangent_columns(layout, own_column);
   const auto& leaves = tangents_.leaves(type);
   set_aux(tape_aux(extended, own_column));
-  std::vector<Operand> place{forward(inst.operands[0]), forward(inst.operands[1])};
+  std::vector<Operand> place{values_.forward(inst.operands[0]), values_.forward(inst.operands[1])};
   if (inst.op == Op::tape_store) {
     for (std::size_t i = 0; i < leaves.size(); ++i)
-      f_->emit(Op::tape_store, {place[0], place[1], zero(*f_, leaves[i].type)}, nullptr,
-               tape_aux(extended, column + i));
+      f_.emit(Op::tape_store, {place[0], place[1], zero(f_, leaves[i].type)}, nullptr, tape_aux(extended, column + i));
     if (tangents_.has_shadow(type))
-      f_->emit(Op::tape_store, {place[0], place[1], shadow_as(inst.operands[2], type)}, nullptr,
-               tape_aux(extended, column + leaves.size()));
+      f_.emit(Op::tape_store, {place[0], place[1], shadow_as(inst.operands[2], type)}, nullptr,
+              tape_aux(extended, column + leaves.size()));
   } else if (tangents_.has_shadow(type)) {
-    Operand kept = f_->emit(Op::tape_load, place, tangents_.shadow(type), tape_aux(extended, column + leaves.size()));
-    set_shadow(id, as_shadow(*f_, kept, tangents_.shadow(type), tangents_.shadow(inst.type)));
+    Operand kept = f_.emit(Op::tape_load, place, tangents_.shadow(type), tape_aux(extended, column + leaves.size()));
+    set_shadow(id, as_shadow(f_, kept, tangents_.shadow(type), tangents_.shadow(inst.type)));
   }
   return true;
 }
@@ -202,7 +198,7 @@ bool Reverse::forward_aggregate(std::uint32_t id) {
     std::vector<Operand> parts;
     for (std::size_t i = first; i < inst.operands.size(); ++i)
       parts.push_back(shadow_as(inst.operands[i], builtin_.any));
-    set_shadow(id, call_library(*f_, KnownName::joined_shadows, parts, shadow_type));
+    set_shadow(id, call_library(f_, KnownName::joined_shadows, parts, shadow_type));
     return true;
   }
   std::vector<Operand> fields;
@@ -213,17 +209,17 @@ bool Reverse::forward_aggregate(std::uint32_t id) {
       Place place;
       place.declared = declared;
       place.tangent = as_data(shadow_type)->fields[i - first].type;
-      part = place.tangent == builtin_.nothing ? f_->constant(runtime_.nothing())
-                                               : whole_tangent(*f_, place, part, Operand());
+      part = place.tangent == builtin_.nothing ? f_.constant(runtime_.nothing())
+                                               : whole_tangent(f_, place, part, Operand());
     } else {
-      part = as_shadow(*f_, part, tangents_.shadow(declared), as_data(shadow_type)->params[i - first]);
+      part = as_shadow(f_, part, tangents_.shadow(declared), as_data(shadow_type)->params[i - first]);
     }
     fields.push_back(part);
   }
   if (made->is_mutable) {
-    set_shadow(id, mutable_shadow(*f_, made, fields));
+    set_shadow(id, mutable_shadow(f_, made, fields));
   } else {
-    set_shadow(id, f_->emit(Op::tuple, fields, shadow_type));
+    set_shadow(id, f_.emit(Op::tuple, fields, shadow_type));
   }
   return true;
 }
@@ -246,30 +242,21 @@ bool Reverse::forward_call(std::uint32_t id) {
   return forward_halves(id);
 }
 
-std::vector<char> Reverse::active_operands(const std::vector<Packed>& arguments) const {
-  std::vector<char> active;
-  for (const Packed& argument : arguments) {
-    bool any = false;
-    for (Operand o : argument.operands) any |= varied(o);
-    active.push_back(any);
-  }
-  return active;
-}
-
 // The callee's own derivative in two halves; what its reverse half needs travels in a record.
 bool Reverse::forward_halves(std::uint32_t id) {
   const ir::Inst inst = primal_->insts[id];
   std::vector<Packed> arguments = packed_arguments(inst);
-  Environment::Halves halves = env_.halves(*inst.aux_as<Specialization>(), active_operands(arguments), refusal_);
+  Environment::Halves halves =
+      env_.halves(*inst.aux_as<Specialization>(), active_operands(activity_, arguments), refusal_);
   if (!halves.forward) {
     if (refusal_.reason.empty()) return refuse(inst, "the function called here cannot be differentiated");
     return false;
   }
-  std::vector<Operand> operands{f_->constant(halves.forward_callee)};
+  std::vector<Operand> operands{f_.constant(halves.forward_callee)};
   for (const Packed& argument : arguments) {
     std::vector<Operand> parts;
-    for (Operand o : argument.operands) parts.push_back(forward(o));
-    operands.push_back(argument.is_tuple ? f_->emit(Op::tuple, parts, argument.type) : parts[0]);
+    for (Operand o : argument.operands) parts.push_back(values_.forward(o));
+    operands.push_back(argument.is_tuple ? f_.emit(Op::tuple, parts, argument.type) : parts[0]);
   }
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     if (!halves.active[i] || !tangents_.has_shadow(arguments[i].type)) continue;
@@ -277,24 +264,23 @@ bool Reverse::forward_halves(std::uint32_t id) {
     const DataType* rest = arguments[i].is_tuple ? as_data(tangents_.shadow(arguments[i].type)) : nullptr;
     for (std::size_t k = 0; k < arguments[i].operands.size(); ++k) {
       Operand o = arguments[i].operands[k];
-      parts.push_back(rest ? as_shadow(*f_, shadow(o), tangents_.shadow(type_of(o)), rest->params[k])
+      parts.push_back(rest ? as_shadow(f_, shadow(o), tangents_.shadow(type_of(o)), rest->params[k])
                            : shadow_as(o, arguments[i].type));
     }
-    operands.push_back(rest ? f_->emit(Op::tuple, parts, rest) : parts[0]);
+    operands.push_back(rest ? f_.emit(Op::tuple, parts, rest) : parts[0]);
   }
   const Type* result_shadow = tangents_.shadow(halves.result_type);
   const Type* parts[] = {halves.result_type, result_shadow, builtin_.any};
   Operand result =
-      f_->emit(Op::invoke, operands, runtime_.types.tuple(parts), reinterpret_cast<std::uintptr_t>(halves.forward));
-  value_of_[id] = remember(f_->emit(Op::field_at, {result}, parts[0], 0), inst.type);
+      f_.emit(Op::invoke, operands, runtime_.types.tuple(parts), reinterpret_cast<std::uintptr_t>(halves.forward));
+  values_.set_value(id, f_.emit(Op::field_at, {result}, parts[0], 0), inst.type);
   if (tangents_.has_shadow(inst.type) && activity_.varied[id])
-    set_shadow(id,
-               as_shadow(*f_, f_->emit(Op::field_at, {result}, parts[1], 1), parts[1], tangents_.shadow(inst.type)));
-  extra_of_[id] = remember(f_->emit(Op::field_at, {result}, parts[2], 2), builtin_.any);
+    set_shadow(id, as_shadow(f_, f_.emit(Op::field_at, {result}, parts[1], 1), parts[1], tangents_.shadow(inst.type)));
+  extra_of_[id] = values_.remember(f_.emit(Op::field_at, {result}, parts[2], 2), builtin_.any);
   halves_of_[id] = halves;
   // A half that ends has no source to be made from again: whoever calls it ends with it.
-  edges.push_back({Edge::Kind::callee, nullptr, nullptr, halves.forward});
-  edges.push_back({Edge::Kind::callee, nullptr, nullptr, halves.reverse});
+  edges_.push_back({Edge::Kind::callee, nullptr, nullptr, halves.forward});
+  edges_.push_back({Edge::Kind::callee, nullptr, nullptr, halves.reverse});
   return true;
 }
 

@@ -29,29 +29,30 @@ Place in_shadow(Place place) {
 
 // What a place holds, kept for `put_back`.
 ValueIndex Reverse::old_content(const Place& place, Operand object, Operand index, const Type* type) {
-  if (place.is_cell) return remember(call_library(*f_, KnownName::saved_content, {object}, builtin_.any), builtin_.any);
+  if (place.is_cell)
+    return values_.remember(call_library(f_, KnownName::saved_content, {object}, builtin_.any), builtin_.any);
   if (may_be_unassigned(place)) {
-    Operand where = index.valid() ? index : int_constant(*f_, static_cast<std::int64_t>(place.field) + 1);
-    return remember(call_library(*f_, index.valid() ? KnownName::saved_element : KnownName::saved_field,
-                                 {object, where}, builtin_.any),
-                    builtin_.any);
+    Operand where = index.valid() ? index : int_constant(f_, static_cast<std::int64_t>(place.field) + 1);
+    return values_.remember(call_library(f_, index.valid() ? KnownName::saved_element : KnownName::saved_field,
+                                         {object, where}, builtin_.any),
+                            builtin_.any);
   }
-  Operand old = index.valid() ? f_->emit(Op::array_get, {object, index}, type)
-                              : f_->emit(Op::field_at, {object}, type, place.field);
-  return remember(old, type);
+  Operand old = index.valid() ? f_.emit(Op::array_get, {object, index}, type)
+                              : f_.emit(Op::field_at, {object}, type, place.field);
+  return values_.remember(old, type);
 }
 
 void Reverse::put_back(const Place& place, Operand object, Operand index, Operand old) {
   if (place.is_cell) {
-    call_library(*r_, KnownName::restore_content, {object, old}, nullptr);
+    call_library(r_, KnownName::restore_content, {object, old}, nullptr);
   } else if (may_be_unassigned(place)) {
-    Operand where = index.valid() ? index : int_constant(*r_, static_cast<std::int64_t>(place.field) + 1);
-    call_library(*r_, index.valid() ? KnownName::restore_element : KnownName::restore_field, {object, where, old},
+    Operand where = index.valid() ? index : int_constant(r_, static_cast<std::int64_t>(place.field) + 1);
+    call_library(r_, index.valid() ? KnownName::restore_element : KnownName::restore_field, {object, where, old},
                  nullptr);
   } else if (index.valid()) {
-    r_->emit(Op::array_set, {object, old, index});
+    r_.emit(Op::array_set, {object, old, index});
   } else {
-    r_->emit(Op::set_field_at, {object, old}, nullptr, place.field);
+    r_.emit(Op::set_field_at, {object, old}, nullptr, place.field);
   }
 }
 
@@ -60,17 +61,17 @@ bool Reverse::forward_store(std::uint32_t id) {
   bool carries = varied(inst.operands[0]);
   if (!carries && (inst.op == Op::cell_set || !is_concrete(type_of(inst.operands[0])))) return true;
   Place place = place_of(inst);
-  bool restored = must_restore(id);
+  bool restored = overwritten_.must_restore(id);
   bool has_shadow = carries && holds_tangent(place) && tangents_.has_shadow(place.declared);
   if (!restored && !has_shadow) return true;
-  Operand memory = forward(place.memory);
-  Operand index = place.index.valid() ? forward(place.index) : Operand();
+  Operand memory = values_.forward(place.memory);
+  Operand index = place.index.valid() ? values_.forward(place.index) : Operand();
   if (restored) extra_of_[id] = old_content(place, memory, index, place.declared);
   if (!has_shadow) return true;
   Operand shadow_memory = shadow(place.memory);
   if (restored) old_shadow_of_[id] = old_content(in_shadow(place), shadow_memory, index, place.tangent);
-  Operand tangent = whole_tangent(*f_, place, shadow_as(inst.operands[1], place.declared), Operand());
-  store_tangent(*f_, place, shadow_memory, index, tangent);
+  Operand tangent = whole_tangent(f_, place, shadow_as(inst.operands[1], place.declared), Operand());
+  store_tangent(f_, place, shadow_memory, index, tangent);
   return true;
 }
 
@@ -80,35 +81,36 @@ void Reverse::backward_store(std::uint32_t id) {
   if (!carries && extra_of_[id] == no_value) return;
   Place place = place_of(inst);
   carries = carries && holds_tangent(place);
-  Operand index = place.index.valid() ? primal_in_reverse(place.index) : Operand();
+  Operand index = place.index.valid() ? values_.primal_in_reverse(place.index) : Operand();
   auto old_shadow = old_shadow_of_.find(id);
   if (carries && tangents_.has_cotangent(place.declared)) {
-    Operand shadow_memory = shadow_in_reverse(place.memory);
+    Operand shadow_memory = values_.shadow_in_reverse(place.memory);
     Operand tangent;
     bool both = tangents_.has_shadow(place.declared);
-    if (varied(inst.operands[1]) || both) tangent = load_tangent(*r_, place, shadow_memory, index);
+    if (varied(inst.operands[1]) || both) tangent = load_tangent(r_, place, shadow_memory, index);
     if (varied(inst.operands[1])) {
       std::vector<Operand> leaves;
-      unpack(*r_, place.declared, cotangent_part(*r_, place, tangent), leaves);
-      give_cotangent(inst.operands[1], place.declared, leaves);
+      unpack(r_, place.declared, cotangent_part(r_, place, tangent), leaves);
+      adjoints_.add_as(inst.operands[1], place.declared, leaves);
     }
     if (old_shadow == old_shadow_of_.end()) {
-      Operand kept = both ? shadow_part(*r_, place, tangent) : Operand();
-      store_tangent(*r_, place, shadow_memory, index, whole_tangent(*r_, place, kept, Operand()));
+      Operand kept = both ? shadow_part(r_, place, tangent) : Operand();
+      store_tangent(r_, place, shadow_memory, index, whole_tangent(r_, place, kept, Operand()));
     }
   }
   if (old_shadow != old_shadow_of_.end())
-    put_back(in_shadow(place), shadow_in_reverse(place.memory), index, in_reverse(old_shadow->second));
-  if (extra_of_[id] != no_value) put_back(place, primal_in_reverse(place.memory), index, in_reverse(extra_of_[id]));
+    put_back(in_shadow(place), values_.shadow_in_reverse(place.memory), index, values_.in_reverse(old_shadow->second));
+  if (extra_of_[id] != no_value)
+    put_back(place, values_.primal_in_reverse(place.memory), index, values_.in_reverse(extra_of_[id]));
 }
 
 // Arrays without derivatives that a call or a builtin overwrites, as a whole.
 void Reverse::keep_written_arrays(std::uint32_t id) {
-  std::vector<Operand> arrays = arrays_to_restore(id);
+  std::vector<Operand> arrays = overwritten_.arrays_to_restore(id);
   if (arrays.empty()) return;
   for (Operand o : arrays) {
-    Operand copy = call_library(*f_, KnownName::saved_array, {forward(o)}, type_of(o));
-    written_arrays_[id].push_back({o, remember(copy, type_of(o))});
+    Operand copy = call_library(f_, KnownName::saved_array, {values_.forward(o)}, type_of(o));
+    written_arrays_[id].push_back({o, values_.remember(copy, type_of(o))});
   }
 }
 
@@ -116,7 +118,7 @@ void Reverse::restore_written_arrays(std::uint32_t id) {
   auto kept = written_arrays_.find(id);
   if (kept == written_arrays_.end()) return;
   for (const auto& [array, copy] : kept->second)
-    call_library(*r_, KnownName::restore_array, {primal_in_reverse(array), in_reverse(copy)}, nullptr);
+    call_library(r_, KnownName::restore_array, {values_.primal_in_reverse(array), values_.in_reverse(copy)}, nullptr);
 }
 
 // The shadow of what is loaded.
@@ -125,42 +127,41 @@ bool Reverse::forward_load(std::uint32_t id) {
   const Type* object = type_of(inst.operands[0]);
   const Type* wanted = tangents_.shadow(inst.type);
   if (inst.op == Op::field_at && !is_concrete(object)) {  // of a tuple whose type is known in part
-    Operand index = int_constant(*f_, static_cast<std::int64_t>(inst.aux) + 1);
-    Operand part =
-        call_library(*f_, KnownName::part_of_tangent, {shadow(inst.operands[0]), index}, tangents_.dynamic());
-    set_shadow(id, as_shadow(*f_, part, tangents_.dynamic(), wanted));
+    Operand index = int_constant(f_, static_cast<std::int64_t>(inst.aux) + 1);
+    Operand part = call_library(f_, KnownName::part_of_tangent, {shadow(inst.operands[0]), index}, tangents_.dynamic());
+    set_shadow(id, as_shadow(f_, part, tangents_.dynamic(), wanted));
     return true;
   }
   if (inst.op == Op::field_at && !as_data(object)->is_mutable) {
     const Type* held = as_data(tangents_.shadow(object))->params[inst.aux];
-    set_shadow(id, as_shadow(*f_, f_->emit(Op::field_at, {shadow(inst.operands[0])}, held, inst.aux), held, wanted));
+    set_shadow(id, as_shadow(f_, f_.emit(Op::field_at, {shadow(inst.operands[0])}, held, inst.aux), held, wanted));
     return true;
   }
   Place place = place_of(inst);
-  Operand index = place.index.valid() ? forward(place.index) : Operand();
-  Operand tangent = load_tangent(*f_, place, shadow(place.memory), index);
-  set_shadow(id, as_shadow(*f_, shadow_part(*f_, place, tangent), tangents_.shadow(place.declared), wanted));
+  Operand index = place.index.valid() ? values_.forward(place.index) : Operand();
+  Operand tangent = load_tangent(f_, place, shadow(place.memory), index);
+  set_shadow(id, as_shadow(f_, shadow_part(f_, place, tangent), tangents_.shadow(place.declared), wanted));
   return true;
 }
 
 // Adds the loaded value's cotangent to what the shadow holds.
 void Reverse::backward_load(std::uint32_t id) {
   const ir::Inst inst = primal_->insts[id];
-  std::vector<Operand> leaves = take_cotangent(id);
+  std::vector<Operand> leaves = adjoints_.take(id);
   if (none(leaves) || !varied(inst.operands[0])) return;
   Place place = place_of(inst);
-  leaves = convert_leaves(*r_, inst.type, leaves, place.declared);
-  Operand memory = shadow_in_reverse(place.memory);
-  Operand index = place.index.valid() ? primal_in_reverse(place.index) : Operand();
-  Operand tangent = load_tangent(*r_, place, memory, index);
+  leaves = convert_leaves(r_, inst.type, leaves, place.declared);
+  Operand memory = values_.shadow_in_reverse(place.memory);
+  Operand index = place.index.valid() ? values_.primal_in_reverse(place.index) : Operand();
+  Operand tangent = load_tangent(r_, place, memory, index);
   std::vector<Operand> sum;
-  unpack(*r_, place.declared, cotangent_part(*r_, place, tangent), sum);
+  unpack(r_, place.declared, cotangent_part(r_, place, tangent), sum);
   const auto& described = tangents_.leaves(place.declared);
   for (std::size_t i = 0; i < sum.size(); ++i)
-    if (leaves[i].valid()) sum[i] = add_leaves(*r_, sum[i], leaves[i], described[i].type);
-  Operand packed = pack(*r_, place.declared, sum);
-  Operand kept = tangents_.has_shadow(place.declared) ? shadow_part(*r_, place, tangent) : Operand();
-  store_tangent(*r_, place, memory, index, whole_tangent(*r_, place, kept, packed));
+    if (leaves[i].valid()) sum[i] = add_leaves(r_, sum[i], leaves[i], described[i].type);
+  Operand packed = pack(r_, place.declared, sum);
+  Operand kept = tangents_.has_shadow(place.declared) ? shadow_part(r_, place, tangent) : Operand();
+  store_tangent(r_, place, memory, index, whole_tangent(r_, place, kept, packed));
 }
 
 // The functions of the library that keep what a resize cuts off, fill what it adds to a shadow, and undo it.
@@ -178,23 +179,22 @@ void Reverse::forward_resize(std::uint32_t id) {
   const ir::Inst inst = primal_->insts[id];
   bool carries = varied(inst.operands[0]);
   const bool typed = is_concrete(type_of(inst.operands[0]));
-  if (!carries && (!typed || !is_held(sharing_->group(inst.operands[0]), id))) return;
+  if (!carries && (!typed || !overwritten_.is_held(inst.operands[0], id))) return;
   const DataType* array = as_data(type_of(inst.operands[0]));
-  Operand memory = forward(inst.operands[0]);
-  Operand length = forward(inst.operands[1]);
-  extra_of_[id] = remember(f_->emit(Op::array_length, {memory}, builtin_.int64), builtin_.int64);
+  Operand memory = values_.forward(inst.operands[0]);
+  Operand length = values_.forward(inst.operands[1]);
+  extra_of_[id] = values_.remember(f_.emit(Op::array_length, {memory}, builtin_.int64), builtin_.int64);
   const EndFunctions end = end_functions(inst.op);
-  // The op has no shadow of its own: its place holds what is cut off.
-  if (must_restore(id)) shadow_of_[id] = remember(call_library(*f_, end.saved, {memory, length}, array), array);
+  if (overwritten_.must_restore(id))
+    cut_off_of_[id] = values_.remember(call_library(f_, end.saved, {memory, length}, array), array);
   if (!carries) return;
   Operand shadow_memory = shadow(inst.operands[0]);
   if (tangents_.has_shadow(array->params[0])) {
     const Type* type = tangents_.shadow(array);
-    old_shadow_of_[id] = remember(call_library(*f_, end.saved, {shadow_memory, length}, type), type);
+    old_shadow_of_[id] = values_.remember(call_library(f_, end.saved, {shadow_memory, length}, type), type);
   }
-  f_->emit(inst.op, {shadow_memory, length}, builtin_.nothing, inst.aux);
-  if (has_boxed_cotangents(array))
-    call_library(*f_, end.zero, {shadow_memory, values_[extra_of_[id]].forward}, nullptr);
+  f_.emit(inst.op, {shadow_memory, length}, builtin_.nothing, inst.aux);
+  if (has_boxed_cotangents(array)) call_library(f_, end.zero, {shadow_memory, values_[extra_of_[id]].forward}, nullptr);
 }
 
 // Are the places of its shadow boxes, which memory that has grown lacks?
@@ -206,21 +206,24 @@ bool Reverse::has_boxed_cotangents(const DataType* array) {
 void Reverse::backward_resize(std::uint32_t id) {
   if (extra_of_[id] == no_value) return;
   const ir::Inst inst = primal_->insts[id];
-  Operand length = in_reverse(extra_of_[id]);
+  Operand length = values_.in_reverse(extra_of_[id]);
   const EndFunctions end = end_functions(inst.op);
   // The kind says that others may share the memory by now: they came after what is undone.
   auto undo = [&](Operand memory, Operand cut_off) {
-    r_->emit(inst.op, {memory, length}, builtin_.nothing, ir::undo_resize);
-    if (cut_off.valid()) call_library(*r_, end.put_back, {memory, cut_off}, nullptr);
+    r_.emit(inst.op, {memory, length}, builtin_.nothing, ir::undo_resize);
+    if (cut_off.valid()) call_library(r_, end.put_back, {memory, cut_off}, nullptr);
   };
-  undo(primal_in_reverse(inst.operands[0]), shadow_of_[id] == no_value ? Operand() : in_reverse(shadow_of_[id]));
+  auto content_of = [&](const std::unordered_map<std::uint32_t, ValueIndex>& kept) {
+    auto found = kept.find(id);
+    return found == kept.end() ? Operand() : values_.in_reverse(found->second);
+  };
+  undo(values_.primal_in_reverse(inst.operands[0]), content_of(cut_off_of_));
   if (!varied(inst.operands[0])) return;
-  auto cut_off = old_shadow_of_.find(id);
-  Operand shadow_memory = shadow_in_reverse(inst.operands[0]);
+  Operand shadow_memory = values_.shadow_in_reverse(inst.operands[0]);
   const bool boxes = has_boxed_cotangents(as_data(type_of(inst.operands[0])));
-  Operand shorter = boxes ? r_->emit(Op::array_length, {shadow_memory}, builtin_.int64) : Operand();
-  undo(shadow_memory, cut_off == old_shadow_of_.end() ? Operand() : in_reverse(cut_off->second));
-  if (boxes) call_library(*r_, end.zero, {shadow_memory, shorter}, nullptr);
+  Operand shorter = boxes ? r_.emit(Op::array_length, {shadow_memory}, builtin_.int64) : Operand();
+  undo(shadow_memory, content_of(old_shadow_of_));
+  if (boxes) call_library(r_, end.zero, {shadow_memory, shorter}, nullptr);
 }
 
 }  // namespace slope::diff

@@ -8,20 +8,32 @@
 // So the old contents of an array that never leaves the function are not kept, unless such a call has seen the array
 // before the store. Environment::Halves::recalled says what a callee reads. While the callee is still being derived,
 // that is everything.
+#include "lang/diff/reverse/overwritten.hpp"
+
 #include "lang/diff/operations.hpp"
-#include "lang/diff/reverse/reverse.hpp"
 
 namespace slope::diff {
 
 using ir::Op;
 using ir::Operand;
 
-void Reverse::find_stores() {
-  sharing_ = std::make_unique<Sharing>(*primal_, cfg_, tangents_, env_.memory(), activity_.rules, activity_.returns);
-  for (ir::BlockId b = 0; b < primal_->blocks.size(); ++b) {
+Overwritten::Overwritten(Environment& env, const ir::Function& primal, const ir::Cfg& cfg, const Activity& activity)
+    : env_(env),
+      runtime_(env.runtime()),
+      tangents_(tangent_types(runtime_)),
+      builtin_(runtime_.types.builtin()),
+      primal_(primal),
+      activity_(activity),
+      sharing_(primal, cfg, tangents_, env.memory(), activity.rules, activity.returns) {
+  find_stores();
+  find_recalls();
+}
+
+void Overwritten::find_stores() {
+  for (ir::BlockId b = 0; b < primal_.blocks.size(); ++b) {
     if (!activity_.returns[b]) continue;
-    for (std::uint32_t id : primal_->blocks[b].insts) {
-      const ir::Inst& inst = primal_->insts[id];
+    for (std::uint32_t id : primal_.blocks[b].insts) {
+      const ir::Inst& inst = primal_.insts[id];
       switch (inst.op) {
         // array_init writes only what was never read: no load before it sees the difference.
         case Op::array_set:
@@ -29,30 +41,29 @@ void Reverse::find_stores() {
         case Op::array_resize_front: {
           const DataType* array = as_data(type_of(inst.operands[0]));
           const Type* element = array && array->params.size() == 2 ? array->params[0] : nullptr;
-          stored_arrays_.push_back({element, sharing_->group(inst.operands[0]), origin_of(inst.operands[0])});
+          stored_.push_back({element, sharing_.group(inst.operands[0]), origin_of(inst.operands[0])});
           break;
         }
         default:
-          for (std::uint32_t group : sharing_->written_by(id)) stored_arrays_.push_back({nullptr, group, {}});
+          for (std::uint32_t group : sharing_.written_by(id)) stored_.push_back({nullptr, group, {}});
           break;
       }
     }
   }
-  find_recalls();
 }
 
 // What an argument held when the function was called is older than every array that the function makes.
-Reverse::Origin Reverse::origin_of(Operand array) const {
+Overwritten::Origin Overwritten::origin_of(Operand array) const {
   if (array.is_constant()) return {Origin::Kind::outer};
   for (int depth = 0; depth < 16; ++depth) {
-    const ir::Inst& inst = primal_->inst(array);
+    const ir::Inst& inst = primal_.inst(array);
     switch (inst.op) {
       case Op::parameter:
         return {inst.block == 0 ? Origin::Kind::outer : Origin::Kind::unknown};
       case Op::array_new:
         return {Origin::Kind::made, array.index()};
       case Op::field_at: {
-        const DataType* object = as_data(primal_->type_of(inst.operands[0], runtime_.types));
+        const DataType* object = as_data(primal_.type_of(inst.operands[0], runtime_.types));
         if (!object || object->is_mutable) return {};
         break;
       }
@@ -70,14 +81,14 @@ Reverse::Origin Reverse::origin_of(Operand array) const {
 
 // Nothing in this function may overwrite what the load reads. Arrays of different element types never share memory
 // here; nor do one that the function made and one that it was given, or another that it made.
-bool Reverse::load_is_stable(const ir::Inst& load) const {
-  const DataType* array = as_data(primal_->type_of(load.operands[0], runtime_.types));
+bool Overwritten::load_is_stable(const ir::Inst& load) const {
+  const DataType* array = as_data(primal_.type_of(load.operands[0], runtime_.types));
   if (!array || array->params.size() != 2) return false;
-  std::uint32_t group = sharing_->group(load.operands[0]);
+  std::uint32_t group = sharing_.group(load.operands[0]);
   Origin from = origin_of(load.operands[0]);
-  for (const Stored& stored : stored_arrays_) {
+  for (const Stored& stored : stored_) {
     if (stored.element && stored.element != array->params[0]) continue;
-    if (!sharing_->may_meet(group, stored.group)) continue;
+    if (!sharing_.may_meet(group, stored.group)) continue;
     bool known = from.kind != Origin::Kind::unknown && stored.origin.kind != Origin::Kind::unknown;
     bool apart = known && (from.kind != stored.origin.kind ||
                            (from.kind == Origin::Kind::made && from.made_by != stored.origin.made_by));
@@ -87,12 +98,12 @@ bool Reverse::load_is_stable(const ir::Inst& load) const {
 }
 
 // Calls whose reverse step may look at memory: what they are given, what they gave back.
-void Reverse::find_recalls() {
-  for (ir::BlockId b = 0; b < primal_->blocks.size(); ++b) {
+void Overwritten::find_recalls() {
+  for (ir::BlockId b = 0; b < primal_.blocks.size(); ++b) {
     if (!activity_.returns[b]) continue;
-    for (std::uint32_t id : primal_->blocks[b].insts) {
-      const ir::Inst& inst = primal_->insts[id];
-      bool dynamic = is_dynamic_call(*primal_, inst, runtime_);
+    for (std::uint32_t id : primal_.blocks[b].insts) {
+      const ir::Inst& inst = primal_.insts[id];
+      bool dynamic = is_dynamic_call(primal_, inst, runtime_);
       if (inst.op != Op::invoke && !dynamic) continue;
       if (inst.op == Op::invoke && activity_.rules[id] == RuleKind::non_differentiable) continue;
       bool any = activity_.varied[id];
@@ -101,16 +112,16 @@ void Reverse::find_recalls() {
       auto note = [&](std::uint32_t group, std::size_t operand) {
         if (group != Sharing::no_group) recalls_.push_back({id, group, operand});
       };
-      for (std::size_t i = 0; i < inst.operands.size(); ++i) note(sharing_->group(inst.operands[i]), i);
-      note(sharing_->group(Operand::inst(id)), Recall::result);
-      if (dynamic || activity_.rules[id] == RuleKind::none) note(sharing_->outer_group(), Recall::outer);
+      for (std::size_t i = 0; i < inst.operands.size(); ++i) note(sharing_.group(inst.operands[i]), i);
+      note(sharing_.group(Operand::inst(id)), Recall::result);
+      if (dynamic || activity_.rules[id] == RuleKind::none) note(sharing_.outer_group(), Recall::outer);
     }
   }
 }
 
 // Whether it does look there: a callee tells, of a rule its code.
-bool Reverse::looks_at(const Recall& recall) {
-  const ir::Inst& inst = primal_->insts[recall.inst];
+bool Overwritten::looks_at(const Recall& recall) {
+  const ir::Inst& inst = primal_.insts[recall.inst];
   if (inst.op != Op::invoke) return true;
   switch (activity_.rules[recall.inst]) {
     case RuleKind::none:
@@ -123,7 +134,8 @@ bool Reverse::looks_at(const Recall& recall) {
   auto [known, fresh] = asked_halves_.try_emplace(recall.inst);
   if (fresh) {
     Refusal refused;  // it comes again when the call is reached
-    known->second = env_.halves(*inst.aux_as<Specialization>(), active_operands(packed_arguments(inst)), refused);
+    known->second = env_.halves(*inst.aux_as<Specialization>(),
+                                active_operands(activity_, packed_arguments(primal_, inst, runtime_)), refused);
   }
   const Environment::Halves& halves = known->second;
   if (recall.operand == Recall::result) return halves.recalls_result;
@@ -134,19 +146,24 @@ bool Reverse::looks_at(const Recall& recall) {
 }
 
 // A rule with state that has none (`rule_state` gives nothing): what `rule_reverse!` does with the arguments.
-bool Reverse::rule_looks_at(const Recall& recall) {
-  const ir::Inst& inst = primal_->insts[recall.inst];
-  if (recall.operand < inst.operands.size() && !sharing_->is_followed(type_of(inst.operands[recall.operand])))
+bool Overwritten::rule_looks_at(const Recall& recall) {
+  const ir::Inst& inst = primal_.insts[recall.inst];
+  if (recall.operand < inst.operands.size() && !sharing_.is_followed(type_of(inst.operands[recall.operand])))
     return true;
   auto [known, fresh] = rule_looks_.try_emplace(recall.inst, true);
-  if (!fresh) return known->second;
+  if (fresh) known->second = find_whether_rule_looks(recall.inst);
+  return known->second;
+}
+
+bool Overwritten::find_whether_rule_looks(std::uint32_t id) {
+  const ir::Inst& inst = primal_.insts[id];
   const DataType* call_types = inst.aux_as<Specialization>()->types;
   if (env_.check_rules() ||
       env_.return_type(rule_call(runtime_, KnownName::rule_state, call_types)) != builtin_.nothing)
     return true;
   const Type* result = inst.type;
   const Type* cotangent = builtin_.nothing;
-  if (activity_.varied[recall.inst] && tangents_.differentiable(result)) {
+  if (activity_.varied[id] && tangents_.differentiable(result)) {
     if (tangents_.has_shadow(result) && tangents_.has_cotangent(result)) return true;
     cotangent = tangents_.has_shadow(result) ? tangents_.shadow(result) : tangents_.cotangent(result);
     if (cotangent == tangents_.dynamic()) return true;
@@ -155,7 +172,7 @@ bool Reverse::rule_looks_at(const Recall& recall) {
   std::vector<const Type*> shadows;
   for (std::size_t i = 1; i < inst.operands.size(); ++i) {
     Operand o = inst.operands[i];
-    arguments.push_back(o.is_constant() ? primal_->constant_value(o).type : type_of(o));
+    arguments.push_back(o.is_constant() ? primal_.constant_value(o).type : type_of(o));
     bool has = varied(o) && tangents_.has_shadow(type_of(o));
     shadows.push_back(has ? tangents_.shadow(type_of(o)) : varied(o) ? builtin_.boolean : builtin_.nothing);
   }
@@ -167,82 +184,78 @@ bool Reverse::rule_looks_at(const Recall& recall) {
   if (!target || target->method->is_vararg) return true;
   constexpr std::size_t place_of_arguments = 4;
   MemorySummary summary = env_.memory().of(*target);
-  bool looks = ((summary.reads | summary.unknown) & parameter_mask(place_of_arguments)) != 0;
-  rule_looks_[recall.inst] = looks;
-  return looks;
+  return ((summary.reads | summary.unknown) & parameter_mask(place_of_arguments)) != 0;
 }
 
 // Whether the reverse step of a call before `id` looks at memory of this group: at its elements, or fields.
-bool Reverse::is_recalled(std::uint32_t group, std::uint32_t id) {
+bool Overwritten::is_recalled(std::uint32_t group, std::uint32_t id) {
   for (const Recall& recall : recalls_)
-    if (sharing_->may_meet(recall.group, group) && sharing_->may_follow(group, recall.inst, id) && looks_at(recall))
+    if (sharing_.may_meet(recall.group, group) && sharing_.may_follow(group, recall.inst, id) && looks_at(recall))
       return true;
   return false;
 }
 
 // The same, of an array whose length changes: that is looked at by whoever holds it.
-bool Reverse::is_held(std::uint32_t group, std::uint32_t id) const {
+bool Overwritten::is_held(Operand array, std::uint32_t id) const {
+  const std::uint32_t group = sharing_.group(array);
   for (const Recall& recall : recalls_)
-    if (sharing_->may_meet(recall.group, group) && sharing_->may_follow(group, recall.inst, id)) return true;
+    if (sharing_.may_meet(recall.group, group) && sharing_.may_follow(group, recall.inst, id)) return true;
   return false;
 }
 
-bool Reverse::must_restore(std::uint32_t id) {
-  const ir::Inst& store = primal_->insts[id];
+bool Overwritten::must_restore(std::uint32_t id) {
+  const ir::Inst& store = primal_.insts[id];
   if (store.op == Op::array_init) return false;
-  std::uint32_t group = sharing_->group(store.operands[0]);
-  if (varied(store.operands[0]) && sharing_->is_outer(group)) return true;
+  std::uint32_t group = sharing_.group(store.operands[0]);
+  if (varied(store.operands[0]) && sharing_.is_outer(group)) return true;
   return is_recalled(group, id);
 }
 
 // Whether something may be stored into this memory after instruction `id`.
-bool Reverse::is_stored_after(std::uint32_t id, Operand memory) const {
-  const std::uint32_t group = sharing_->group(memory);
+bool Overwritten::is_stored_after(std::uint32_t id, Operand memory) const {
+  const std::uint32_t group = sharing_.group(memory);
   auto hits = [&](std::uint32_t written, std::uint32_t by) {
-    return sharing_->may_meet(written, group) && sharing_->may_follow(group, id, by);
+    return sharing_.may_meet(written, group) && sharing_.may_follow(group, id, by);
   };
-  for (const ir::Block& block : primal_->blocks)
+  for (const ir::Block& block : primal_.blocks)
     for (std::uint32_t later : block.insts) {
-      const ir::Inst& inst = primal_->insts[later];
+      const ir::Inst& inst = primal_.insts[later];
       const bool stores = inst.op == Op::array_set || ir::is_resize(inst.op) || inst.op == Op::set_field_at ||
                           inst.op == Op::cell_set || inst.op == Op::set_field;
-      if (stores && hits(sharing_->group(inst.operands[0]), later)) return true;
-      for (std::uint32_t written : sharing_->written_by(later))
+      if (stores && hits(sharing_.group(inst.operands[0]), later)) return true;
+      for (std::uint32_t written : sharing_.written_by(later))
         if (hits(written, later)) return true;
     }
   return false;
 }
 
 // An array that carries no derivative, written by a call or a builtin: as a whole.
-std::vector<Operand> Reverse::arrays_to_restore(std::uint32_t id) {
+std::vector<Operand> Overwritten::arrays_to_restore(std::uint32_t id) {
   std::vector<Operand> result;
-  const ir::Inst& inst = primal_->insts[id];
-  const std::vector<std::uint32_t>& written = sharing_->written_by(id);
+  const ir::Inst& inst = primal_.insts[id];
+  const std::vector<std::uint32_t>& written = sharing_.written_by(id);
   if (written.empty()) return result;
   for (Operand o : inst.operands) {
     const DataType* array = as_data(type_of(o));
     bool plain = array && array->is_concrete && array->object_kind == DataType::ObjectKind::array &&
                  array->params.size() == 2 && as_data(array->params[0]) && as_data(array->params[0])->is_isbits;
     if (!plain || varied(o) || !o.is_inst()) continue;
-    std::uint32_t group = sharing_->group(o);
+    std::uint32_t group = sharing_.group(o);
     bool hit = false;
-    for (std::uint32_t w : written) hit |= sharing_->may_meet(w, group);
+    for (std::uint32_t w : written) hit |= sharing_.may_meet(w, group);
     if (hit && is_recalled(group, id)) result.push_back(o);
   }
   return result;
 }
 
-// What the reverse sweep looked at, for those who call this half.
-void Reverse::tell_recalled(Derivative& result) {
-  std::vector<std::uint32_t> groups;
-  for (const Looked& looked : looked_at_) groups.push_back(looked.group);
+void Overwritten::report(Operand returned, Derivative& result) {
+  std::vector<std::uint32_t> groups = looked_at_;
   for (const Recall& recall : recalls_)
     if (looks_at(recall)) groups.push_back(recall.group);
   std::vector<std::uint32_t> of_parameters;
-  const std::vector<std::uint32_t>& parameters = primal_->blocks[0].parameters;
-  for (std::uint32_t id : parameters) of_parameters.push_back(sharing_->group(Operand::inst(id)));
-  std::uint32_t returned = Sharing::no_group;
-  if (exit_ != ir::no_block) returned = sharing_->group(primal_->insts[primal_->blocks[exit_].terminator].operands[0]);
+  const std::vector<std::uint32_t>& parameters = primal_.blocks[0].parameters;
+  for (std::uint32_t id : parameters) of_parameters.push_back(sharing_.group(Operand::inst(id)));
+  const std::uint32_t of_result = returned.valid() ? sharing_.group(returned) : Sharing::no_group;
   result.recalled = 0;
   result.recalls_result = false;
   for (std::uint32_t group : groups) {
@@ -252,8 +265,8 @@ void Reverse::tell_recalled(Derivative& result) {
       result.recalled |= parameter_mask(i);
       given = true;
     }
-    if (!given && sharing_->is_outer(group)) result.recalled |= global_memory;
-    if (group == returned) result.recalls_result = true;
+    if (!given && sharing_.is_outer(group)) result.recalled |= global_memory;
+    if (group == of_result) result.recalls_result = true;
   }
 }
 

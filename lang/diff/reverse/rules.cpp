@@ -25,7 +25,7 @@ Operand Reverse::packed_call(ir::Builder& at, const ir::Inst& inst, bool with_ca
   std::vector<Operand> parts;
   std::vector<const Type*> types;
   for (std::size_t i = with_callee ? 0 : 1; i < inst.operands.size(); ++i) {
-    parts.push_back(&at == f_.get() ? forward(inst.operands[i]) : primal_in_reverse(inst.operands[i]));
+    parts.push_back(&at == &f_ ? values_.forward(inst.operands[i]) : values_.primal_in_reverse(inst.operands[i]));
     // A type as argument is inferred as Type{T}; in a tuple it is a DataType.
     Operand o = inst.operands[i];
     types.push_back(o.is_constant() ? primal_->constant_value(o).type : type_of(o));
@@ -40,7 +40,7 @@ Operand Reverse::packed_shadows(ir::Builder& at, const ir::Inst& inst) {
     Operand o = inst.operands[i];
     bool has = varied(o) && tangents_.has_shadow(type_of(o));
     if (has) {
-      parts.push_back(&at == f_.get() ? shadow(o) : shadow_in_reverse(o));
+      parts.push_back(&at == &f_ ? shadow(o) : values_.shadow_in_reverse(o));
       types.push_back(tangents_.shadow(type_of(o)));
     } else {  // what holds no memory: whether its cotangent is wanted
       parts.push_back(at.constant(varied(o) ? runtime_.from_bool(true) : runtime_.nothing()));
@@ -55,47 +55,48 @@ Operand Reverse::packed_shadows(ir::Builder& at, const ir::Inst& inst) {
 Operand Reverse::result_cotangent(std::uint32_t id, bool& any) {
   const Type* type = primal_->insts[id].type;
   any = true;
-  if (!activity_.varied[id]) return r_->constant(runtime_.nothing());
+  if (!activity_.varied[id]) return r_.constant(runtime_.nothing());
   // Rules see tangents themselves, whatever is known of the result's type.
   auto open = [&](Operand tangent, const Type* of) {
-    return of == tangents_.dynamic() ? call_library(*r_, KnownName::opened, {tangent}, nullptr) : tangent;
+    return of == tangents_.dynamic() ? call_library(r_, KnownName::opened, {tangent}, nullptr) : tangent;
   };
   if (tangents_.has_shadow(type)) {
-    Operand cotangent = shadow_in_reverse(Operand::inst(id));
+    Operand cotangent = values_.shadow_in_reverse(Operand::inst(id));
     if (!tangents_.has_cotangent(type)) return open(cotangent, tangents_.shadow(type));
-    std::vector<Operand> leaves = take_cotangent(id);
-    return call_library(*r_, KnownName::merged_tangent, {cotangent, pack(*r_, type, leaves)}, nullptr);
+    std::vector<Operand> leaves = adjoints_.take(id);
+    return call_library(r_, KnownName::merged_tangent, {cotangent, pack(r_, type, leaves)}, nullptr);
   }
-  if (!tangents_.has_cotangent(type)) return r_->constant(runtime_.nothing());
-  std::vector<Operand> leaves = take_cotangent(id);
+  if (!tangents_.has_cotangent(type)) return r_.constant(runtime_.nothing());
+  std::vector<Operand> leaves = adjoints_.take(id);
   any = !none(leaves);
-  return open(pack(*r_, type, leaves), tangents_.cotangent(type));
+  return open(pack(r_, type, leaves), tangents_.cotangent(type));
 }
 
 // --- @scalar_rule ------------------------------------------------------------------------------------------------
 
 void Reverse::backward_scalar_rule(std::uint32_t id) {
   const ir::Inst inst = primal_->insts[id];
-  std::vector<Operand> leaves = take_cotangent(id);
+  std::vector<Operand> leaves = adjoints_.take(id);
   if (none(leaves)) return;
-  backward_partials(id, primal_in_reverse(inst.operands[0]), 1, leaves[0]);
+  backward_partials(id, values_.primal_in_reverse(inst.operands[0]), 1, leaves[0]);
 }
 
 void Reverse::backward_partials(std::uint32_t id, Operand function, std::size_t first, Operand y) {
   const ir::Inst inst = primal_->insts[id];
-  const Operand result = primal_in_reverse(Operand::inst(id));
+  const Operand result = values_.primal_in_reverse(Operand::inst(id));
   std::vector<Operand> arguments;
-  for (std::size_t i = first; i < inst.operands.size(); ++i) arguments.push_back(primal_in_reverse(inst.operands[i]));
-  const Operand partials = scalar_partials(*r_, function, result, arguments);
+  for (std::size_t i = first; i < inst.operands.size(); ++i)
+    arguments.push_back(values_.primal_in_reverse(inst.operands[i]));
+  const Operand partials = scalar_partials(r_, function, result, arguments);
   if (env_.check_rules() && inst.op == Op::invoke)
-    call_library(*r_, KnownName::check_partials, {rule_name(*r_, inst), partials}, nullptr);
+    call_library(r_, KnownName::check_partials, {rule_name(r_, inst), partials}, nullptr);
   for (std::size_t i = first; i < inst.operands.size(); ++i) {
     if (!varied(inst.operands[i])) continue;
-    const Operand partial = scalar_partial(*r_, partials, i - first, inst.type);
-    Operand product = times_partial(*r_, inst, y, partial);
+    const Operand partial = scalar_partial(r_, partials, i - first, inst.type);
+    Operand product = times_partial(r_, inst, y, partial);
     if (const Type* type = type_of(inst.operands[i]); type != inst.type)  // Float32 beside Float64
-      product = call_library(*r_, KnownName::as_cotangent, {type_constant(*r_, type), product}, type);
-    add_cotangent(inst.operands[i], 0, product);
+      product = call_library(r_, KnownName::as_cotangent, {type_constant(r_, type), product}, type);
+    adjoints_.add(inst.operands[i], 0, product);
   }
 }
 
@@ -104,25 +105,25 @@ void Reverse::backward_partials(std::uint32_t id, Operand function, std::size_t 
 bool Reverse::forward_rrule(std::uint32_t id) {
   const ir::Inst inst = primal_->insts[id];
   Specialization& callee = *inst.aux_as<Specialization>();
-  Operand rule = library_function(KnownName::rrule, *f_);
+  Operand rule = library_function(KnownName::rrule, f_);
   if (activity_.rules[id] == RuleKind::built) {
     Value made;
     if (!env_.built_rule(callee.types, made)) return refuse(inst, "the builder of its rule failed");
-    rule = f_->constant(made);
+    rule = f_.constant(made);
   }
   std::vector<Operand> operands{rule};
-  std::vector<const Type*> types{forward_out_->type_of(operands[0], runtime_.types)};
+  std::vector<const Type*> types{f_.function().type_of(operands[0], runtime_.types)};
   const std::size_t callee_at = callee_operand(inst);
   if (callee_at > 0) {
     if (varied(inst.operands[1]))
       return refuse(inst, "a keyword argument carries a derivative, and the rrule for " +
                               std::string(callee.method->name->name) +
                               " returns no cotangents of keywords; give the rule a positional argument for it");
-    operands.insert(operands.begin(), {forward(inst.operands[0]), forward(inst.operands[1])});
+    operands.insert(operands.begin(), {values_.forward(inst.operands[0]), values_.forward(inst.operands[1])});
     types.insert(types.begin(), {callee.types->params[0], callee.types->params[1]});
   }
   for (std::size_t i = callee_at; i < inst.operands.size(); ++i) {
-    operands.push_back(forward(inst.operands[i]));
+    operands.push_back(values_.forward(inst.operands[i]));
     types.push_back(callee.types->params[i]);
   }
   const Type* pair = env_.return_type(runtime_.types.tuple(types));
@@ -131,19 +132,17 @@ bool Reverse::forward_rrule(std::uint32_t id) {
     return refuse(inst, "the rrule for " + std::string(callee.method->name->name) +
                             " does not return (value, pullback): its result is " + to_string(pair));
   Operand before = arguments_before(inst, id);
-  Operand result = f_->emit(Op::call, operands, pair);
-  Operand value = f_->emit(Op::field_at, {result}, pair_data->params[0], 0);
+  Operand result = f_.emit(Op::call, operands, pair);
+  Operand value = f_.emit(Op::field_at, {result}, pair_data->params[0], 0);
   check_forward_step(inst, before, value, true);
   if (pair_data->params[0] != inst.type)
-    value = f_->emit(Op::type_assert, {value, f_->constant(runtime_.from_type(inst.type))}, inst.type);
+    value = f_.emit(Op::type_assert, {value, f_.constant(runtime_.from_type(inst.type))}, inst.type);
   refuse_shared_result(id, value);
-  Operand pullback = f_->emit(Op::field_at, {result}, pair_data->params[1], 1);
-  value_of_[id] = remember(value, inst.type);
-  extra_of_[id] = remember(pullback, pair_data->params[1]);
+  Operand pullback = f_.emit(Op::field_at, {result}, pair_data->params[1], 1);
+  values_.set_value(id, value, inst.type);
+  extra_of_[id] = values_.remember(pullback, pair_data->params[1]);
   if (tangents_.has_shadow(inst.type)) {
-    const Type* wanted = tangents_.shadow(inst.type);
-    const KnownName make = wanted == tangents_.dynamic() ? KnownName::zero_dynamic_shadow : KnownName::zero_shadow;
-    set_shadow(id, call_library(*f_, make, {value}, wanted));
+    set_shadow(id, zero_shadow_of(value, tangents_.shadow(inst.type)));
   }
   return true;
 }
@@ -157,10 +156,10 @@ void Reverse::refuse_shared_result(std::uint32_t id, Operand value) {
   for (std::size_t i = 1; i < inst.operands.size(); ++i) {
     Operand o = inst.operands[i];
     if (!varied(o) || !tangents_.has_shadow(type_of(o))) continue;
-    if (!is_stored_after(id, Operand::inst(id)) && !is_stored_after(id, o)) continue;
-    call_library(*f_, KnownName::refuse_shared_result,
-                 {rule_name(*f_, inst), int_constant(*f_, static_cast<std::int64_t>(i)), value, forward(o),
-                  f_->constant(runtime_.from_string(described(inst)))},
+    if (!overwritten_.is_stored_after(id, Operand::inst(id)) && !overwritten_.is_stored_after(id, o)) continue;
+    call_library(f_, KnownName::refuse_shared_result,
+                 {rule_name(f_, inst), int_constant(f_, static_cast<std::int64_t>(i)), value, values_.forward(o),
+                  f_.constant(runtime_.from_string(described(inst)))},
                  nullptr);
   }
 }
@@ -171,8 +170,8 @@ bool Reverse::backward_rrule(std::uint32_t id) {
   bool any = false;
   Operand cotangent = result_cotangent(id, any);
   if (!any) return true;
-  Operand pullback = in_reverse(extra_of_[id]);
-  give_rule_result(inst, r_->emit(Op::call, {pullback, cotangent}, nullptr));
+  Operand pullback = values_.in_reverse(extra_of_[id]);
+  give_rule_result(inst, r_.emit(Op::call, {pullback, cotangent}, nullptr));
   return true;
 }
 
@@ -187,18 +186,17 @@ std::size_t Reverse::callee_operand(const ir::Inst& inst) {
 void Reverse::give_rule_result(const ir::Inst& inst, Operand result) {
   const std::size_t callee_at = callee_operand(inst);
   if (env_.check_rules() && callee_at == 0)
-    call_library(*r_, KnownName::check_cotangents, {rule_name(*r_, inst), packed_call(*r_, inst, true), result},
-                 nullptr);
-  Operand count = int_constant(*r_, static_cast<std::int64_t>(inst.operands.size() - callee_at) - 1);
+    call_library(r_, KnownName::check_cotangents, {rule_name(r_, inst), packed_call(r_, inst, true), result}, nullptr);
+  Operand count = int_constant(r_, static_cast<std::int64_t>(inst.operands.size() - callee_at) - 1);
   for (std::size_t i = callee_at; i < inst.operands.size(); ++i) {
     if (!varied(inst.operands[i])) continue;
-    std::vector<Operand> operands{result, int_constant(*r_, static_cast<std::int64_t>(i - callee_at)), count};
+    std::vector<Operand> operands{result, int_constant(r_, static_cast<std::int64_t>(i - callee_at)), count};
     // Fields are named, in whatever order.
     const DataType* argument = as_data(type_of(inst.operands[i]));
     if (argument && argument->is_concrete && argument->object_kind == DataType::ObjectKind::fields &&
         !argument->is_tuple)
-      operands.push_back(type_constant(*r_, argument));
-    Operand part = call_library(*r_, KnownName::rule_part, operands, nullptr);
+      operands.push_back(type_constant(r_, argument));
+    Operand part = call_library(r_, KnownName::rule_part, operands, nullptr);
     accumulate_rule_result(inst.operands[i], part);
   }
 }
@@ -208,21 +206,21 @@ void Reverse::accumulate_rule_result(Operand argument, Operand cotangent) {
   const Type* type = type_of(argument);
   if (tangents_.has_shadow(type) && tangents_.has_cotangent(type)) {
     Operand own = call_library(
-        *r_, KnownName::accumulate_mixed,
-        {shadow_in_reverse(argument), cotangent, r_->constant(runtime_.from_type(tangents_.cotangent(type)))},
+        r_, KnownName::accumulate_mixed,
+        {values_.shadow_in_reverse(argument), cotangent, r_.constant(runtime_.from_type(tangents_.cotangent(type)))},
         tangents_.cotangent(type));
     std::vector<Operand> leaves;
-    unpack(*r_, type, own, leaves);
-    add_cotangents(argument, leaves);
+    unpack(r_, type, own, leaves);
+    adjoints_.add(argument, leaves);
   } else if (tangents_.has_shadow(type)) {
-    call_library(*r_, KnownName::accumulate_cotangent, {shadow_in_reverse(argument), cotangent}, nullptr);
+    call_library(r_, KnownName::accumulate_cotangent, {values_.shadow_in_reverse(argument), cotangent}, nullptr);
   } else {
     const Type* expected = tangents_.cotangent(type);
     Operand own =
-        call_library(*r_, KnownName::as_cotangent, {r_->constant(runtime_.from_type(expected)), cotangent}, expected);
+        call_library(r_, KnownName::as_cotangent, {r_.constant(runtime_.from_type(expected)), cotangent}, expected);
     std::vector<Operand> leaves;
-    unpack(*r_, type, own, leaves);
-    add_cotangents(argument, leaves);
+    unpack(r_, type, own, leaves);
+    adjoints_.add(argument, leaves);
   }
 }
 
@@ -241,22 +239,22 @@ bool Reverse::forward_stateful(std::uint32_t id) {
   const Type* state_type = env_.return_type(rule_call(runtime_, KnownName::rule_state, callee.types));
   if (state_type == builtin_.bottom)
     return refuse(inst, "`rule_state` for " + std::string(callee.method->name->name) + " never returns");
-  Operand state = f_->constant(runtime_.nothing());
+  Operand state = f_.constant(runtime_.nothing());
   if (state_type != builtin_.nothing) {
-    std::vector<Operand> key = rule_key(*f_, callee.types);
-    state = call_library(*f_, KnownName::take_state,
-                         {f_->constant(runtime_.from_type(state_type)), key[0], key[1], packed_call(*f_, inst, true)},
+    std::vector<Operand> key = rule_key(f_, callee.types);
+    state = call_library(f_, KnownName::take_state,
+                         {f_.constant(runtime_.from_type(state_type)), key[0], key[1], packed_call(f_, inst, true)},
                          state_type);
   }
-  extra_of_[id] = remember(state, state_type);
+  extra_of_[id] = values_.remember(state, state_type);
   refuse_aliases(inst);
   Operand before = arguments_before(inst, id);
   std::vector<Operand> operands{state};
-  for (Operand o : inst.operands) operands.push_back(forward(o));
-  Operand value = call_library(*f_, KnownName::rule_forward, operands, nullptr);
+  for (Operand o : inst.operands) operands.push_back(values_.forward(o));
+  Operand value = call_library(f_, KnownName::rule_forward, operands, nullptr);
   check_forward_step(inst, before, value, false);
-  value = f_->emit(Op::type_assert, {value, f_->constant(runtime_.from_type(inst.type))}, inst.type);
-  value_of_[id] = remember(value, inst.type);
+  value = f_.emit(Op::type_assert, {value, f_.constant(runtime_.from_type(inst.type))}, inst.type);
+  values_.set_value(id, value, inst.type);
   if (!activity_.varied[id] || !tangents_.has_shadow(inst.type)) return true;
   // The result is new, or one of the arguments that were overwritten.
   MemoryMask overwritten = env_.memory().of_call(inst).writes;
@@ -264,13 +262,13 @@ bool Reverse::forward_stateful(std::uint32_t id) {
   for (std::size_t i = 1; i < inst.operands.size(); ++i) {
     Operand o = inst.operands[i];
     if (!(overwritten & parameter_mask(i)) || type_of(o) != inst.type || !varied(o)) continue;
-    candidates.push_back(forward(o));
+    candidates.push_back(values_.forward(o));
     candidates.push_back(shadow(o));
   }
   const Type* wanted = tangents_.shadow(inst.type);
   const bool boxed = wanted == tangents_.dynamic();
-  Operand made = call_library(*f_, KnownName::result_shadow, candidates, boxed ? nullptr : wanted);
-  set_shadow(id, boxed ? call_library(*f_, KnownName::boxed_tangent, {made}, wanted) : made);
+  Operand made = call_library(f_, KnownName::result_shadow, candidates, boxed ? nullptr : wanted);
+  set_shadow(id, boxed ? call_library(f_, KnownName::boxed_tangent, {made}, wanted) : made);
   return true;
 }
 
@@ -283,10 +281,11 @@ void Reverse::refuse_aliases(const ir::Inst& inst) {
     for (std::size_t k = 1; k < inst.operands.size(); ++k) {
       if (k == i || !tangents_.has_shadow(type_of(inst.operands[k]))) continue;
       if (k < i && (overwritten & parameter_mask(k))) continue;  // looked at already
-      call_library(*f_, KnownName::refuse_alias,
-                   {forward(inst.operands[0]), forward(inst.operands[i]), forward(inst.operands[k]),
-                    int_constant(*f_, static_cast<std::int64_t>(i)), int_constant(*f_, static_cast<std::int64_t>(k))},
-                   nullptr);
+      call_library(
+          f_, KnownName::refuse_alias,
+          {values_.forward(inst.operands[0]), values_.forward(inst.operands[i]), values_.forward(inst.operands[k]),
+           int_constant(f_, static_cast<std::int64_t>(i)), int_constant(f_, static_cast<std::int64_t>(k))},
+          nullptr);
     }
   }
 }
@@ -297,20 +296,20 @@ bool Reverse::backward_stateful(std::uint32_t id) {
   const DataType* call_types = inst.aux_as<Specialization>()->types;
   bool any = false;
   Operand cotangent = result_cotangent(id, any);
-  Operand state = in_reverse(extra_of_[id]);
-  Operand result = call_library(
-      *r_, KnownName::rule_reverse,
-      {state, cotangent, primal_in_reverse(inst.operands[0]), packed_call(*r_, inst, false), packed_shadows(*r_, inst)},
-      nullptr);
+  Operand state = values_.in_reverse(extra_of_[id]);
+  Operand result = call_library(r_, KnownName::rule_reverse,
+                                {state, cotangent, values_.primal_in_reverse(inst.operands[0]),
+                                 packed_call(r_, inst, false), packed_shadows(r_, inst)},
+                                nullptr);
   if (env_.check_rules())
-    call_library(*r_, KnownName::check_restored,
-                 {rule_name(*r_, inst), packed_call(*r_, inst, false), in_reverse(arguments_before_of_.at(id))},
+    call_library(r_, KnownName::check_restored,
+                 {rule_name(r_, inst), packed_call(r_, inst, false), values_.in_reverse(arguments_before_of_.at(id))},
                  nullptr);
   give_rule_result(inst, result);
   const Type* state_type = values_[extra_of_[id]].type;
   if (state_type != builtin_.nothing) {
-    std::vector<Operand> key = rule_key(*r_, call_types);
-    call_library(*r_, KnownName::give_state, {key[0], key[1], state}, nullptr);
+    std::vector<Operand> key = rule_key(r_, call_types);
+    call_library(r_, KnownName::give_state, {key[0], key[1], state}, nullptr);
   }
   return true;
 }
@@ -345,24 +344,24 @@ Operand Reverse::rule_name(ir::Builder& at, const ir::Inst& inst) {
 
 Operand Reverse::arguments_before(const ir::Inst& inst, std::uint32_t id) {
   if (!env_.check_rules()) return Operand();
-  Operand arguments = packed_call(*f_, inst, false);
-  const Type* type = forward_out_->type_of(arguments, runtime_.types);
-  Operand before = call_library(*f_, KnownName::arguments_before, {arguments}, type);
-  arguments_before_of_[id] = remember(before, type);
+  Operand arguments = packed_call(f_, inst, false);
+  const Type* type = f_.function().type_of(arguments, runtime_.types);
+  Operand before = call_library(f_, KnownName::arguments_before, {arguments}, type);
+  arguments_before_of_[id] = values_.remember(before, type);
   return before;
 }
 
 void Reverse::check_forward_step(const ir::Inst& inst, Operand before, Operand value, bool compare) {
   if (!env_.check_rules()) return;
-  Operand name = rule_name(*f_, inst);
-  Operand overwritten = f_->constant(runtime_.nothing());
+  Operand name = rule_name(f_, inst);
+  Operand overwritten = f_.constant(runtime_.nothing());
   if (!compare) {
     std::vector<Operand> call;
-    for (Operand o : inst.operands) call.push_back(forward(o));
-    overwritten = call_library(*f_, KnownName::overwrites, call, nullptr);
+    for (Operand o : inst.operands) call.push_back(values_.forward(o));
+    overwritten = call_library(f_, KnownName::overwrites, call, nullptr);
   }
-  call_library(*f_, KnownName::check_arguments, {name, packed_call(*f_, inst, false), before, overwritten}, nullptr);
-  if (compare) call_library(*f_, KnownName::check_value, {name, value, packed_call(*f_, inst, true)}, nullptr);
+  call_library(f_, KnownName::check_arguments, {name, packed_call(f_, inst, false), before, overwritten}, nullptr);
+  if (compare) call_library(f_, KnownName::check_value, {name, value, packed_call(f_, inst, true)}, nullptr);
 }
 
 }  // namespace slope::diff
