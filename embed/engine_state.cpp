@@ -85,7 +85,14 @@ void put_in_load_order(std::vector<Pipeline::LibraryFile>& files) {
   if (base == files.end()) return;
   std::vector<Pipeline::LibraryFile> ordered;
   for (std::string_view name : stdlib::load_order(base->text))
-    if (auto file = find(name); file != files.end()) ordered.push_back({"Base/" + file->name, file->text, file->image});
+    if (auto file = find(name); file != files.end()) {
+      ordered.push_back({"Base/" + file->name, file->text, file->image});
+      file->is_loaded = false;  // taken
+    }
+  // The others are parts of modules, which include them.
+  for (const Pipeline::LibraryFile& file : files)
+    if (file.is_loaded && file.name != "base.slope")
+      ordered.push_back({"Base/" + file.name, file.text, file.image, false});
   files = std::move(ordered);
 }
 

@@ -2,6 +2,7 @@
 // an index says which name each of them defines (library_index.cpp), and they wait until the name is looked up
 // (lang/runtime/postponed.cpp). Most are then run without IR in between. A statement that defines nothing with a name
 // runs when the library is opened.
+#include <algorithm>
 #include <utility>
 
 #include "lang/lower/definition.hpp"
@@ -25,7 +26,8 @@ bool open_library(Runtime& runtime, Context& ctx, std::vector<LibraryPart> parts
   std::optional<LibraryIndex> index = LibraryIndex::read(image);
   if (!index) {
     LibraryIndexBuilder builder;
-    for (std::uint32_t i = 0; i < state.library_parts.size(); ++i) builder.add(*library_tree(runtime, i), i);
+    for (std::uint32_t i = 0; i < state.library_parts.size(); ++i)
+      if (state.library_parts[i].is_loaded) builder.add(*library_tree(runtime, i), i);
     state.library_index = builder.image();
     index = LibraryIndex::read(state.library_index);
   }
@@ -47,6 +49,29 @@ bool run_library_definition(Runtime& runtime, Context& ctx, Module* module, cons
   Value ignored;
   run_definition(runtime, ctx, made, ignored);
   return true;
+}
+
+bool is_library_file(const Runtime& runtime, FileId file) {
+  const std::vector<LibraryPart>& parts = state_of(const_cast<Runtime&>(runtime)).library_parts;
+  return std::any_of(parts.begin(), parts.end(), [&](const LibraryPart& part) { return part.file == file; });
+}
+
+// include_library(module, path): runs the statements of another file of the library in one of its modules. `path` counts
+// from stdlib/.
+bool include_library(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Runtime& runtime = *ctx.runtime;
+  const auto& builtin = runtime.types.builtin();
+  if (count != 2 || args[0].type != builtin.module || args[1].type != builtin.string)
+    return ctx.argument_error("include_library(module, path)");
+  const std::string name = "Base/" + std::string(static_cast<StringObject*>(args[1].object)->view());
+  const std::vector<LibraryPart>& parts = state_of(runtime).library_parts;
+  for (std::uint32_t source = 0; source < parts.size(); ++source) {
+    if (runtime.sources.file(parts[source].file).name() != name) continue;
+    const std::shared_ptr<Ast>& tree = library_tree(runtime, source);
+    const std::span<const NodeId> statements = tree->children(tree->root);
+    return run_statements(runtime, ctx, args[0].module, tree, {statements.data(), statements.size()}, result);
+  }
+  return ctx.argument_error("the library has no file " + name);
 }
 
 bool define_postponed(Runtime& runtime, Context& ctx, Postponed what) {

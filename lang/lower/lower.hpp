@@ -37,6 +37,7 @@ struct LibraryPart {
   std::string_view image;            // its tree, which outlives the runtime
   FileId file = 0;                   // its number among the sources
   std::shared_ptr<syntax::Ast> ast;  // null: read from the image when it is wanted
+  bool is_loaded = true;             // false: part of a module of the library, which includes it
 };
 
 // Makes the library's definitions known in Base, in load order. `index`: what they define, made when Slope was built

@@ -359,6 +359,7 @@ constexpr NativeInfo lower_natives[] = {
     {"share_with_core", share_with_core, effect_all, nullptr},
     {"declare_global", declare_global, effect_all, nullptr},
     {"include_file", include_file, effect_all, nullptr},
+    {"include_library", include_library, effect_all, nullptr},
     {"eval_expression", eval_expression, effect_all, nullptr},
     {"eval", eval_expression, effect_all, nullptr},
     {"rethrow_caught", rethrow_caught, effect_throws | effect_reads, never},

@@ -89,6 +89,8 @@ LoweringState& state_of(Runtime& runtime);
 
 // The tree of a file of the standard library, by its number in load order.
 const std::shared_ptr<syntax::Ast>& library_tree(Runtime& runtime, std::uint32_t source);
+bool is_library_file(const Runtime& runtime, FileId file);
+bool include_library(Context& ctx, const Value* args, std::size_t count, Value& result);
 
 // The symbol of an identifier or a quoted one.
 const Symbol* symbol_of(Runtime& runtime, const syntax::Ast& ast, syntax::NodeId identifier);

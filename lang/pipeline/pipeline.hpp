@@ -38,6 +38,7 @@ class Pipeline final : public derive::Compiler {
     std::string name;
     std::string_view text;
     std::string_view image;  // its tree (lang/syntax/image.hpp); it and the text outlive the engine. Else it is parsed
+    bool is_loaded = true;   // false: a module of the library includes it
   };
   // In load order. `index`: what they define (lang/runtime/library_index.hpp), when they are the built-in ones.
   bool load_standard_library(Context& ctx, std::span<const LibraryFile> files, std::string_view index,

@@ -47,6 +47,7 @@ bool Pipeline::load_standard_library(Context& ctx, std::span<const LibraryFile> 
   for (const LibraryFile& library : files) {
     lower::LibraryPart part;
     part.image = library.image;
+    part.is_loaded = library.is_loaded;
     std::string name(library.name);
     part.file = library.image.empty() ? runtime_.sources.add(std::move(name), std::string(library.text))
                                       : runtime_.sources.add_shared(std::move(name), library.text);

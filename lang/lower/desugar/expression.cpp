@@ -51,6 +51,9 @@ Form* Desugar::special_call(NodeId node) {
   if (text == "include" && arguments.size() == 1 && !is_own()) {
     const auto& file = runtime_.sources.file(span(node).file).name();
     Form* path = expression(arguments[0]);
+    if (is_library_file(runtime_, span(node).file))
+      return then_newest_world(native(span(node), "include_library",
+                                      {constant(span(node), Value(runtime_.types.builtin().module, module_)), path}));
     return then_newest_world(native(
         span(node), "include_file",
         {constant(span(node), Value(runtime_.types.builtin().module, module_)), string(span(node), file), path}));
