@@ -316,10 +316,40 @@ bool DerivativeCache::complete(Context& ctx, const Key& key, const Subject& subj
   }
   if (key.kind == DerivativeKind::gradient) {
     entry.gradient = {entry.parts[0]->target, entry.parts[0]->callee, derivative.active};
+    if (!put_memory_back(ctx, subject, derivative.edges, entry, refusal)) return false;
     saved_[entry.gradient.target] = std::move(derivative.saved);
   }
   entry.halves.recalled = derivative.recalled;
   entry.halves.recalls_result = derivative.recalls_result;
+  return true;
+}
+
+// A gradient of a function that stores into memory which was there before it is called by one that puts that back.
+bool DerivativeCache::put_memory_back(Context& ctx, const Subject& subject, const std::vector<Edge>& edges,
+                                      Entry& entry, diff::Refusal& refusal) {
+  const Stores& stores = derivatives_.stores.of(ctx, subject.target);
+  if (ctx.failed()) return false;
+  if (!stores.any() && !stores.calls_unknown) return true;
+  Compiler& compiler = derivatives_.compiler;
+  const GradientCode inner = entry.gradient;
+  std::unique_ptr<ir::Function> guarded = call_putting_back(derivatives_.runtime, stores, inner, true);
+  infer::InferResult result = infer_part(ctx, *guarded, nullptr);
+  if (!result.typed) {
+    refusal = refusal_of(subject.target, "internal error: the types of what puts memory back could not be inferred");
+    return false;
+  }
+  opt::optimise(derivatives_.runtime, *result.typed, compiler.opt_options(nullptr));
+  dump("grad", *result.typed);
+  Synthetic& part =
+      compiler.synthetic("∇" + name_of(subject.target), parameter_types(*result.typed), subject.code);
+  sources_[part.target] =
+      std::shared_ptr<ir::Function>(call_putting_back(derivatives_.runtime, stores, inner, false).release());
+  std::vector<Edge> all = edges;
+  all.push_back({Edge::Kind::callee, nullptr, nullptr, inner.target});
+  compiler.publish(part, std::move(result), all);
+  entry.parts.insert(entry.parts.begin(), &part);
+  entry.gradient.target = part.target;
+  entry.gradient.callee = part.callee;
   return true;
 }
 

@@ -112,6 +112,8 @@ class DerivativeCache {
                      diff::Derivative& derivative, diff::Refusal& refusal);
   bool complete(Context& ctx, const Key& key, const Subject& subject, diff::Derivative& derivative, Entry& entry,
                 diff::Refusal& refusal);
+  bool put_memory_back(Context& ctx, const Subject& subject, const std::vector<Edge>& edges, Entry& entry,
+                       diff::Refusal& refusal);
   infer::InferResult infer_part(Context& ctx, ir::Function& function, const Specialization* self);
   bool holds(Context& ctx, const Entry& entry) const;
   std::size_t bytes(Context& ctx, DerivativeKind kind) const;

@@ -8,9 +8,10 @@
 namespace slope::derive {
 
 Derivatives::Derivatives(Compiler& of_compiler, Runtime& of_runtime)
-    : compiler(of_compiler), runtime(of_runtime), rules(of_compiler, of_runtime), primals(*this), cache(*this) {
+    : compiler(of_compiler), runtime(of_runtime), rules(of_compiler, of_runtime), primals(*this), cache(*this), stores(*this) {
   root_key_ = runtime.heap.add_root_tracer([this](Tracer& tracer) {
     rules.trace(tracer);
+    stores.trace(tracer);
     if (!runtime.hooks().trace_function) return;
     primals.trace(tracer);
     cache.trace(tracer);
@@ -68,6 +69,11 @@ void Derivatives::raise(Context& ctx, const Specialization& primal, const diff::
 diff::MemoryEffects& Derivatives::memory(Context& ctx) {
   if (memory_effects_ && memory_world_ == ctx.world) return *memory_effects_;
   memory_world_ = ctx.world;
+  memory_effects_ = memory_effects(ctx, diff::MemoryScope::differentiable);
+  return *memory_effects_;
+}
+
+std::unique_ptr<diff::MemoryEffects> Derivatives::memory_effects(Context& ctx, diff::MemoryScope scope) {
   auto code_of = [this, &ctx](Specialization& target) -> diff::MemoryEffects::Code {
     CodeInstance* code = compiler.typed_code(ctx, target);
     if (!code || !code->typed) return nullptr;
@@ -77,8 +83,7 @@ diff::MemoryEffects& Derivatives::memory(Context& ctx) {
     return primal ? primal : typed;
   };
   auto overwritten = [this, &ctx](const DataType* call_types) { return overwritten_by(ctx, call_types); };
-  memory_effects_ = std::make_unique<diff::MemoryEffects>(runtime, ctx.world, code_of, overwritten);
-  return *memory_effects_;
+  return std::make_unique<diff::MemoryEffects>(runtime, ctx.world, code_of, overwritten, scope);
 }
 
 diff::MemoryMask Derivatives::overwritten_by(Context& ctx, const DataType* call_types) {
@@ -110,6 +115,7 @@ void Derivatives::forget(const GoneCode& gone) {
   rules.forget(gone);
   primals.forget(gone);
   cache.forget(gone);
+  stores.forget();
   memory_effects_ = nullptr;  // it goes by the addresses of functions
 }
 

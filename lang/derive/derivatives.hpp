@@ -10,6 +10,7 @@
 #include "lang/derive/built_rules.hpp"
 #include "lang/derive/cache.hpp"
 #include "lang/derive/compiler.hpp"
+#include "lang/derive/kept_memory.hpp"
 #include "lang/derive/primal.hpp"
 #include "lang/diff/memory.hpp"
 
@@ -35,6 +36,7 @@ class Derivatives {
 
   // What functions do to memory, for the world that `ctx` sees.
   diff::MemoryEffects& memory(Context& ctx);
+  std::unique_ptr<diff::MemoryEffects> memory_effects(Context& ctx, diff::MemoryScope scope);
   diff::MemoryEffects::Globals globals_of(Context& ctx, Specialization& target);
   // What a function with a rule overwrites, as the rule declares: `overwrites(f, args…)` says it by its type, Val(i) or
   // a tuple of such.
@@ -55,6 +57,7 @@ class Derivatives {
   BuiltRules rules;
   PrimalCodes primals;
   DerivativeCache cache;
+  StoresOfFunctions stores;
 
  private:
   void raise(Context& ctx, const Specialization& primal, const diff::Refusal& refusal);

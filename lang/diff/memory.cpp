@@ -12,12 +12,78 @@ using ir::Op;
 using ir::Operand;
 
 MemoryEffects::MemoryEffects(Runtime& runtime, World world, std::function<Code(Specialization&)> code,
-                             std::function<MemoryMask(const DataType*)> overwritten)
+                             std::function<MemoryMask(const DataType*)> overwritten, MemoryScope scope)
     : runtime_(runtime),
       tangents_(tangent_types(runtime)),
       world_(world),
       code_(std::move(code)),
-      overwritten_(std::move(overwritten)) {}
+      overwritten_(std::move(overwritten)),
+      scope_(scope) {}
+
+namespace {
+
+template <class T>
+bool insert_sorted(std::vector<T>& into, T what) {
+  const auto at = std::lower_bound(into.begin(), into.end(), what);
+  if (at != into.end() && *at == what) return false;
+  into.insert(at, what);
+  return true;
+}
+
+// Adds what is written to what is known to be; whether that is more.
+bool merge_written(MemorySummary& into, const MemorySummary& from) {
+  bool grew = false;
+  for (const Type* t : from.written_types) grew |= insert_sorted(into.written_types, t);
+  for (Binding* b : from.assigned) grew |= insert_sorted(into.assigned, b);
+  grew |= (from.writes_any_type && !into.writes_any_type) || (from.calls_unknown && !into.calls_unknown);
+  into.writes_any_type |= from.writes_any_type;
+  into.calls_unknown |= from.calls_unknown;
+  return grew;
+}
+
+}  // namespace
+
+// An object that can be stored into, or a value that leads to one.
+bool MemoryEffects::holds_memory(const Type* t) {
+  if (!follows_all()) return !tangents_.known(t) || tangents_.has_shadow(t);
+  if (!t || t->kind == TypeKind::bottom) return false;
+  if (const UnionType* u = as_union(t)) {
+    for (const Type* member : u->members)
+      if (holds_memory(member)) return true;
+    return false;
+  }
+  const DataType* d = as_data(t);
+  if (!d || !d->is_concrete) return true;
+  if (d->is_isbits || d->is_type_of_type || d == runtime_.types.builtin().builtin_function) return false;
+  switch (d->object_kind) {
+    case DataType::ObjectKind::string:
+    case DataType::ObjectKind::immortal:
+      return false;
+    case DataType::ObjectKind::fields:
+      break;
+    default:
+      return true;
+  }
+  if (d->is_mutable) return true;
+  const auto [known, fresh] = holds_.try_emplace(t, false);  // a type within itself adds nothing
+  if (!fresh) return known->second;
+  bool any = false;
+  for (const Field& field : d->fields) any = any || holds_memory(field.type);
+  return holds_[t] = any;
+}
+
+bool MemoryEffects::holds_memory(Value v) {
+  return follows_all() ? v.defined() && holds_memory(v.type) : tangents_.holds_memory(v);
+}
+
+void MemoryEffects::note_written(MemorySummary& summary, MemoryMask memory, const Type* type) const {
+  if (!follows_all() || !memory) return;
+  const DataType* d = as_data(type);
+  if (!d || !d->is_concrete)
+    summary.writes_any_type = true;
+  else if (d->is_mutable || d->object_kind != DataType::ObjectKind::fields)
+    insert_sorted<const Type*>(summary.written_types, d);
+}
 
 MemorySummary MemoryEffects::of(Specialization& target) {
   known(target);
@@ -38,7 +104,7 @@ void MemoryEffects::settle() {
       const Known entry = summaries_.at(order_[i]);
       MemorySummary now = analyse(*entry.code);
       MemorySummary& kept = summaries_.at(order_[i]).summary;
-      bool same = (now.writes | kept.writes) == kept.writes && (now.unknown | kept.unknown) == kept.unknown &&
+      bool same = !merge_written(kept, now) && (now.writes | kept.writes) == kept.writes && (now.unknown | kept.unknown) == kept.unknown &&
                   (now.result | kept.result) == kept.result && (now.stored | kept.stored) == kept.stored &&
                   (now.reads | kept.reads) == kept.reads;
       if (same) continue;
@@ -61,6 +127,8 @@ MemoryEffects::Known& MemoryEffects::known(Specialization& target) {
   if (!entry.code) {
     entry.summary.unknown = ~MemoryMask{0};
     entry.summary.result = entry.summary.stored = entry.summary.reads = ~MemoryMask{0};
+    entry.summary.calls_unknown = entry.summary.writes_any_type = true;
+    if (follows_all()) entry.summary.writes = ~MemoryMask{0};
     return entry;
   }
   entry.fixed = false;
@@ -75,24 +143,39 @@ MemorySummary MemoryEffects::of_call(const ir::Inst& invoke) {
   return read_call(invoke);
 }
 
+// Functions with rules leave their arguments alone and return memory of their own: that is what a rule promises. A rule
+// with state says what its function overwrites, which the result may be.
+MemorySummary MemoryEffects::of_rule(RuleKind rule, const DataType* types) {
+  MemorySummary promised;
+  promised.reads = ~MemoryMask{0};
+  if (rule != RuleKind::stateful) return promised;
+  promised.writes = promised.result = overwritten_(types);
+  for (std::size_t i = 0; i < types->params.size(); ++i)
+    note_written(promised, promised.writes & parameter_mask(i), types->params[i]);
+  return promised;
+}
+
+// What is declared to be a constant may store something on its way.
+bool MemoryEffects::is_promised(RuleKind rule) const {
+  return rule != RuleKind::none && !(follows_all() && rule == RuleKind::non_differentiable);
+}
+
+MemorySummary MemoryEffects::of_target(Specialization& target) {
+  const RuleKind rule = find_rule(runtime_, target.types, world_, nullptr);
+  return is_promised(rule) ? of_rule(rule, target.types) : of(target);
+}
+
 MemorySummary MemoryEffects::read_call(const ir::Inst& call) {
   Specialization& target = *call.aux_as<Specialization>();
-  // Functions with rules leave their arguments alone and return memory of their own: that is what a rule promises. A
-  // rule with state says what its function overwrites, which the result may be.
   RuleKind rule = find_rule(runtime_, target.types, world_, nullptr);
-  if (rule == RuleKind::stateful) {
-    MemorySummary declared;
-    declared.writes = declared.result = overwritten_(target.types);
-    declared.reads = ~MemoryMask{0};
-    return declared;
-  }
-  if (rule != RuleKind::none) {
-    MemorySummary promised;
-    promised.reads = ~MemoryMask{0};
-    return promised;
-  }
+  if (is_promised(rule)) return of_rule(rule, target.types);
   MemorySummary found = known(target).summary;
-  if (target.current && !(target.current->effects & effect_writes)) found.writes = found.unknown = 0;
+  if (target.current && !(target.current->effects & effect_writes)) {
+    found.writes = found.unknown = 0;
+    found.calls_unknown = found.writes_any_type = false;
+    found.written_types.clear();
+    found.assigned.clear();
+  }
   if (target.current && !(target.current->effects & effect_reads)) found.reads = 0;
   if (!target.method->is_vararg) return found;
   std::size_t fixed = target.method->arg_count;
@@ -111,6 +194,17 @@ MemorySummary MemoryEffects::read_call(const ir::Inst& call) {
 
 namespace {
 
+// What puts memory back (lang/derive/kept_memory.hpp) leaves it as it was.
+bool keeps_memory(const ir::Inst& native) {
+  const std::string_view name = native.aux_as<const NativeInfo>()->name;
+  return name == "keep_memory" || name == "put_back_memory" || name == "keep_for_call" || name == "watch_calls";
+}
+
+bool builtin_stores(Value callee) {
+  if (callee.bits & 1) return ir::is_store(static_cast<Op>(callee.bits >> 1)) || ir::is_resize(static_cast<Op>(callee.bits >> 1));
+  return (static_cast<const NativeInfo*>(callee.pointer)->effects & effect_writes) != 0;
+}
+
 bool is_immutable(const Type* type) {
   const DataType* d = as_data(type);
   return d && !d->is_mutable && d->object_kind == DataType::ObjectKind::fields;
@@ -122,11 +216,10 @@ MemorySummary MemoryEffects::analyse(const ir::Function& function) {
   MemorySummary summary;
   MemoryMask kept = 0;  // in memory made here: what is loaded from anywhere may be it
   std::vector<MemoryMask> mask(function.insts.size(), 0);
-  auto holds_memory = [&](const Type* t) { return !tangents_.known(t) || tangents_.has_shadow(t); };
   auto of_operand = [&](Operand o) -> MemoryMask {
     if (o.is_inst()) return mask[o.index()];
     if (!o.is_constant()) return 0;
-    return tangents_.holds_memory(function.constant_value(o)) ? global_memory : 0;
+    return holds_memory(function.constant_value(o)) ? global_memory : 0;
   };
   const std::vector<std::uint32_t>& parameters = function.blocks[0].parameters;
   for (std::size_t i = 0; i < parameters.size(); ++i)
@@ -145,6 +238,21 @@ MemorySummary MemoryEffects::analyse(const ir::Function& function) {
       if ((kept | value) != kept) {
         kept |= value;
         changed = true;
+      }
+    };
+    auto wrote = [&](Operand object) {
+      note_written(summary, of_operand(object), function.type_of(object, runtime_.types));
+    };
+    // A builtin's own stores are in what it is given.
+    auto note_unknown_call = [&](const ir::Inst& call, MemoryMask given) {
+      const Operand callee = call.operands[0];
+      const bool builtin = callee.is_constant() && function.constant_value(callee).type ==
+                                                       runtime_.types.builtin().builtin_function;
+      if (!builtin) {
+        summary.calls_unknown = true;
+      } else if (follows_all() && builtin_stores(function.constant_value(callee))) {
+        summary.writes |= given;
+        summary.writes_any_type |= given != 0;
       }
     };
     for (const ir::Block& block : function.blocks) {
@@ -172,11 +280,14 @@ MemorySummary MemoryEffects::analyse(const ir::Function& function) {
             }
             if (callee.writes & global_memory) written |= global_memory;
             store(written, stored);
+            if (!written) callee.written_types.clear(), callee.writes_any_type = false;
+            merge_written(summary, callee);
             set(id, result);
             break;
           }
           case Op::call:
           case Op::call_splat:
+            note_unknown_call(inst, all);
             summary.reads |= all;
             summary.unknown |= all;
             kept |= all;
@@ -185,32 +296,42 @@ MemorySummary MemoryEffects::analyse(const ir::Function& function) {
           case Op::native: {
             summary.reads |= all;
             if (calls_what_it_is_given(inst)) {
+              summary.calls_unknown = true;
               summary.unknown |= all;
               kept |= all;
               set(id, all | global_memory);
               break;
             }
             std::uint32_t effects = inst.aux_as<const NativeInfo>()->effects;
-            if (effects & effect_writes) summary.writes |= all;
+            if ((effects & effect_writes) && !keeps_memory(inst)) {
+              summary.writes |= all;
+              for (Operand o : inst.operands)
+                note_written(summary, of_operand(o), function.type_of(o, runtime_.types));
+            }
+            if (effects == effect_all) summary.calls_unknown = true;  // it may call
             set(id, all);
             break;
           }
           case Op::store_global:
             summary.stored |= all;
+            if (follows_all()) insert_sorted(summary.assigned, inst.aux_as<Binding>());
             break;
           case Op::array_set:
           case Op::array_init:
           case Op::cell_set:
           case Op::set_field_at:
             store(of_operand(inst.operands[0]), of_operand(inst.operands[1]));
+            wrote(inst.operands[0]);
             break;
           case Op::set_field:
+            wrote(inst.operands[0]);
             store(of_operand(inst.operands[0]), of_operand(inst.operands[2]));
             set(id, of_operand(inst.operands[2]));
             break;
           case Op::array_resize:
           case Op::array_resize_front:
             summary.writes |= all;
+            wrote(inst.operands[0]);
             break;
           case Op::array_new:
           case Op::array_check:
@@ -272,7 +393,7 @@ void MemoryEffects::collect(const ir::Function& function, Globals& found, std::v
   if (std::find(seen.begin(), seen.end(), &function) != seen.end()) return;
   seen.push_back(&function);
   for (Value v : function.constants)
-    if (v.defined() && (!tangents_.known(v.type) || tangents_.has_shadow(v.type))) found.constants.push_back(v);
+    if (v.defined() && holds_memory(v.type)) found.constants.push_back(v);
   for (const ir::Block& block : function.blocks)
     for (std::uint32_t id : block.insts) {
       const ir::Inst& inst = function.insts[id];

@@ -10,8 +10,10 @@
 #include <functional>
 #include <memory>
 #include <unordered_map>
+#include <vector>
 
 #include "lang/diff/diff.hpp"
+#include "lang/diff/rules.hpp"
 #include "lang/diff/tangent.hpp"
 
 namespace slope::diff {
@@ -20,12 +22,21 @@ using MemoryMask = std::uint64_t;
 inline constexpr MemoryMask global_memory = MemoryMask{1} << 63;
 inline MemoryMask parameter_mask(std::size_t i) { return MemoryMask{1} << (i < 62 ? i : 62); }
 
+// Which memory an analysis follows: what can carry a derivative, or all.
+enum class MemoryScope : std::uint8_t { differentiable, all };
+
 struct MemorySummary {
   MemoryMask writes = 0;   // stored into by code that is known
   MemoryMask unknown = 0;  // given to calls whose target is found at run time
   MemoryMask result = 0;   // what the result may alias
   MemoryMask stored = 0;   // what is kept in memory that outlives the call, or in the result's
   MemoryMask reads = 0;    // whose content is looked at; of an array its elements, not its length
+
+  // In MemoryScope::all, what `writes` consists of: types of the objects that are stored into, globals that are assigned.
+  std::vector<const Type*> written_types;  // sorted
+  bool writes_any_type = false;
+  std::vector<Binding*> assigned;  // sorted
+  bool calls_unknown = false;      // functions that are found when it runs
 };
 
 class MemoryEffects {
@@ -34,8 +45,10 @@ class MemoryEffects {
   // stateful rule overwrites, as the rule declares.
   using Code = std::shared_ptr<const ir::Function>;
   MemoryEffects(Runtime& runtime, World world, std::function<Code(Specialization&)> code,
-                std::function<MemoryMask(const DataType* call_types)> overwritten);
+                std::function<MemoryMask(const DataType* call_types)> overwritten,
+                MemoryScope scope = MemoryScope::differentiable);
   MemorySummary of(Specialization& target);
+  MemorySummary of_target(Specialization& target);  // the same, or what a rule for it says
   MemorySummary of(const ir::Function& function);
   MemorySummary of_call(const ir::Inst& invoke);  // in terms of its operands: a vararg's bits are all its operands'
   // Constants and non-constant globals with memory that the function, or what it calls, looks at.
@@ -54,7 +67,13 @@ class MemoryEffects {
   Known& known(Specialization& target);
   MemorySummary analyse(const ir::Function& function);
   MemorySummary read_call(const ir::Inst& invoke);
+  MemorySummary of_rule(RuleKind rule, const DataType* call_types);
   void settle();
+  bool is_promised(RuleKind rule) const;
+  bool follows_all() const { return scope_ == MemoryScope::all; }
+  bool holds_memory(const Type* t);
+  bool holds_memory(Value v);
+  void note_written(MemorySummary& summary, MemoryMask memory, const Type* type) const;
   void collect(const ir::Function& function, Globals& found, std::vector<const ir::Function*>& seen,
                std::vector<Code>& kept);
 
@@ -63,6 +82,8 @@ class MemoryEffects {
   World world_;
   std::function<Code(Specialization&)> code_;
   std::function<MemoryMask(const DataType*)> overwritten_;
+  MemoryScope scope_;
+  std::unordered_map<const Type*, bool> holds_;  // in MemoryScope::all
   std::unordered_map<Specialization*, Known> summaries_;
   std::vector<Specialization*> order_;
   bool grew_ = false;

@@ -5,6 +5,7 @@
 
 #include <initializer_list>
 
+#include "lang/runtime/call_watch.hpp"
 #include "lang/runtime/runtime.hpp"
 
 namespace slope {
@@ -74,6 +75,7 @@ bool Context::stop() {
 void Context::go_on() {
   stopped = Stop::none;
   interrupt.store(no_interrupt, std::memory_order_relaxed);
+  if (kept_memory) kept_memory->abandon();
 }
 
 Value Context::new_string(std::string_view text) {

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -18,6 +19,7 @@
 
 namespace slope {
 
+class CallWatch;
 class LoanWatch;
 class Runtime;
 
@@ -61,6 +63,9 @@ struct Context {
   bool heap_is_limited = false;
   // Of a workspace: held while it uses what all contexts of the engine share, the tables of types, methods and names.
   std::recursive_mutex* shared = nullptr;
+
+  CallWatch* calls = nullptr;               // is told of calls, while one is there (lang/runtime/call_watch.hpp)
+  std::shared_ptr<CallWatch> kept_memory;   // of derivatives; null: nothing was ever kept
 
   Context() = default;
   Context(const Context&) = delete;

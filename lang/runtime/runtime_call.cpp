@@ -1,4 +1,5 @@
 // Calls: builtins, dispatch, and which tier runs the target.
+#include "lang/runtime/call_watch.hpp"
 #include "lang/runtime/runtime_impl.hpp"
 
 namespace slope {
@@ -55,6 +56,7 @@ bool Runtime::call_specialized(Context& ctx, Specialization& target, Value calle
                                Value& result) {
   if (stack_is_low(ctx)) return ctx.stack_overflow();
   if (--ctx.fuel < 0 || ctx.interrupt.load(std::memory_order_relaxed)) return ctx.stop();
+  if (ctx.calls && !ctx.calls->before_call(target, callee, args, count)) return false;
   auto native_code = [&]() -> BoxedEntry {
     CodeInstance* code = target.current;
     return code && code->valid_in(ctx.world) ? code->boxed.load(std::memory_order_acquire) : nullptr;

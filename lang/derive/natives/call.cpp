@@ -44,6 +44,7 @@ void define_natives(Runtime& runtime) {
   define_gradient_natives(runtime);
   define_forward_natives(runtime);
   define_dynamic_natives(runtime);
+  define_kept_memory_natives(runtime);
 }
 
 bool DerivedCall::resolve(Value f, Value xs_tuple) {

@@ -1,0 +1,473 @@
+#include "lang/derive/kept_memory.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "lang/derive/derivatives.hpp"
+#include "lang/diff/rules.hpp"
+#include "lang/diff/tangent.hpp"
+
+namespace slope::derive {
+
+namespace {
+
+constexpr std::size_t few = 8;                // entries that are looked through one by one
+constexpr std::size_t many_buckets = 1 << 12;  // of a set that is not kept for the next call
+
+bool is_reference(Value v) {
+  const DataType* d = v.defined() && v.pointer ? as_data(v.type) : nullptr;
+  return d && (d->storage == Storage::reference || d->storage == Storage::aggregate) &&
+         d->object_kind != DataType::ObjectKind::immortal;
+}
+
+bool is_object(const Object* o, DataType::ObjectKind kind) { return o->type->object_kind == kind; }
+
+bool holds_references(const ArrayObject* a) {
+  const DataType* element = as_data(array_element_type(a));
+  return !element || !element->is_isbits;
+}
+
+template <class Set>
+void empty(Set& set) {
+  if (set.bucket_count() > many_buckets)
+    Set().swap(set);
+  else if (!set.empty())
+    set.clear();
+}
+
+}  // namespace
+
+// --- what functions store into ---
+
+bool Stores::may_hit(const DataType* type) const {
+  return any_type || std::binary_search(types.begin(), types.end(), static_cast<const Type*>(type));
+}
+
+void StoresOfFunctions::forget() {
+  effects_ = nullptr;
+  known_.clear();
+}
+
+void StoresOfFunctions::trace(Tracer& tracer) const {
+  for (const auto& [target, stores] : known_)
+    for (Value v : stores->constants) tracer.value(v);
+}
+
+bool StoresOfFunctions::is_of_library(const Module* module) const {
+  for (; module; module = module->parent)
+    if (module == derivatives_.runtime.base || module == derivatives_.runtime.core) return true;
+  return false;
+}
+
+// What the library keeps for itself (generators of random numbers, streams, caches) is none of the program's.
+void StoresOfFunctions::find_roots(Context& ctx, Specialization& target, Stores& stores) {
+  Runtime& runtime = derivatives_.runtime;
+  const ir::Function* code = derivatives_.primals.primal_or_rule(ctx, target);
+  if (!code) return;
+  if (of_library_.empty())
+    for (const Module* module : {runtime.base, runtime.core})
+      for (const auto& [name, binding] : module->bindings)
+        if (is_reference(binding->value)) of_library_.insert(binding->value.pointer);
+  const diff::MemoryEffects::Globals found = effects_->globals(*code);
+  for (Value v : found.constants)
+    if (is_reference(v) && !of_library_.contains(v.pointer)) stores.constants.push_back(v);
+  for (Binding* binding : found.bindings)
+    if (!is_of_library(binding->module)) stores.globals.push_back(binding);
+}
+
+// What they hold is no data: the next call gets other numbers, as without derivatives.
+static bool is_random_generator(Runtime& runtime, const Type* type) {
+  const Binding* generators = runtime.base->find(runtime.symbol("AbstractRNG"));
+  return generators && runtime.is_type_value(generators->value) &&
+         is_subtype(runtime.types, type, generators->value.as_type);
+}
+
+const Stores& StoresOfFunctions::of(Context& ctx, Specialization& target) {
+  if (world_ != ctx.world) forget();
+  world_ = ctx.world;
+  if (const auto known = known_.find(&target); known != known_.end()) return *known->second;
+  const CollectionPause pause(derivatives_.runtime.heap);
+  if (!effects_) effects_ = derivatives_.memory_effects(ctx, diff::MemoryScope::all);
+  const diff::MemorySummary summary = effects_->of_target(target);
+  Stores& made = all_.emplace_back();
+  made.arguments = summary.writes;
+  made.types = summary.written_types;
+  std::erase_if(made.types, [&](const Type* t) { return is_random_generator(derivatives_.runtime, t); });
+  if (made.types.empty() && !summary.writes_any_type) made.arguments = 0;
+  made.any_type = summary.writes_any_type;
+  made.calls_unknown = summary.calls_unknown;
+  for (Binding* binding : summary.assigned)
+    if (!is_of_library(binding->module)) made.assigned.push_back(binding);
+  if (made.arguments & diff::global_memory) find_roots(ctx, target, made);
+  if (made.constants.empty() && made.globals.empty()) made.arguments &= ~diff::global_memory;
+  known_[&target] = &made;
+  return made;
+}
+
+// --- what is kept ---
+
+KeptMemory::KeptMemory(Context& ctx) : ctx_(ctx), runtime_(*ctx.runtime) {
+  root_key_ = ctx.heap->add_root_tracer([this](Tracer& tracer) {
+    for (const Entry& entry : entries_) {
+      if (entry.kind != Entry::Kind::global) tracer.object(static_cast<Object*>(entry.what));
+    }
+    tracer.conservative(references_.data(), references_.data() + references_.size());
+  });
+}
+
+KeptMemory::~KeptMemory() { ctx_.heap->remove_root_tracer(root_key_); }
+
+std::int64_t KeptMemory::open() {
+  if (depth_ == levels_.size()) levels_.emplace_back();
+  Level& level = levels_[depth_++];
+  level.entries = entries_.size();
+  level.bits = bits_.size();
+  level.references = references_.size();
+  level.outer_watch = ctx_.calls;
+  ctx_.calls = nullptr;
+  return static_cast<std::int64_t>(depth_);
+}
+
+void KeptMemory::cut_to(std::size_t depth) {
+  while (depth_ > depth) {
+    Level& level = top();
+    entries_.resize(level.entries);
+    bits_.resize(level.bits);
+    references_.resize(level.references);
+    ctx_.calls = level.outer_watch;
+    empty(level.kept);
+    empty(level.done);
+    --depth_;
+  }
+}
+
+void KeptMemory::copy(Entry entry, const void* content) {
+  std::vector<char>& into = entry.has_references ? references_ : bits_;
+  entry.offset = into.size();
+  into.resize(into.size() + (entry.bytes + 7) / 8 * 8);
+  if (entry.bytes) std::memcpy(into.data() + entry.offset, content, entry.bytes);
+  Level& level = top();
+  entries_.push_back(entry);
+  const std::size_t count = entries_.size() - level.entries;
+  if (count == few + 1)
+    for (std::size_t i = level.entries; i < entries_.size(); ++i) level.kept.insert(entries_[i].what);
+  else if (count > few)
+    level.kept.insert(entry.what);
+}
+
+bool KeptMemory::has(const void* what) const {
+  const Level& level = levels_[depth_ - 1];
+  if (entries_.size() - level.entries > few) return level.kept.contains(what);
+  return std::any_of(entries_.begin() + static_cast<std::ptrdiff_t>(level.entries), entries_.end(),
+                     [&](const Entry& entry) { return entry.what == what; });
+}
+
+void KeptMemory::keep_object(Object* object) {
+  if (has(object)) return;
+  Entry entry{Entry::Kind::fields, object, 0, object->type->size, 0, true};
+  switch (object->type->object_kind) {
+    case DataType::ObjectKind::fields: {
+      const TraceMap& map = runtime_.types.trace_map(object->type);
+      entry.has_references = !map.references.empty() || !map.values.empty();
+      return copy(entry, object->payload());
+    }
+    case DataType::ObjectKind::array: {
+      const auto* array = static_cast<const ArrayObject*>(object);
+      entry.kind = Entry::Kind::array;
+      entry.bytes = static_cast<std::size_t>(array->length) * array->element_size;
+      entry.length = array->length;
+      entry.has_references = holds_references(array);
+      return copy(entry, array->data);
+    }
+    case DataType::ObjectKind::cell:
+      entry.kind = Entry::Kind::cell;
+      entry.bytes = sizeof(Value);
+      return copy(entry, &static_cast<const CellObject*>(object)->value);
+    default:
+      break;
+  }
+}
+
+void KeptMemory::keep_global(Binding* binding) {
+  if (!has(binding)) copy({Entry::Kind::global, binding, 0, sizeof(Value), 0, true}, &binding->value);
+}
+
+// Everything that can be reached, and of it what may be stored into.
+void KeptMemory::walk(const Stores& stores, Value root) {
+  if (!is_reference(root)) return;
+  pending_.push_back(root.object);
+  bool first = true;
+  const auto reach = [&](Object* part) {
+    if (part) pending_.push_back(part);
+  };
+  const auto reach_value = [&](Value part) {
+    if (is_reference(part)) pending_.push_back(part.object);
+  };
+  while (!pending_.empty()) {
+    Object* object = pending_.back();
+    pending_.pop_back();
+    const bool is_array = is_object(object, DataType::ObjectKind::array);
+    const bool is_leaf = is_array && !holds_references(static_cast<ArrayObject*>(object));
+    if (!(first && is_leaf) && !seen_.insert(object).second) continue;
+    first = false;
+    const DataType* type = object->type;
+    const bool is_mutable = type->is_mutable || type->object_kind != DataType::ObjectKind::fields;
+    if (is_mutable && stores.may_hit(type) && !(stores.any_type && is_random_generator(runtime_, type)))
+      keep_object(object);
+    if (is_leaf) continue;
+    if (is_array) {
+      const auto* array = static_cast<const ArrayObject*>(object);
+      if (storage_of(array_element_type(array)) == Storage::dynamic) {
+        for (std::int64_t i = 0; i < array->length; ++i) reach_value(reinterpret_cast<const Value*>(array->data)[i]);
+      } else if (as_data(array_element_type(array))->object_kind != DataType::ObjectKind::immortal) {
+        for (std::int64_t i = 0; i < array->length; ++i) reach(reinterpret_cast<Object* const*>(array->data)[i]);
+      }
+    } else if (is_object(object, DataType::ObjectKind::cell)) {
+      reach_value(static_cast<const CellObject*>(object)->value);
+    } else if (is_object(object, DataType::ObjectKind::fields)) {
+      const TraceMap& map = runtime_.types.trace_map(type);
+      for (std::uint32_t offset : map.references) reach(*reinterpret_cast<Object**>(object->payload() + offset));
+      for (std::uint32_t offset : map.values) reach_value(*reinterpret_cast<Value*>(object->payload() + offset));
+    }
+  }
+}
+
+void KeptMemory::keep(const Stores& stores, const Value* arguments, std::size_t count, std::size_t fixed) {
+  const SharedAccess access(ctx_);
+  for (Binding* binding : stores.assigned) keep_global(binding);
+  const auto look = [&](Value root) {
+    if (!is_reference(root)) return;
+    const auto call = reinterpret_cast<std::uintptr_t>(root.pointer) * 31 + reinterpret_cast<std::uintptr_t>(&stores);
+    if (entries_.size() == top().entries || top().done.insert(call).second) walk(stores, root);
+  };
+  for (std::size_t i = 0; i < count; ++i)
+    if (stores.arguments & diff::parameter_mask(std::min(i, fixed))) look(arguments[i]);
+  if (stores.arguments & diff::global_memory) {
+    for (Value v : stores.constants) look(v);
+    for (const Binding* binding : stores.globals) look(binding->value);
+  }
+  empty(seen_);
+}
+
+bool KeptMemory::restore(const Entry& entry, const char* content) {
+  switch (entry.kind) {
+    case Entry::Kind::fields:
+      std::memcpy(static_cast<Object*>(entry.what)->payload(), content, entry.bytes);
+      return true;
+    case Entry::Kind::cell:
+      std::memcpy(static_cast<void*>(&static_cast<CellObject*>(entry.what)->value), content, sizeof(Value));
+      return true;
+    case Entry::Kind::global:
+      std::memcpy(static_cast<void*>(&static_cast<Binding*>(entry.what)->value), content, sizeof(Value));
+      return true;
+    case Entry::Kind::array:
+      break;
+  }
+  auto* array = static_cast<ArrayObject*>(entry.what);
+  if (array->length != entry.length && !ctx_.heap->resize_vector(array, entry.length)) return false;
+  if (entry.bytes) std::memcpy(array->data, content, entry.bytes);
+  return true;
+}
+
+bool KeptMemory::put_back(std::int64_t level) {
+  const auto depth = static_cast<std::size_t>(level);
+  if (level < 1 || depth > depth_) return true;  // ended before, with one around it
+  bool ok = true;
+  for (std::size_t i = entries_.size(); i-- > levels_[depth - 1].entries;) {
+    const Entry& entry = entries_[i];
+    ok &= restore(entry, (entry.has_references ? references_ : bits_).data() + entry.offset);
+  }
+  cut_to(depth - 1);
+  return ok;
+}
+
+// A vector of pairs: an object and a copy of it; of a global its address and a Box.
+bool KeptMemory::take_away(std::int64_t level, Value& result) {
+  result = runtime_.nothing();
+  const auto depth = static_cast<std::size_t>(level);
+  if (level < 1 || depth > depth_) return true;
+  const std::size_t first = levels_[depth - 1].entries;
+  if (entries_.size() == first) {
+    cut_to(depth - 1);
+    return true;
+  }
+  Heap& heap = *ctx_.heap;
+  const std::int64_t dims[] = {static_cast<std::int64_t>(2 * (entries_.size() - first))};
+  ArrayObject* pairs = heap.allocate_array(runtime_.types.array_of(runtime_.types.builtin().any, 1), dims);
+  if (!pairs) return false;
+  Rooted roots(heap);
+  roots.values.push_back(Value(pairs->type, static_cast<const void*>(pairs)));
+  for (std::size_t i = first; i < entries_.size(); ++i) {
+    const Entry entry = entries_[i];
+    Object* copy = nullptr;
+    Value what = Value(runtime_.types.builtin().int64, static_cast<std::int64_t>(
+                                                           reinterpret_cast<std::intptr_t>(entry.what)));
+    if (entry.kind != Entry::Kind::global) {
+      auto* object = static_cast<Object*>(entry.what);
+      what = Value(object->type, static_cast<const void*>(object));
+    }
+    if (entry.kind == Entry::Kind::array) {
+      auto* array = static_cast<ArrayObject*>(entry.what);
+      std::vector<std::int64_t> shape(array->dims, array->dims + array_ndims(array));
+      if (shape.size() == 1) shape[0] = entry.length;
+      copy = heap.allocate_array(array->type, shape);
+    } else if (entry.kind == Entry::Kind::fields) {
+      copy = heap.allocate(static_cast<Object*>(entry.what)->type, entry.bytes);
+    } else {
+      copy = heap.allocate_cell();
+    }
+    if (!copy) return false;
+    const char* content = (entry.has_references ? references_ : bits_).data() + entry.offset;
+    char* to = entry.kind == Entry::Kind::array ? static_cast<ArrayObject*>(copy)->data : copy->payload();
+    if (entry.bytes) std::memcpy(to, content, entry.bytes);
+    auto* places = reinterpret_cast<Value*>(pairs->data);
+    places[2 * (i - first)] = what;
+    places[2 * (i - first) + 1] = Value(copy->type, static_cast<const void*>(copy));
+  }
+  result = roots.values[0];
+  cut_to(depth - 1);
+  return true;
+}
+
+bool KeptMemory::put_back_later(Value taken) {
+  const DataType* type = as_data(taken.type);
+  if (!type || type->object_kind != DataType::ObjectKind::array) return true;
+  const auto* pairs = static_cast<const ArrayObject*>(taken.object);
+  bool ok = true;
+  for (std::int64_t i = pairs->length - 2; i >= 0; i -= 2) {
+    const Value what = reinterpret_cast<const Value*>(pairs->data)[i];
+    Object* copy = reinterpret_cast<const Value*>(pairs->data)[i + 1].object;
+    Entry entry{Entry::Kind::cell, what.pointer, 0, sizeof(Value), 0, false};
+    const char* content = copy->payload();
+    if (what.type == runtime_.types.builtin().int64) {
+      entry.kind = Entry::Kind::global;
+    } else if (is_object(what.object, DataType::ObjectKind::fields)) {
+      entry.kind = Entry::Kind::fields;
+      entry.bytes = what.object->type->size;
+    } else if (is_object(what.object, DataType::ObjectKind::array)) {
+      const auto* array = static_cast<const ArrayObject*>(copy);
+      entry.kind = Entry::Kind::array;
+      entry.length = array->length;
+      entry.bytes = static_cast<std::size_t>(array->length) * array->element_size;
+      content = array->data;
+    }
+    ok &= restore(entry, content);
+  }
+  return ok;
+}
+
+bool KeptMemory::before_call(Specialization& target, Value callee, const Value* args, std::size_t count) {
+  if (!is_open()) return true;
+  CodeInstance* current = target.current;
+  if (current && current->valid_in(ctx_.world) && !(current->effects & effect_writes)) return true;
+  if (compiler_of(ctx_).synthetic_of(callee)) return true;
+  const SharedAccess access(ctx_);
+  CallWatch* watch = std::exchange(ctx_.calls, nullptr);
+  const Stores& stores = derivatives_of(ctx_).stores.of(ctx_, target);
+  ctx_.calls = watch;
+  if (ctx_.failed()) return false;
+  if (!stores.any()) return true;
+  Rooted arguments(*ctx_.heap);
+  arguments.values.push_back(callee);
+  arguments.values.insert(arguments.values.end(), args, args + count);
+  const Method& method = *target.method;
+  keep(stores, arguments.values.data(), count + 1, method.is_vararg ? method.arg_count : count + 1);
+  return true;
+}
+
+void KeptMemory::abandon() {
+  if (depth_) put_back(1);
+}
+
+KeptMemory& kept_memory_of(Context& ctx) {
+  if (!ctx.kept_memory) ctx.kept_memory = std::make_shared<KeptMemory>(ctx);
+  return static_cast<KeptMemory&>(*ctx.kept_memory);
+}
+
+// --- natives ---
+
+namespace {
+
+const Stores& stores_at(Value address) { return *reinterpret_cast<const Stores*>(address.bits); }
+
+// keep_memory(stores, arguments…) → a level. The arguments as the method has them.
+bool keep_memory(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count < 1) return ctx.argument_error("keep_memory takes an address and arguments");
+  KeptMemory& memory = kept_memory_of(ctx);
+  result = ctx.runtime->from_int(memory.open());
+  memory.keep(stores_at(args[0]), args + 1, count - 1, count - 1);
+  return true;
+}
+
+// put_back_memory(level): all is as it was when the level was opened.
+bool put_back_memory(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count != 1) return ctx.argument_error("put_back_memory takes a level");
+  result = ctx.runtime->nothing();
+  return kept_memory_of(ctx).put_back(args[0].bits) || ctx.out_of_memory();
+}
+
+// keep_memory_of(f, xs::Tuple) → a level, for what the call f(xs...) may store into; 0: nothing
+bool keep_memory_of(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count != 2) return ctx.argument_error("keep_memory_of takes a function and a tuple of arguments");
+  Runtime& runtime = *ctx.runtime;
+  result = runtime.from_int(0);
+  const DataType* given = as_data(args[1].type);
+  if (args[0].type == runtime.types.builtin().builtin_function || !given || !given->is_tuple) return true;
+  Rooted arguments(runtime.heap);
+  arguments.values.push_back(args[0]);
+  for (const Field& field : given->fields)
+    arguments.values.push_back(load_field(runtime.heap, args[1].object, field));
+  Specialization* target =
+      runtime.dispatch(ctx, args[0], arguments.values.data() + 1, arguments.values.size() - 1);
+  if (!target) return false;
+  const Stores& stores = derivatives_of(ctx).stores.of(ctx, *target);
+  if (!stores.any() && !stores.calls_unknown) return true;
+  KeptMemory& memory = kept_memory_of(ctx);
+  result = runtime.from_int(memory.open());
+  const std::size_t all = arguments.values.size();
+  memory.keep(stores, arguments.values.data(), all, target->method->is_vararg ? target->method->arg_count : all);
+  return true;
+}
+
+// take_away_memory(level) → what was kept, for put_back_later; nothing
+bool take_away_memory(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count != 1) return ctx.argument_error("take_away_memory takes a level");
+  return kept_memory_of(ctx).take_away(args[0].bits, result) || ctx.out_of_memory();
+}
+
+bool put_back_later(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count != 1) return ctx.argument_error("put_back_later takes what take_away_memory gave");
+  result = ctx.runtime->nothing();
+  return kept_memory_of(ctx).put_back_later(args[0]) || ctx.out_of_memory();
+}
+
+// watch_calls(on::Bool): whether calls in code that runs as it is are told to what is kept.
+bool watch_calls(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count != 1) return ctx.argument_error("watch_calls takes a Bool");
+  result = ctx.runtime->nothing();
+  KeptMemory& memory = kept_memory_of(ctx);
+  ctx.calls = args[0].bits & 1 && memory.is_open() ? &memory : nullptr;
+  return true;
+}
+
+const Type* gives_int(TypeTable& types, std::span<const Type* const>) { return types.builtin().int64; }
+const Type* gives_nothing(TypeTable& types, std::span<const Type* const>) { return types.builtin().nothing; }
+
+constexpr std::uint32_t on_memory = effect_throws | effect_reads | effect_writes;
+
+const NativeInfo kept_memory_natives[] = {
+    {"keep_memory", keep_memory, on_memory, gives_int, false, false, true},
+    {"put_back_memory", put_back_memory, on_memory, gives_nothing, false, false, true},
+    {"keep_memory_of", keep_memory_of, on_memory | effect_allocates, gives_int},
+    {"take_away_memory", take_away_memory, on_memory | effect_allocates, nullptr},
+    {"put_back_later", put_back_later, on_memory, gives_nothing},
+    {"watch_calls", watch_calls, on_memory, gives_nothing, false, false, true},
+};
+
+}  // namespace
+
+void define_kept_memory_natives(Runtime& runtime) {
+  for (const NativeInfo& native : kept_memory_natives) runtime.define_native(runtime.core, &native);
+}
+
+}  // namespace slope::derive

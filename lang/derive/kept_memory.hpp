@@ -1,0 +1,130 @@
+// What a differentiated call stores into memory that was there before it, is put back when it ends, also by an
+// exception (docs/derivatives.md). How:
+//
+//   Stores       what a function may store into, found in its code (MemoryEffects, MemoryScope::all): which arguments
+//                lead there, the types of the objects, globals
+//   KeptMemory   of one context: copies of the content of those objects, taken before the call. They lie in memory that
+//                is kept for the next call. Levels nest, as calls do.
+//
+// A function that the code only finds when it runs is looked at then: derivative code tells of such calls
+// (keep_for_call), and where the function itself runs, not its derivative, Runtime::call_specialized does (CallWatch).
+// What derivatives accumulate into is never told.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "lang/diff/memory.hpp"
+#include "lang/memory/heap.hpp"
+#include "lang/runtime/call_watch.hpp"
+#include "lang/runtime/runtime.hpp"
+
+namespace slope::derive {
+
+class Derivatives;
+
+struct Stores {
+  diff::MemoryMask arguments = 0;  // as MemorySummary::writes
+  std::vector<const Type*> types;  // of the objects; sorted
+  bool any_type = false;
+  bool calls_unknown = false;
+  std::vector<Binding*> assigned;
+  std::vector<Value> constants;  // where to begin, besides the arguments
+  std::vector<Binding*> globals;
+  bool any() const { return arguments != 0 || !assigned.empty(); }
+  bool may_hit(const DataType* type) const;
+};
+
+// The answers for one world.
+class StoresOfFunctions {
+ public:
+  explicit StoresOfFunctions(Derivatives& derivatives) : derivatives_(derivatives) {}
+  // Lives as long as the engine: code has its address.
+  const Stores& of(Context& ctx, Specialization& target);
+  void forget();  // functions may have been freed
+  void trace(Tracer& tracer) const;
+
+ private:
+  bool is_of_library(const Module* module) const;
+  void find_roots(Context& ctx, Specialization& target, Stores& stores);
+
+  Derivatives& derivatives_;
+  std::unique_ptr<diff::MemoryEffects> effects_;
+  World world_ = 0;
+  std::unordered_map<const Specialization*, const Stores*> known_;
+  std::deque<Stores> all_;
+  std::unordered_set<const void*> of_library_;  // objects that the library's globals hold
+};
+
+class KeptMemory final : public CallWatch {
+ public:
+  explicit KeptMemory(Context& ctx);
+  ~KeptMemory() override;
+  KeptMemory(const KeptMemory&) = delete;
+
+  std::int64_t open();  // a level; what to end it by
+  bool is_open() const { return depth_ != 0; }
+  // Keeps what a call that stores so may change. `arguments`: callee first; a vararg's are spelled out, `fixed` come
+  // before it.
+  void keep(const Stores& stores, const Value* arguments, std::size_t count, std::size_t fixed);
+  // Ends the level, and all that were opened since. False: no memory for what has become shorter; OutOfMemoryError.
+  bool put_back(std::int64_t level);
+  // The same, but leaves memory as it is: what was kept, as a value for put_back_later; nothing when that is nothing.
+  bool take_away(std::int64_t level, Value& result);
+  bool put_back_later(Value taken);
+
+  bool before_call(Specialization& target, Value callee, const Value* args, std::size_t count) override;
+  void abandon() override;
+
+ private:
+  struct Entry {
+    enum class Kind : std::uint8_t { array, fields, cell, global } kind;
+    void* what;          // Object*, Binding*
+    std::size_t offset;  // in bits_, or in references_
+    std::size_t bytes;
+    std::int64_t length;  // of arrays
+    bool has_references;
+  };
+  struct Level {
+    std::size_t entries = 0;  // where it begins
+    std::size_t bits = 0;
+    std::size_t references = 0;
+    std::unordered_set<const void*> kept;
+    std::unordered_set<std::uint64_t> done;  // calls whose arguments were looked through
+    CallWatch* outer_watch = nullptr;
+  };
+  void walk(const Stores& stores, Value root);
+  bool has(const void* what) const;  // at this level
+  void keep_object(Object* object);
+  void keep_global(Binding* binding);
+  void copy(Entry entry, const void* content);
+  bool restore(const Entry& entry, const char* content);
+  Level& top() { return levels_[depth_ - 1]; }
+  void cut_to(std::size_t depth);
+
+  Context& ctx_;
+  Runtime& runtime_;
+  std::vector<Level> levels_;  // the first depth_ are open, the others wait
+  std::size_t depth_ = 0;
+  std::vector<Entry> entries_;
+  std::vector<char> bits_;
+  std::vector<char> references_;  // content that the collector looks at
+  std::vector<Object*> pending_;
+  std::unordered_set<const Object*> seen_;
+  int root_key_ = 0;
+};
+
+// The call of a gradient function between keeping and putting back: (parameters as its own) → what it gives.
+// `catching`: also when an exception ends it. In a derivative that is differentiated again, what is around it does that.
+std::unique_ptr<ir::Function> call_putting_back(Runtime& runtime, const Stores& stores, const struct GradientCode& gradient,
+                                                bool catching);
+
+KeptMemory& kept_memory_of(Context& ctx);
+void define_kept_memory_natives(Runtime& runtime);
+
+}  // namespace slope::derive
