@@ -13,6 +13,7 @@
 #include "lang/derive/environment.hpp"
 #include "lang/diff/rules.hpp"
 #include "lang/diff/tangent.hpp"
+#include "lang/infer/growth.hpp"
 #include "lang/ir/passes/passes.hpp"
 
 namespace slope::derive {
@@ -108,7 +109,9 @@ DerivativeCache::Entry* DerivativeCache::find(Context& ctx, const Key& key, Spec
   }
   const Making making(derivatives_.compiler, counts, known != entries_.end());
   if (key.kind == DerivativeKind::gradient) gradients_in_work_.push_back(key);
+  in_work_.push_back(&target);
   Entry* made = build(ctx, key, target, refusal);
+  in_work_.pop_back();
   if (key.kind == DerivativeKind::gradient) gradients_in_work_.pop_back();
   // In automatic mode the first derivatives are interpreted: machine code would cost more than they take. Halves are
   // called by code that is compiled, and with it.
@@ -119,7 +122,7 @@ DerivativeCache::Entry* DerivativeCache::find(Context& ctx, const Key& key, Spec
 
 DerivativeCache::Entry* DerivativeCache::build(Context& ctx, const Key& key, Specialization& target,
                                                diff::Refusal& refusal) {
-  Subject subject{target, nullptr, nullptr, {}, {}, nullptr};
+  Subject subject{target, nullptr, nullptr, nullptr, {}, {}, nullptr};
   if (!find_subject(ctx, key, subject, refusal)) return nullptr;
   // Gradients are not called by other derivatives: they are entered when they are complete, what was kept stays till
   // then.
@@ -246,6 +249,29 @@ DerivativeCache::Entry DerivativeCache::declare(const Key& key, const Subject& s
   return entry;
 }
 
+// Recursion whose argument types grow: the derivative of each call would ask for that of the next. Such a call becomes
+// one whose target is found when it runs.
+void DerivativeCache::leave_growing_calls(Context& ctx, Subject& subject) const {
+  std::vector<std::uint32_t> growing;
+  for (const ir::Block& block : subject.code->blocks)
+    for (std::uint32_t id : block.insts) {
+      const ir::Inst& inst = subject.code->insts[id];
+      if (inst.op != ir::Op::invoke || inst.operands.empty()) continue;
+      const Specialization& callee = *inst.aux_as<Specialization>();
+      if (infer::types_grow(in_work_, callee) &&
+          diff::find_rule(derivatives_.runtime, callee.types, ctx.world, nullptr) == diff::RuleKind::none)
+        growing.push_back(id);
+    }
+  if (growing.empty()) return;
+  auto changed = subject.code->clone();
+  for (std::uint32_t id : growing) {
+    changed->insts[id].op = ir::Op::call;
+    changed->insts[id].aux = 0;
+  }
+  subject.changed = std::move(changed);
+  subject.code = subject.changed.get();
+}
+
 bool DerivativeCache::differentiate(Context& ctx, const Key& key, Subject& subject, const std::vector<char>& asked,
                                     diff::Derivative& derivative, diff::Refusal& refusal) {
   if (subject.by_rule) {
@@ -256,6 +282,7 @@ bool DerivativeCache::differentiate(Context& ctx, const Key& key, Subject& subje
   }
   DerivationEnvironment environment(derivatives_, ctx);
   bool done = false;
+  leave_growing_calls(ctx, subject);
   switch (key.kind) {
     case DerivativeKind::gradient:
       done = diff::gradient_function(environment, *subject.code, asked, derivative, refusal);

@@ -89,6 +89,7 @@ class DerivativeCache {
   struct Subject {
     Specialization& target;
     const ir::Function* code = nullptr;
+    std::unique_ptr<ir::Function> changed;  // for one transform
     std::unique_ptr<ir::Function> by_rule;  // the forward derivative itself, which a rule says
     std::vector<Edge> edges;                // what the rule was built by
     std::vector<const Type*> types;         // of the parameters
@@ -108,6 +109,7 @@ class DerivativeCache {
   bool find_subject(Context& ctx, const Key& key, Subject& subject, diff::Refusal& refusal);
   bool overwrites_arguments(Context& ctx, Specialization& target);
   Entry declare(const Key& key, const Subject& subject, const std::vector<char>& asked);
+  void leave_growing_calls(Context& ctx, Subject& subject) const;
   bool differentiate(Context& ctx, const Key& key, Subject& subject, const std::vector<char>& asked,
                      diff::Derivative& derivative, diff::Refusal& refusal);
   bool complete(Context& ctx, const Key& key, const Subject& subject, diff::Derivative& derivative, Entry& entry,
@@ -122,6 +124,7 @@ class DerivativeCache {
   std::map<Key, Entry> entries_;
   std::map<Key, std::pair<World, diff::Refusal>> refused_;
   std::vector<Key> gradients_in_work_;
+  std::vector<const Specialization*> in_work_;  // primals whose derivatives are being made, outermost first
   std::map<const Specialization*, std::shared_ptr<ir::Function>> sources_;
   std::map<const Specialization*, std::vector<diff::SavedValue>> saved_;  // by gradient function
   std::array<Counts, derivative_kinds> counts_;

@@ -75,7 +75,7 @@ class DynamicForward {
       }
       return refuse_builtin();
     }
-    if (!find_target()) return false;
+    if (!find_target() || !keep_memory()) return false;
     if (is_plain()) return plain(may_return_old_memory(), result);
     return call(result);
   }
@@ -97,7 +97,7 @@ class DynamicForward {
       if (is_op) return describe_builtin(static_cast<ir::Op>(callee.bits >> 1), result);
       return refuse_builtin();
     }
-    if (!find_target()) return false;
+    if (!find_target() || !keep_memory()) return false;
     if (is_plain()) {
       result = runtime_.from_int(may_return_old_memory() ? 1 : 0);
       return true;
@@ -210,6 +210,17 @@ class DynamicForward {
     }
     return true;
   }
+  // What the call may overwrite, for when all is put back (kept_memory.hpp).
+  bool keep_memory() {
+    if (!KeptMemory::is_open(ctx_) || only_accumulates()) return true;
+    const Stores& stores = derivatives_.stores.of(ctx_, *target_);
+    if (ctx_.failed()) return false;
+    const Method& method = *target_->method;
+    if (stores.any())
+      kept_memory_of(ctx_).keep(stores, operands_.data(), operands_.size(),
+                                method.is_vararg ? method.arg_count : operands_.size());
+    return true;
+  }
   // A derivative, or what stands for one: what it writes of what it is given are accumulators and what was overwritten
   // before; what user code stores is checked where that is called.
   bool only_accumulates() { return is_derivative_ || diff::is_written_out(operands_[0], runtime_); }
@@ -248,6 +259,8 @@ class DynamicForward {
     const DataType* d = as_data(operands_[1].type);
     std::int64_t index = field_index(operands_[1], operands_[2]);
     if (index < 0) return false;
+    if (op == ir::Op::set_field && d->is_mutable && KeptMemory::is_open(ctx_))
+      kept_memory_of(ctx_).keep_object(operands_[1].object);
     if (op == ir::Op::set_field && tangents_.has_shadow(operands_[1].type) && any_ &&
         (!active_[1] || diff::has_forbidden_stores(runtime_, shadows_[1])))
       return refuse_set_field();
@@ -311,11 +324,15 @@ class DynamicForward {
   // Nothing that carries a derivative goes in, or it stops there.
   bool plain(bool constant, Value& result) {
     Value value;
-    if (target_ && compiler_.synthetic_of(operands_[0]) == target_
-            ? !runtime_.call_specialized(ctx_, *target_, operands_[0], operands_.data() + 1, operands_.size() - 1,
-                                         value)
-            : !runtime_.call(ctx_, operands_[0], operands_.data() + 1, operands_.size() - 1, value))
-      return false;
+    const bool is_derivative = target_ && compiler_.synthetic_of(operands_[0]) == target_;
+    CallWatch* const watch = ctx_.calls;
+    if (!is_derivative && KeptMemory::is_open(ctx_)) ctx_.calls = ctx_.kept_memory.get();
+    const bool ok =
+        is_derivative
+            ? runtime_.call_specialized(ctx_, *target_, operands_[0], operands_.data() + 1, operands_.size() - 1, value)
+            : runtime_.call(ctx_, operands_[0], operands_.data() + 1, operands_.size() - 1, value);
+    ctx_.calls = watch;
+    if (!ok) return false;
     roots_.values.push_back(value);
     diff::ShadowMaker maker(ctx_);
     Value shadow = runtime_.nothing();
@@ -556,6 +573,7 @@ class DynamicForward {
     if (index < 0) return false;
     std::size_t at = static_cast<std::size_t>(index);
     Value old = load_field(runtime_.heap, object.object, d->fields[at]);
+    if (d->is_mutable && KeptMemory::is_open(ctx_)) kept_memory_of(ctx_).keep_object(object.object);
     if (!runtime_.set_field(ctx_, object, operands_[2], operands_[3])) return false;
     if (!active_[3] && !active_[1]) return finish(operands_[3], runtime_.nothing(), runtime_.nothing(), result);
     const Type* declared = d->fields[at].type;

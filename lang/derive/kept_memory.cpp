@@ -281,12 +281,31 @@ bool KeptMemory::put_back(std::int64_t level) {
   return ok;
 }
 
+bool KeptMemory::is_unchanged(const Entry& entry) const {
+  const char* content = (entry.has_references ? references_ : bits_).data() + entry.offset;
+  switch (entry.kind) {
+    case Entry::Kind::fields:
+      return std::memcmp(static_cast<Object*>(entry.what)->payload(), content, entry.bytes) == 0;
+    case Entry::Kind::cell:
+      return std::memcmp(&static_cast<CellObject*>(entry.what)->value, content, entry.bytes) == 0;
+    case Entry::Kind::global:
+      return std::memcmp(&static_cast<Binding*>(entry.what)->value, content, entry.bytes) == 0;
+    case Entry::Kind::array:
+      break;
+  }
+  const auto* array = static_cast<const ArrayObject*>(entry.what);
+  return array->length == entry.length && (!entry.bytes || std::memcmp(array->data, content, entry.bytes) == 0);
+}
+
 // A vector of pairs: an object and a copy of it; of a global its address and a Box.
 bool KeptMemory::take_away(std::int64_t level, Value& result) {
   result = runtime_.nothing();
   const auto depth = static_cast<std::size_t>(level);
   if (level < 1 || depth > depth_) return true;
   const std::size_t first = levels_[depth - 1].entries;
+  entries_.erase(std::remove_if(entries_.begin() + static_cast<std::ptrdiff_t>(first), entries_.end(),
+                                [&](const Entry& entry) { return is_unchanged(entry); }),
+                 entries_.end());
   if (entries_.size() == first) {
     cut_to(depth - 1);
     return true;
@@ -441,7 +460,7 @@ bool put_back_later(Context& ctx, const Value* args, std::size_t count, Value& r
   return kept_memory_of(ctx).put_back_later(args[0]) || ctx.out_of_memory();
 }
 
-// watch_calls(on::Bool): whether calls in code that runs as it is are told to what is kept.
+// watch_calls(on::Bool): whether calls are told to what is kept, in code that runs as it is.
 bool watch_calls(Context& ctx, const Value* args, std::size_t count, Value& result) {
   if (count != 1) return ctx.argument_error("watch_calls takes a Bool");
   result = ctx.runtime->nothing();

@@ -69,12 +69,17 @@ class KeptMemory final : public CallWatch {
 
   std::int64_t open();  // a level; what to end it by
   bool is_open() const { return depth_ != 0; }
+  static bool is_open(const Context& ctx) {
+    return ctx.kept_memory && static_cast<const KeptMemory&>(*ctx.kept_memory).is_open();
+  }
   // Keeps what a call that stores so may change. `arguments`: callee first; a vararg's are spelled out, `fixed` come
   // before it.
   void keep(const Stores& stores, const Value* arguments, std::size_t count, std::size_t fixed);
+  void keep_object(Object* object);
   // Ends the level, and all that were opened since. False: no memory for what has become shorter; OutOfMemoryError.
   bool put_back(std::int64_t level);
-  // The same, but leaves memory as it is: what was kept, as a value for put_back_later; nothing when that is nothing.
+  // The same, but leaves memory as it is: what was kept of what has changed, as a value for put_back_later; nothing when
+  // that is nothing.
   bool take_away(std::int64_t level, Value& result);
   bool put_back_later(Value taken);
 
@@ -100,10 +105,10 @@ class KeptMemory final : public CallWatch {
   };
   void walk(const Stores& stores, Value root);
   bool has(const void* what) const;  // at this level
-  void keep_object(Object* object);
   void keep_global(Binding* binding);
   void copy(Entry entry, const void* content);
   bool restore(const Entry& entry, const char* content);
+  bool is_unchanged(const Entry& entry) const;
   Level& top() { return levels_[depth_ - 1]; }
   void cut_to(std::size_t depth);
 

@@ -4,6 +4,7 @@
 
 #include "lang/derive/derivatives.hpp"
 #include "lang/diff/tangent.hpp"
+#include "lang/infer/growth.hpp"
 #include "lang/ir/build.hpp"
 #include "lang/ir/passes/passes.hpp"
 #include "lang/support/tuning.hpp"
@@ -94,7 +95,7 @@ opt::OptOptions PrimalCodes::inlining(Context& ctx, const Specialization& target
   };
   options.callee = [this, &ctx, &target, &noted](Specialization& callee) -> const ir::Function* {
     // Of a forward half it must be seen that the other half writes what it gives back (activity.cpp).
-    if (&callee == &target || diff::tangent_types(derivatives_.runtime).is_forward_half(&callee)) return nullptr;
+    if (&callee == &target || infer::types_grow(in_work_, callee) || diff::tangent_types(derivatives_.runtime).is_forward_half(&callee)) return nullptr;
     const ir::Function* inlined = primal(ctx, callee);
     if (const auto known = primals_.find(&callee); known != primals_.end())
       noted.rules.insert(known->second.rules.begin(), known->second.rules.end());
@@ -112,6 +113,22 @@ opt::OptOptions PrimalCodes::inlining(Context& ctx, const Specialization& target
   return options;
 }
 
+namespace {
+
+class InWork {
+ public:
+  InWork(std::vector<const Specialization*>& stack, const Specialization& target) : stack_(stack) {
+    stack_.push_back(&target);
+  }
+  ~InWork() { stack_.pop_back(); }
+  InWork(const InWork&) = delete;
+
+ private:
+  std::vector<const Specialization*>& stack_;
+};
+
+}  // namespace
+
 // The callee's code as differentiation wants it: everything inlined but calls that have rules, at any depth.
 const ir::Function* PrimalCodes::primal(Context& ctx, Specialization& target) {
   const CollectionPause pause(derivatives_.runtime.heap);
@@ -120,6 +137,7 @@ const ir::Function* PrimalCodes::primal(Context& ctx, Specialization& target) {
   auto known = primals_.find(&target);
   if (known != primals_.end() && usable(ctx, known->second, basis)) return known->second.code.get();
   primals_[&target] = PrimalCode{basis, nullptr, {}, {}, {}};  // recursion: stays a call
+  const InWork work(in_work_, target);
   PrimalCode noted;
   infer::Inference inference(derivatives_.runtime, ctx, ctx.world, derivatives_.compiler.infer_options());
   const ir::Function* source = derivatives_.cache.source_of(target);

@@ -60,6 +60,7 @@ class PrimalCodes {
   Derivatives& derivatives_;
   Codes primals_;
   Codes rule_calls_;
+  std::vector<const Specialization*> in_work_;  // whose code is being made, outermost first
 };
 
 }  // namespace slope::derive

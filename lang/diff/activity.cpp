@@ -298,7 +298,9 @@ class Analysis {
     bool known = inst.op == Op::invoke;
     if (known && result_.rules[id] != RuleKind::none && result_.rules[id] != RuleKind::stateful) return true;
     if (!flows && !result_.written[id]) return true;
-    MemorySummary callee = known ? memory_.of_call(inst) : MemorySummary{0, ~MemoryMask{0}, ~MemoryMask{0}, 0};
+    MemorySummary callee;
+    callee.unknown = callee.result = ~MemoryMask{0};
+    if (known) callee = memory_.of_call(inst);
     for (std::size_t i = 0; i < inst.operands.size(); ++i) {
       MemoryMask bit = parameter_mask(i);
       bool written = flows && (callee.writes & bit);

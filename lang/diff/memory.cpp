@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "lang/diff/rules.hpp"
+#include "lang/infer/growth.hpp"
 
 namespace slope::diff {
 
@@ -102,7 +103,9 @@ void MemoryEffects::settle() {
     grew_ = false;
     for (std::size_t i = 0; i < order_.size(); ++i) {  // analysing one may add others
       const Known entry = summaries_.at(order_[i]);
+      analysed_ = order_[i];
       MemorySummary now = analyse(*entry.code);
+      analysed_ = nullptr;
       MemorySummary& kept = summaries_.at(order_[i]).summary;
       bool same = !merge_written(kept, now) && (now.writes | kept.writes) == kept.writes && (now.unknown | kept.unknown) == kept.unknown &&
                   (now.result | kept.result) == kept.result && (now.stored | kept.stored) == kept.stored &&
@@ -118,10 +121,28 @@ void MemoryEffects::settle() {
   }
 }
 
+bool MemoryEffects::is_growing(const Specialization& target) const {
+  std::vector<const Specialization*> stack;
+  for (const Specialization* s = analysed_; s && s != &target;) {
+    stack.push_back(s);
+    const auto at = summaries_.find(const_cast<Specialization*>(s));
+    s = at == summaries_.end() ? nullptr : at->second.asked_by;
+  }
+  std::reverse(stack.begin(), stack.end());
+  return infer::types_grow(stack, target);
+}
+
 MemoryEffects::Known& MemoryEffects::known(Specialization& target) {
   auto [at, fresh] = summaries_.try_emplace(&target);
   if (!fresh) return at->second;
   Known& entry = at->second;
+  entry.asked_by = analysed_;
+  if (is_growing(target)) {  // followed when it runs
+    entry.fixed = true;
+    entry.summary.unknown = entry.summary.result = entry.summary.stored = entry.summary.reads = ~MemoryMask{0};
+    entry.summary.calls_unknown = true;
+    return entry;
+  }
   entry.code = code_(target);
   entry.fixed = true;
   if (!entry.code) {
@@ -384,12 +405,13 @@ MemoryEffects::Globals MemoryEffects::globals(const ir::Function& function) {
   Globals found;
   std::vector<const ir::Function*> seen;
   std::vector<Code> kept;
-  collect(function, found, seen, kept);
+  std::vector<const Specialization*> path;
+  collect(function, found, seen, kept, path);
   return found;
 }
 
 void MemoryEffects::collect(const ir::Function& function, Globals& found, std::vector<const ir::Function*>& seen,
-                            std::vector<Code>& kept) {
+                            std::vector<Code>& kept, std::vector<const Specialization*>& path) {
   if (std::find(seen.begin(), seen.end(), &function) != seen.end()) return;
   seen.push_back(&function);
   for (Value v : function.constants)
@@ -399,9 +421,13 @@ void MemoryEffects::collect(const ir::Function& function, Globals& found, std::v
       const ir::Inst& inst = function.insts[id];
       if (inst.op == Op::load_global) found.bindings.push_back(inst.aux_as<Binding>());
       if (inst.op != Op::invoke) continue;
-      if (Code code = code_(*inst.aux_as<Specialization>())) {
+      Specialization& target = *inst.aux_as<Specialization>();
+      if (infer::types_grow(path, target)) continue;
+      if (Code code = code_(target)) {
         kept.push_back(code);
-        collect(*code, found, seen, kept);
+        path.push_back(&target);
+        collect(*code, found, seen, kept, path);
+        path.pop_back();
       }
     }
 }

@@ -63,7 +63,9 @@ class MemoryEffects {
     MemorySummary summary;
     Code code;           // kept: the specialisation may get another
     bool fixed = false;  // nothing to find: a rule says so, or there is no code
+    const Specialization* asked_by = nullptr;  // whose call led here first
   };
+  bool is_growing(const Specialization& target) const;
   Known& known(Specialization& target);
   MemorySummary analyse(const ir::Function& function);
   MemorySummary read_call(const ir::Inst& invoke);
@@ -75,7 +77,7 @@ class MemoryEffects {
   bool holds_memory(Value v);
   void note_written(MemorySummary& summary, MemoryMask memory, const Type* type) const;
   void collect(const ir::Function& function, Globals& found, std::vector<const ir::Function*>& seen,
-               std::vector<Code>& kept);
+               std::vector<Code>& kept, std::vector<const Specialization*>& path);
 
   Runtime& runtime_;
   TangentTypes& tangents_;
@@ -86,6 +88,7 @@ class MemoryEffects {
   std::unordered_map<const Type*, bool> holds_;  // in MemoryScope::all
   std::unordered_map<Specialization*, Known> summaries_;
   std::vector<Specialization*> order_;
+  const Specialization* analysed_ = nullptr;
   bool grew_ = false;
 };
 

@@ -12,6 +12,7 @@
 #include <algorithm>
 
 #include "lang/infer/engine.hpp"
+#include "lang/infer/growth.hpp"
 #include "lang/support/tuning.hpp"
 
 namespace slope::infer {
@@ -22,6 +23,8 @@ constexpr std::uint64_t frame_limit = tuning::inference_frames;
 constexpr std::uint64_t constant_frame_limit = tuning::inference_constant_frames;
 constexpr int same_method_limit = tuning::same_method_activations;
 constexpr std::size_t argument_limit = tuning::inference_arguments;
+constexpr int growing_recursion = 3;    // activations of one method for ever larger types
+constexpr int changing_recursion = 24;  // … for ever other types
 constexpr std::size_t stack_reserve = tuning::inference_stack_reserve;
 
 struct Complexity {
@@ -89,6 +92,24 @@ const Type* declared_argument(const BuiltinTypes& builtin, const Method& method,
 bool is_too_large(const Type* type) {
   Complexity found = complexity(type);
   return found.depth > 6 && found.size > 400;
+}
+
+bool types_grow(std::span<const Specialization* const> stack, const Specialization& target) {
+  const Specialization* last = nullptr;
+  int grown = 0;
+  int others = 0;  // growth that is not measured: numbers in types
+  const auto follow = [&](const Specialization& next) {
+    if (last && complexity(next.types).exceeds(complexity(last->types))) ++grown;
+    if (last && last != &next) ++others;
+    last = &next;
+  };
+  for (const Specialization* s : stack) {
+    if (s == &target) return false;
+    if (s->method == target.method) follow(*s);
+  }
+  follow(target);
+  const int factor = target.method->generator ? 2 : 1;
+  return grown >= factor * growing_recursion || others >= factor * changing_recursion;
 }
 
 bool repeats(const Frame& frame, const Specialization& target) {

@@ -1,6 +1,7 @@
 // Reverse mode as the user calls it: Core.value_and_gradient_call, and pullbacks in two halves.
 #include <algorithm>
 
+#include "lang/derive/kept_memory.hpp"
 #include "lang/derive/natives/call.hpp"
 
 namespace slope::derive {
@@ -56,9 +57,25 @@ bool value_and_gradient_call(Context& ctx, const Value* args, std::size_t count,
   return runtime.new_tuple(ctx, both, 2, result);
 }
 
-// pullback_forward(f, xs::Tuple) → (value, shadow of value, record, shadows::Tuple, which code the record is for)
+// An error puts back what a level of kept memory has.
+class PutBack {
+ public:
+  PutBack(Context& ctx, std::int64_t level) : ctx_(ctx), level_(level) {}
+  ~PutBack() {
+    if (level_ != 0 && ctx_.failed()) kept_memory_of(ctx_).put_back(level_);
+  }
+  PutBack(const PutBack&) = delete;
+
+ private:
+  Context& ctx_;
+  std::int64_t level_;
+};
+
+// pullback_forward(f, xs::Tuple, level::Int) → (value, shadow of value, record, shadows::Tuple, which code the record is
+// for). `level`: of memory that keep_memory_of kept; 0: of none.
 bool pullback_forward(Context& ctx, const Value* args, std::size_t count, Value& result) {
-  if (count != 2) return ctx.argument_error("pullback_forward takes a function and a tuple of arguments");
+  if (count != 3) return ctx.argument_error("pullback_forward takes a function, a tuple of arguments and a level");
+  const PutBack put_back(ctx, args[2].bits);
   Runtime& runtime = *ctx.runtime;
   DerivedCall primal(ctx);
   if (!primal.resolve(args[0], args[1]) || !primal.find_shared_memory()) return false;
@@ -82,10 +99,19 @@ bool pullback_forward(Context& ctx, const Value* args, std::size_t count, Value&
   return runtime.new_tuple(ctx, parts.values.data(), parts.values.size(), result);
 }
 
-// pullback_reverse(f, xs::Tuple, shadow of value, record, shadows::Tuple, code, cotangent) → gradients::Tuple; nothing
-// when the code was made anew since: then the forward half must run again.
+bool run_reverse_half(Context& ctx, const Value* args, Value& result);
+
+// pullback_reverse(f, xs::Tuple, shadow of value, record, shadows::Tuple, code, cotangent, kept) → gradients::Tuple;
+// nothing when the code was made anew since: then the forward half must run again. What take_away_memory gave, `kept`,
+// is put back, also after an error.
 bool pullback_reverse(Context& ctx, const Value* args, std::size_t count, Value& result) {
-  if (count != 7) return ctx.argument_error("pullback_reverse takes seven arguments");
+  if (count != 8) return ctx.argument_error("pullback_reverse takes eight arguments");
+  const bool ok = run_reverse_half(ctx, args, result);
+  const bool is_back = args[7].type == ctx.runtime->nothing().type || kept_memory_of(ctx).put_back_later(args[7]);
+  return ok && (is_back || ctx.out_of_memory());
+}
+
+bool run_reverse_half(Context& ctx, const Value* args, Value& result) {
   Runtime& runtime = *ctx.runtime;
   DerivedCall primal(ctx);
   if (!primal.resolve(args[0], args[1])) return false;

@@ -38,6 +38,24 @@ Operand Reverse::clone_inst(std::uint32_t id) {
   return result;
 }
 
+// Whether an operation that runs as it is may call functions that are found when it runs: what those store into must be
+// known before (lang/derive/kept_memory.hpp).
+bool Reverse::finds_calls(const ir::Inst& inst) {
+  if (inst.op == Op::native) return inst.aux_as<const NativeInfo>()->effects == effect_all;
+  if (inst.op == Op::call || inst.op == Op::call_splat) {
+    const Operand callee = inst.operands[0];
+    return !callee.is_constant() || primal_->constant_value(callee).type != builtin_.builtin_function;
+  }
+  if (inst.op != Op::invoke) return false;
+  Specialization& target = *inst.aux_as<Specialization>();
+  if (target.current && !(target.current->effects & effect_writes)) return false;
+  return env_.memory().of(target).calls_unknown;
+}
+
+void Reverse::watch_calls(bool on) {
+  f_.emit(Op::call, {library_function(KnownName::watch_calls, f_), f_.constant(runtime_.from_bool(on))}, nullptr);
+}
+
 bool Reverse::forward_inst(std::uint32_t id) {
   const ir::Inst inst = primal_->insts[id];
   f_.set_span(inst.span);
@@ -86,7 +104,11 @@ bool Reverse::forward_inst(std::uint32_t id) {
   }
 
   if (ir::group_of(inst.op) == ir::OpGroup::tapes) return forward_tape(id);
+  const bool watched = finds_calls(inst);
+  if (watched) watch_calls(true);
   clone_inst(id);
+  // An exception leaves it on.
+  if ((watched && (!inst.type || inst.type->kind != TypeKind::bottom)) || inst.op == Op::caught) watch_calls(false);
   if (!activity_.varied[id] || !tangents_.has_shadow(inst.type)) return true;
   const Type* shadow_type = tangents_.shadow(inst.type);
   switch (inst.op) {

@@ -78,6 +78,8 @@ class Reverse : private Transform {
   bool forward_tape(std::uint32_t id);
   bool forward_aggregate(std::uint32_t id);
   ir::Operand clone_inst(std::uint32_t id);
+  bool finds_calls(const ir::Inst& inst);
+  void watch_calls(bool on);
   ir::Operand shadow(ir::Operand primal);  // of memory; a fresh zero shadow for what does not vary
   void set_shadow(std::uint32_t id, ir::Operand shadow);
   ir::Operand zero_shadow_of(ir::Operand made, const Type* shadow_type);  // of memory that carries nothing yet
