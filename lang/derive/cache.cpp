@@ -367,8 +367,7 @@ bool DerivativeCache::put_memory_back(Context& ctx, const Subject& subject, cons
   }
   opt::optimise(derivatives_.runtime, *result.typed, compiler.opt_options(nullptr));
   dump("grad", *result.typed);
-  Synthetic& part =
-      compiler.synthetic("∇" + name_of(subject.target), parameter_types(*result.typed), subject.code);
+  Synthetic& part = compiler.synthetic("∇" + name_of(subject.target), parameter_types(*result.typed), subject.code);
   sources_[part.target] =
       std::shared_ptr<ir::Function>(call_putting_back(derivatives_.runtime, stores, inner, false).release());
   std::vector<Edge> all = edges;

@@ -8,7 +8,12 @@
 namespace slope::derive {
 
 Derivatives::Derivatives(Compiler& of_compiler, Runtime& of_runtime)
-    : compiler(of_compiler), runtime(of_runtime), rules(of_compiler, of_runtime), primals(*this), cache(*this), stores(*this) {
+    : compiler(of_compiler),
+      runtime(of_runtime),
+      rules(of_compiler, of_runtime),
+      primals(*this),
+      cache(*this),
+      stores(*this) {
   root_key_ = runtime.heap.add_root_tracer([this](Tracer& tracer) {
     rules.trace(tracer);
     stores.trace(tracer);

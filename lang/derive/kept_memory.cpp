@@ -11,7 +11,7 @@ namespace slope::derive {
 
 namespace {
 
-constexpr std::size_t few = 8;                // entries that are looked through one by one
+constexpr std::size_t few = 8;                 // entries that are looked through one by one
 constexpr std::size_t many_buckets = 1 << 12;  // of a set that is not kept for the next call
 
 bool is_reference(Value v) {
@@ -319,8 +319,8 @@ bool KeptMemory::take_away(std::int64_t level, Value& result) {
   for (std::size_t i = first; i < entries_.size(); ++i) {
     const Entry entry = entries_[i];
     Object* copy = nullptr;
-    Value what = Value(runtime_.types.builtin().int64, static_cast<std::int64_t>(
-                                                           reinterpret_cast<std::intptr_t>(entry.what)));
+    Value what =
+        Value(runtime_.types.builtin().int64, static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(entry.what)));
     if (entry.kind != Entry::Kind::global) {
       auto* object = static_cast<Object*>(entry.what);
       what = Value(object->type, static_cast<const void*>(object));
@@ -434,10 +434,8 @@ bool keep_memory_of(Context& ctx, const Value* args, std::size_t count, Value& r
   if (args[0].type == runtime.types.builtin().builtin_function || !given || !given->is_tuple) return true;
   Rooted arguments(runtime.heap);
   arguments.values.push_back(args[0]);
-  for (const Field& field : given->fields)
-    arguments.values.push_back(load_field(runtime.heap, args[1].object, field));
-  Specialization* target =
-      runtime.dispatch(ctx, args[0], arguments.values.data() + 1, arguments.values.size() - 1);
+  for (const Field& field : given->fields) arguments.values.push_back(load_field(runtime.heap, args[1].object, field));
+  Specialization* target = runtime.dispatch(ctx, args[0], arguments.values.data() + 1, arguments.values.size() - 1);
   if (!target) return false;
   const Stores& stores = derivatives_of(ctx).stores.of(ctx, *target);
   if (!stores.any() && !stores.calls_unknown) return true;

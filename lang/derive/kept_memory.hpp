@@ -126,8 +126,8 @@ class KeptMemory final : public CallWatch {
 
 // The call of a gradient function between keeping and putting back: (parameters as its own) → what it gives.
 // `catching`: also when an exception ends it. In a derivative that is differentiated again, what is around it does that.
-std::unique_ptr<ir::Function> call_putting_back(Runtime& runtime, const Stores& stores, const struct GradientCode& gradient,
-                                                bool catching);
+std::unique_ptr<ir::Function> call_putting_back(Runtime& runtime, const Stores& stores,
+                                                const struct GradientCode& gradient, bool catching);
 
 KeptMemory& kept_memory_of(Context& ctx);
 void define_kept_memory_natives(Runtime& runtime);

@@ -95,7 +95,9 @@ opt::OptOptions PrimalCodes::inlining(Context& ctx, const Specialization& target
   };
   options.callee = [this, &ctx, &target, &noted](Specialization& callee) -> const ir::Function* {
     // Of a forward half it must be seen that the other half writes what it gives back (activity.cpp).
-    if (&callee == &target || infer::types_grow(in_work_, callee) || diff::tangent_types(derivatives_.runtime).is_forward_half(&callee)) return nullptr;
+    if (&callee == &target || infer::types_grow(in_work_, callee) ||
+        diff::tangent_types(derivatives_.runtime).is_forward_half(&callee))
+      return nullptr;
     const ir::Function* inlined = primal(ctx, callee);
     if (const auto known = primals_.find(&callee); known != primals_.end())
       noted.rules.insert(known->second.rules.begin(), known->second.rules.end());

@@ -33,9 +33,9 @@ std::unique_ptr<ir::Function> call_putting_back(Runtime& runtime, const Stores& 
                             at.constant(runtime.from_int(reinterpret_cast<std::intptr_t>(&stores)))};
   for (std::size_t i = 0; i < gradient.active.size(); ++i)  // #self# is the derivative's own
     kept.push_back(stores.arguments & diff::parameter_mask(i) ? parameters[i + 1] : at.constant(runtime.nothing()));
-  const Operand level = at.emit(Op::type_assert,
-                                {at.emit(Op::call, kept, nullptr), at.constant(runtime.from_type(builtin.int64))},
-                                builtin.int64);
+  const Operand level =
+      at.emit(Op::type_assert, {at.emit(Op::call, kept, nullptr), at.constant(runtime.from_type(builtin.int64))},
+              builtin.int64);
   const auto put_back = [&] { at.emit(Op::call, {library("put_back_memory"), level}, nullptr); };
   std::vector<Operand> operands{at.constant(gradient.callee)};
   operands.insert(operands.end(), parameters.begin() + 1, parameters.end());

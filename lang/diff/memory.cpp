@@ -107,9 +107,9 @@ void MemoryEffects::settle() {
       MemorySummary now = analyse(*entry.code);
       analysed_ = nullptr;
       MemorySummary& kept = summaries_.at(order_[i]).summary;
-      bool same = !merge_written(kept, now) && (now.writes | kept.writes) == kept.writes && (now.unknown | kept.unknown) == kept.unknown &&
-                  (now.result | kept.result) == kept.result && (now.stored | kept.stored) == kept.stored &&
-                  (now.reads | kept.reads) == kept.reads;
+      bool same = !merge_written(kept, now) && (now.writes | kept.writes) == kept.writes &&
+                  (now.unknown | kept.unknown) == kept.unknown && (now.result | kept.result) == kept.result &&
+                  (now.stored | kept.stored) == kept.stored && (now.reads | kept.reads) == kept.reads;
       if (same) continue;
       kept.writes |= now.writes;
       kept.unknown |= now.unknown;
@@ -222,7 +222,8 @@ bool keeps_memory(const ir::Inst& native) {
 }
 
 bool builtin_stores(Value callee) {
-  if (callee.bits & 1) return ir::is_store(static_cast<Op>(callee.bits >> 1)) || ir::is_resize(static_cast<Op>(callee.bits >> 1));
+  if (callee.bits & 1)
+    return ir::is_store(static_cast<Op>(callee.bits >> 1)) || ir::is_resize(static_cast<Op>(callee.bits >> 1));
   return (static_cast<const NativeInfo*>(callee.pointer)->effects & effect_writes) != 0;
 }
 
@@ -267,8 +268,8 @@ MemorySummary MemoryEffects::analyse(const ir::Function& function) {
     // A builtin's own stores are in what it is given.
     auto note_unknown_call = [&](const ir::Inst& call, MemoryMask given) {
       const Operand callee = call.operands[0];
-      const bool builtin = callee.is_constant() && function.constant_value(callee).type ==
-                                                       runtime_.types.builtin().builtin_function;
+      const bool builtin =
+          callee.is_constant() && function.constant_value(callee).type == runtime_.types.builtin().builtin_function;
       if (!builtin) {
         summary.calls_unknown = true;
       } else if (follows_all() && builtin_stores(function.constant_value(callee))) {
@@ -326,8 +327,7 @@ MemorySummary MemoryEffects::analyse(const ir::Function& function) {
             std::uint32_t effects = inst.aux_as<const NativeInfo>()->effects;
             if ((effects & effect_writes) && !keeps_memory(inst)) {
               summary.writes |= all;
-              for (Operand o : inst.operands)
-                note_written(summary, of_operand(o), function.type_of(o, runtime_.types));
+              for (Operand o : inst.operands) note_written(summary, of_operand(o), function.type_of(o, runtime_.types));
             }
             if (effects == effect_all) summary.calls_unknown = true;  // it may call
             set(id, all);

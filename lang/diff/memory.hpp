@@ -61,8 +61,8 @@ class MemoryEffects {
  private:
   struct Known {
     MemorySummary summary;
-    Code code;           // kept: the specialisation may get another
-    bool fixed = false;  // nothing to find: a rule says so, or there is no code
+    Code code;                                 // kept: the specialisation may get another
+    bool fixed = false;                        // nothing to find: a rule says so, or there is no code
     const Specialization* asked_by = nullptr;  // whose call led here first
   };
   bool is_growing(const Specialization& target) const;

@@ -64,8 +64,8 @@ struct Context {
   // Of a workspace: held while it uses what all contexts of the engine share, the tables of types, methods and names.
   std::recursive_mutex* shared = nullptr;
 
-  CallWatch* calls = nullptr;               // is told of calls, while one is there (lang/runtime/call_watch.hpp)
-  std::shared_ptr<CallWatch> kept_memory;   // of derivatives; null: nothing was ever kept
+  CallWatch* calls = nullptr;              // is told of calls, while one is there (lang/runtime/call_watch.hpp)
+  std::shared_ptr<CallWatch> kept_memory;  // of derivatives; null: nothing was ever kept
 
   Context() = default;
   Context(const Context&) = delete;
