@@ -74,6 +74,7 @@ bool Emitter::emit_arithmetic(const ir::Inst& inst, Val& result) {
   return true;
 }
 
+// Long because it is a table: one case for each operation on integers.
 bool Emitter::emit_integer(const ir::Inst& inst, V a, V b, V& result) {
   // Logic on Bools stays on bits; everything else sees bytes.
   switch (inst.op) {
@@ -310,6 +311,7 @@ Emitter::V Emitter::library_call(const ir::Inst& inst, const char* name, llvm::I
   return b_.CreateCall(callee, operands);
 }
 
+// Long because it is a table: one case for each operation on floating-point numbers.
 bool Emitter::emit_float(const ir::Inst& inst, llvm::ArrayRef<V> o, V& result) {
   // Without an intrinsic LLVM knows the library function by name only.
   auto library = [&](const char* name, llvm::Intrinsic::ID intrinsic = 0) {

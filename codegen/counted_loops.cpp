@@ -436,6 +436,12 @@ class CountedLoop {
       return true;
     }
 
+    make_strip(all, cost, exit, last);
+    return true;
+  }
+
+  // The loop becomes the inner one of two. `all`: the number of its turns but one.
+  void make_strip(llvm::Value* all, std::uint64_t cost, BasicBlock* exit, BranchInst* last) {
     // What counts is computed from the number of turns: the strip itself may then be found to do nothing.
     llvm::SmallVector<const llvm::SCEVConstant*, 8> steps;
     for (llvm::PHINode& phi : loop_->getHeader()->phis()) {
@@ -505,7 +511,6 @@ class CountedLoop {
     nest_loop(strip, strip_end, between);
     dominators_.recalculate(*function);
     evolution_.forgetAllLoops();
-    return true;
   }
 
   void nest_loop(BasicBlock* strip, BasicBlock* strip_end, BasicBlock* between) {

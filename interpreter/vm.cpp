@@ -16,6 +16,7 @@
 #include "interpreter/trace.hpp"
 #include "lang/ir/continuation.hpp"
 #include "lang/ir/execute/execute.hpp"
+#include "lang/runtime/library_names.hpp"
 
 namespace slope::interpreter {
 
@@ -211,7 +212,7 @@ bool Vm::call_splat(Context& ctx, const Value* operands, std::size_t count, std:
     }
     const DataType* type = as_data(v.type);
     if (!type->is_tuple) {
-      Binding* splat = runtime_.base->find(runtime_.symbol("splat_values"));
+      Binding* splat = library_binding(runtime_, KnownName::splat_values);
       if (!splat || !splat->value.defined()) return ctx.undef_var(runtime_.symbol("splat_values"));
       if (!runtime_.call(ctx, splat->value, &v, 1, v)) return false;
       type = as_data(v.type);
@@ -258,6 +259,8 @@ void Vm::count_back_edges(Frame& frame) {
   frame.back_edges = 0;
 }
 
+// Long because it is the dispatch loop: the state of a frame (`pc`, operands, registers) stays in local variables, and
+// each operation that runs often has its fast path here.
 template <bool watched>
 bool Vm::execute(Context& ctx, Frame& frame, Value& result) {
   const Bytecode& code = frame.code;

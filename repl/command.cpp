@@ -25,6 +25,7 @@
 #include "repl/paint.hpp"
 #include "repl/profile.hpp"
 #include "repl/prompt.hpp"
+#include "repl/subcommand.hpp"
 #include "slope/tools.hpp"
 
 namespace slope::repl {
@@ -102,8 +103,7 @@ class Command {
     const Error& error = result.error();
     status = error.kind == ErrorKind::exit ? error.exit_code : 1;
     if (error.kind == ErrorKind::exit) return false;
-    const std::string message = (error.kind == ErrorKind::engine ? "slope: " : "") + error.message + "\n";
-    output_.err(paints_errors_ ? painted_error(message) : message);
+    report_error(output_, error, paints_errors_);
     return line_.interactive;
   }
 

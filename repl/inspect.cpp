@@ -3,13 +3,10 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <iostream>
 #include <string>
-#include <vector>
 
-#include "repl/output.hpp"
 #include "repl/paint.hpp"
+#include "repl/subcommand.hpp"
 #include "slope/tools.hpp"
 
 namespace slope::repl {
@@ -46,13 +43,11 @@ std::string string_literal(const std::string& text) {
 
 int run_inspect(int count, char** arguments) {
   std::string file, function, view = "warntype", format = "text", color = "auto";
-  bool help = false, no_source = false, full = false, hide_stable = false;
+  bool no_source = false, full = false, hide_stable = false;
   CLI::App app;
   app.add_flag("--no-source", no_source);
   app.add_flag("--full", full);
   app.add_flag("--hide-stable", hide_stable);
-  app.set_help_flag();
-  app.add_flag("-h,--help", help);
   app.add_option("file", file);
   app.add_option("--function", function);
   app.add_option("--view", view)
@@ -60,24 +55,11 @@ int run_inspect(int count, char** arguments) {
           {"warntype", "typed", "lowered", "grad", "llvm", "native", "why", "allocates", "dynamic", "recompiled"}));
   app.add_option("--format", format)->check(CLI::IsMember({"text", "json", "html"}));
   app.add_option("--color", color)->check(CLI::IsMember({"yes", "no", "auto"}));
-  const auto wrong_usage = [](const std::string& problem) {
-    std::cerr << "slope: " << problem
-              << "\nusage: slope inspect FILE --function 'f(::T)'; slope inspect --help lists the options\n";
-    return 2;
-  };
-  std::vector<std::string> given(arguments, arguments + count);
-  std::reverse(given.begin(), given.end());  // as the library wants them
-  try {
-    app.parse(given);
-  } catch (const CLI::ParseError& problem) {
-    return wrong_usage(problem.what());
-  }
-  if (help) {
-    std::cout << inspect_help;
-    return 0;
-  }
-  if (file.empty()) return wrong_usage("which file?");
-  if (function.empty()) return wrong_usage("which function? --function 'f(::T)'");
+  const Subcommand command{inspect_help,
+                           "slope inspect FILE --function 'f(::T)'; slope inspect --help lists the options"};
+  if (const std::optional<int> status = command.parse(app, count, arguments)) return *status;
+  if (file.empty()) return command.wrong_usage("which file?");
+  if (function.empty()) return command.wrong_usage("which function? --function 'f(::T)'");
 
   Output output;
   Options options;
@@ -90,8 +72,7 @@ int run_inspect(int count, char** arguments) {
                                              : ColorChoice::automatic;
   tools::set_color(engine, wants_color(choice, STDOUT_FILENO));
   const auto failed = [&](const Error& error) {
-    const std::string message = (error.kind == ErrorKind::engine ? "slope: " : "") + error.message + "\n";
-    output.err(wants_color(choice, STDERR_FILENO) ? painted_error(message) : message);
+    report_error(output, error, wants_color(choice, STDERR_FILENO));
     return error.kind == ErrorKind::exit ? error.exit_code : 1;
   };
   if (Result<Value> ran = engine.run_file(file); !ran.ok()) return failed(ran.error());

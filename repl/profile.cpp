@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "repl/interrupts.hpp"
-#include "repl/output.hpp"
 #include "repl/paint.hpp"
+#include "repl/subcommand.hpp"
 
 namespace slope::repl {
 
@@ -36,35 +36,18 @@ A script that fails, or is interrupted with ^C, is told of what it did until the
 int run_profile(int count, char** arguments) {
   std::string format = "text", output_path, tier = "auto";
   double interval = 1;
-  bool help = false;
   CLI::App app;
   app.prefix_command();  // the script's arguments are its own
-  app.set_help_flag();
-  app.add_flag("-h,--help", help);
   app.add_option("--format", format)->check(CLI::IsMember({"text", "collapsed", "speedscope"}));
   app.add_option("-o,--output", output_path);
   app.add_option("--interval", interval)->check(CLI::Range(0.01, 10'000.0));
   app.add_option("--tier", tier)->check(CLI::IsMember({"interpret", "compile", "auto"}));
-  const auto wrong_usage = [](const std::string& problem) {
-    std::cerr << "slope: " << problem
-              << "\nusage: slope profile [OPTIONS] FILE; slope profile --help lists the options\n";
-    return 2;
-  };
-  std::vector<std::string> given(arguments, arguments + count);
-  std::reverse(given.begin(), given.end());  // as the library wants them
-  try {
-    app.parse(given);
-  } catch (const CLI::ParseError& problem) {
-    return wrong_usage(problem.what());
-  }
-  if (help) {
-    std::cout << profile_help;
-    return 0;
-  }
+  const Subcommand command{profile_help, "slope profile [OPTIONS] FILE; slope profile --help lists the options"};
+  if (const std::optional<int> status = command.parse(app, count, arguments)) return *status;
   std::vector<std::string> rest = app.remaining();
   if (!rest.empty() && rest[0] == "--") rest.erase(rest.begin());
-  if (rest.empty()) return wrong_usage("which file?");
-  if (rest[0].size() > 1 && rest[0][0] == '-') return wrong_usage("there is no option " + rest[0]);
+  if (rest.empty()) return command.wrong_usage("which file?");
+  if (rest[0].size() > 1 && rest[0][0] == '-') return command.wrong_usage("there is no option " + rest[0]);
   const std::string file = rest[0];
   rest.erase(rest.begin());
   std::ofstream written;
@@ -85,14 +68,13 @@ int run_profile(int count, char** arguments) {
   options.output = [&](std::string_view text) { output_path.empty() ? output.err(text) : output.out(text); };
   options.error_output = [&](std::string_view text) { output.err(text); };
   Engine engine(options);
-  const auto tell = [&](const Error& error) {
-    const std::string message = (error.kind == ErrorKind::engine ? "slope: " : "") + error.message + "\n";
-    output.err(wants_color(ColorChoice::automatic, STDERR_FILENO) ? painted_error(message) : message);
+  const auto report = [&](const Error& error) {
+    report_error(output, error, wants_color(ColorChoice::automatic, STDERR_FILENO));
   };
   ProfileOptions sampling;
   sampling.interval = interval / 1000;
   if (const Result<void> started = start_profile(engine, sampling); !started.ok()) {
-    tell(started.error());
+    report(started.error());
     return 1;
   }
   int status = 0;
@@ -100,12 +82,12 @@ int run_profile(int count, char** arguments) {
     InterruptGuard guard(engine);
     if (const Result<Value> ran = engine.run_file(file); !ran.ok()) {
       status = ran.error().kind == ErrorKind::exit ? ran.error().exit_code : 1;
-      if (ran.error().kind != ErrorKind::exit) tell(ran.error());
+      if (ran.error().kind != ErrorKind::exit) report(ran.error());
     }
   }
   const Result<Profile> profile = stop_profile(engine);
   if (!profile.ok()) {
-    tell(profile.error());
+    report(profile.error());
     return 1;
   }
   const std::string text = format == "collapsed"    ? collapsed_stacks(profile.value())

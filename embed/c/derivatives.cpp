@@ -6,23 +6,39 @@ namespace detail = slope::api::detail;
 using detail::Datum;
 using detail::Kind;
 
+namespace {
+
+// A point and a tangent for each of its arguments.
+struct Direction {
+  Given point;
+  std::vector<detail::TangentGiven> tangents;
+
+  bool read(const slope_function& function, const slope_argument* arguments, const slope_argument* directions,
+            size_t count, std::string& why) {
+    return check_arguments(function.parameters, arguments, count, point, why) &&
+           to_tangents(function.parameters, directions, tangents, held_, why);
+  }
+
+ private:
+  Given held_;  // what `tangents` refer to
+};
+
+}  // namespace
+
 extern "C" {
 
 int slope_jvp(slope_function* function, const slope_argument* arguments, const slope_argument* tangents, size_t count,
               slope_argument* value, slope_argument* tangent, slope_error** error) {
   return guarded(error, [&]() -> int {
     if (!all_given(error, {{"function", function}})) return 0;
-    Given to, moved;
-    std::vector<detail::TangentGiven> given;
+    Direction along;
     std::string why;
-    if (!check_arguments(function->parameters, arguments, count, to, why) ||
-        !to_tangents(function->parameters, tangents, given, moved, why))
-      return refuse(error, why);
+    if (!along.read(*function, arguments, tangents, count, why)) return refuse(error, why);
     if (!is_differentiable(function->result))
       return refuse(error, "only a function whose result is a number or numbers has a tangent");
     Datum results[2];
     slope::api::Value holders[2];
-    if (!function->state->jvp(to.data, given.data(), results, holders)) {
+    if (!function->state->jvp(along.point.data, along.tangents.data(), results, holders)) {
       give(error, function->state->take_error());
       return 0;
     }
@@ -38,16 +54,13 @@ int slope_hvp(slope_function* function, const slope_argument* arguments, const s
               const slope_array* products, slope_error** error) {
   return guarded(error, [&]() -> int {
     if (!all_given(error, {{"function", function}})) return 0;
-    Given to, moved;
-    std::vector<detail::TangentGiven> given;
+    Direction along;
     std::string why;
-    if (!check_arguments(function->parameters, arguments, count, to, why) ||
-        !to_tangents(function->parameters, directions, given, moved, why))
-      return refuse(error, why);
+    if (!along.read(*function, arguments, directions, count, why)) return refuse(error, why);
     if (function->result != Kind::number)
       return refuse(error, "only a function whose result is a number has a second derivative");
-    const std::vector<detail::GradientTarget> targets = gradient_targets(function->parameters, to, products);
-    if (function->state->hvp(to.data, given.data(), targets.data())) return 1;
+    const std::vector<detail::GradientTarget> targets = gradient_targets(function->parameters, along.point, products);
+    if (function->state->hvp(along.point.data, along.tangents.data(), targets.data())) return 1;
     give(error, function->state->take_error());
     return 0;
   });

@@ -17,6 +17,7 @@
 #include "lang/diff/rules.hpp"
 #include "lang/diff/tangent.hpp"
 #include "lang/ir/execute/execute.hpp"
+#include "lang/runtime/library_names.hpp"
 
 namespace slope::derive {
 
@@ -141,7 +142,7 @@ class DynamicForward {
     if (!words_of(active_, masks[0]) || !words_of(with_shadows, masks[1]) || !words_of(boxed, masks[2])) return false;
     const Type* const step[] = {runtime_.types.value_int(packed_call_ ? -1 : static_cast<std::int64_t>(packed.rest_at)),
                                 masks[0], masks[1], masks[2], runtime_.types.tuple(seeds)};
-    const Type* wrapper = runtime_.base->find(runtime_.symbol("CallStep"))->value.as_type;
+    const Type* wrapper = library_value(runtime_, KnownName::call_step_type).as_type;
     parts.push_back(as_data(runtime_.types.apply_wrapper(wrapper, step, nullptr))->instance);
     return record_of(parts, result);
   }
@@ -160,8 +161,7 @@ class DynamicForward {
   }
   bool calls_derivative() const {
     return operands_[0].type == runtime_.types.builtin().builtin_function && !(operands_[0].bits & 1) &&
-           operands_.size() == 3 &&
-           operands_[0].identical(runtime_.core->find(runtime_.symbol("call_derivative"))->value);
+           operands_.size() == 3 && operands_[0].identical(library_value(runtime_, KnownName::call_derivative));
   }
   // call_derivative(f, arguments::Tuple) is the call f(arguments...).
   void unpack_call() {
@@ -302,7 +302,7 @@ class DynamicForward {
       return false;
     roots_.values.push_back(shadow);
     Value fields[3] = {value, shadow, record};
-    const DataType* type = as_data(runtime_.base->find(runtime_.symbol("DynamicCall"))->value.as_type);
+    const DataType* type = as_data(library_value(runtime_, KnownName::dynamic_call_type).as_type);
     return runtime_.new_object(ctx_, type, fields, 3, result);
   }
 
@@ -477,8 +477,7 @@ class DynamicForward {
       }
       Value call[2] = {runtime_.from_type(type), loose};
       Value number;
-      if (!runtime_.call(ctx_, runtime_.base->find(runtime_.symbol("as_cotangent"))->value, call, 2, number))
-        return false;
+      if (!runtime_.call(ctx_, library_value(runtime_, KnownName::as_cotangent), call, 2, number)) return false;
       roots_.values.push_back(number);
       numbers.push_back(number);
     }
@@ -618,8 +617,7 @@ class DynamicForward {
     if (!maker.zero(tangents_.cotangent(declared), both.values[1])) return false;
     if (forward_mode_ && active_[3]) {
       Value call[2] = {runtime_.from_type(tangents_.cotangent(declared)), numbers_[3]};
-      if (!runtime_.call(ctx_, runtime_.base->find(runtime_.symbol("as_cotangent"))->value, call, 2, both.values[1]))
-        return false;
+      if (!runtime_.call(ctx_, library_value(runtime_, KnownName::as_cotangent), call, 2, both.values[1])) return false;
     }
     made = both.values[1];
     if (!tangents_.has_shadow(declared)) return true;

@@ -27,7 +27,7 @@ class ForwardRule {
 
   // False: there is no rule, or an error is raised.
   bool find(std::vector<Edge>& edges) {
-    const Binding* frule = runtime_.base->find(runtime_.symbol("frule"));
+    const Binding* frule = library_binding(runtime_, KnownName::frule);
     if (!frule || !frule->value.defined() || target_.method->is_vararg) return false;
     basis_ = derivatives_.compiler.typed_code(ctx_, target_);
     if (!basis_ || !basis_->typed) return false;

@@ -12,6 +12,7 @@
 #include "lang/diff/tangent.hpp"
 #include "lang/ir/build.hpp"
 #include "lang/ir/passes/passes.hpp"
+#include "lang/runtime/library_names.hpp"
 
 namespace slope::derive {
 
@@ -164,7 +165,7 @@ class OperatorExpansion {
   }
   void check_sharing() {
     if (!may_share()) return;
-    Binding* check = runtime_.core->find(runtime_.symbol("check_sharing"));
+    Binding* check = library_binding(runtime_, KnownName::check_sharing);
     emit(Op::call, {constant(check->value), at_->operands[0], at_->operands[1]}, builtin_.any);
   }
 

@@ -39,10 +39,59 @@ Value quote_node(Runtime& runtime, Context& ctx, Value inner) {
   return keep(runtime, made);
 }
 
+// What stands for a node without children. False: it has children.
+bool leaf_value(Runtime& runtime, Context& ctx, const Ast& ast, NodeId node, Value& leaf) {
+  const auto& builtin = runtime.types.builtin();
+  const auto& n = ast.node(node);
+  switch (n.head) {
+    case Head::none:
+    case Head::nothing:
+      leaf = runtime.nothing();
+      return true;
+    case Head::identifier:
+      leaf = runtime.from_symbol(runtime.symbol(ast.name_of(node)));
+      return true;
+    case Head::integer: {
+      const DataType* type = builtin.int64;
+      if (n.flag == 8) type = builtin.uint8;
+      if (n.flag == 16) type = builtin.uint16;
+      if (n.flag == 32) type = builtin.uint32;
+      if (n.flag == 64) type = builtin.uint64;
+      leaf = Value(type, n.integer);
+      return true;
+    }
+    case Head::floating:
+      leaf = runtime.from_float(n.floating);
+      return true;
+    case Head::float32:
+      leaf = Value(builtin.float32, std::int64_t{0});
+      leaf.float32 = static_cast<float>(n.floating);
+      return true;
+    case Head::character:
+      leaf = Value(builtin.character, static_cast<std::int64_t>(n.code_point));
+      return true;
+    case Head::string:
+      leaf = string_constant(runtime, ast.text_of(node));
+      return true;
+    case Head::boolean:
+      leaf = runtime.from_bool(n.integer != 0);
+      return true;
+    case Head::quote_symbol:
+      leaf = quote_node(runtime, ctx, runtime.from_symbol(runtime.symbol(ast.name_of(node))));
+      return true;
+    case Head::value: {
+      const auto& values = state_of(runtime).spliced.values;
+      leaf = n.value < values.size() ? values[n.value] : runtime.nothing();
+      return true;
+    }
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 ExprShape shape_of(Runtime& runtime, Context& ctx, const Ast& ast, NodeId node) {
-  const auto& builtin = runtime.types.builtin();
   const auto& n = ast.node(node);
   ExprShape shape;
   const auto symbol = [&](std::string_view text) { return runtime.from_symbol(runtime.symbol(text)); };
@@ -52,50 +101,7 @@ ExprShape shape_of(Runtime& runtime, Context& ctx, const Ast& ast, NodeId node) 
     for (std::size_t i = from; i < children.size(); ++i) shape.parts.push_back({children[i], {}});
   };
   const auto truth = [&](bool b) { return runtime.from_bool(b); };
-  switch (n.head) {
-    case Head::none:
-    case Head::nothing:
-      shape.leaf = runtime.nothing();
-      return shape;
-    case Head::identifier:
-      shape.leaf = symbol(ast.name_of(node));
-      return shape;
-    case Head::integer: {
-      const DataType* type = builtin.int64;
-      if (n.flag == 8) type = builtin.uint8;
-      if (n.flag == 16) type = builtin.uint16;
-      if (n.flag == 32) type = builtin.uint32;
-      if (n.flag == 64) type = builtin.uint64;
-      shape.leaf = Value(type, n.integer);
-      return shape;
-    }
-    case Head::floating:
-      shape.leaf = runtime.from_float(n.floating);
-      return shape;
-    case Head::float32:
-      shape.leaf = Value(builtin.float32, std::int64_t{0});
-      shape.leaf.float32 = static_cast<float>(n.floating);
-      return shape;
-    case Head::character:
-      shape.leaf = Value(builtin.character, static_cast<std::int64_t>(n.code_point));
-      return shape;
-    case Head::string:
-      shape.leaf = string_constant(runtime, ast.text_of(node));
-      return shape;
-    case Head::boolean:
-      shape.leaf = truth(n.integer != 0);
-      return shape;
-    case Head::quote_symbol:
-      shape.leaf = quote_node(runtime, ctx, symbol(ast.name_of(node)));
-      return shape;
-    case Head::value: {
-      const auto& values = state_of(runtime).spliced.values;
-      shape.leaf = n.value < values.size() ? values[n.value] : runtime.nothing();
-      return shape;
-    }
-    default:
-      break;
-  }
+  if (leaf_value(runtime, ctx, ast, node, shape.leaf)) return shape;
   const auto children = ast.children(node);
   shape.head = syntax::head_name(n.head);
   const auto operator_text = [&] {
@@ -366,22 +372,7 @@ class Reader {
       in_signature_ = signature;
       return ast_.make(name == "kw" ? Head::kw : Head::assign, span_, children);
     }
-    if (name == ".") {
-      if (args.size() == 1) return plain(Head::dot, args, 0);
-      if (args.size() != 2) return fail("malformed Expr(:.)");
-      if (args[1].type == builtin.expr) {
-        const Symbol* inner = nullptr;
-        std::vector<Value> arguments;
-        if (!parts_of(runtime_, ctx_, args[1], inner, arguments)) return fail("malformed Expr(:.)");
-        if (inner->name == "tuple") {
-          std::vector<NodeId> children{read(args[0])};
-          if (!all(arguments, 0, children)) return no_node;
-          return ast_.make(Head::dot_call, span_, children);
-        }
-      }
-      const NodeId children[] = {read(args[0]), args[1].type == builtin.symbol ? quote(args[1].symbol) : read(args[1])};
-      return ast_.make(Head::dot, span_, children);
-    }
+    if (name == ".") return dot(args);
     if (name == "call" && !args.empty() && args[0].type == builtin.symbol && args[0].symbol->name.size() > 1 &&
         args[0].symbol->name[0] == '.' && args[0].symbol->name != "...") {
       std::vector<NodeId> children{identifier(runtime_.symbol(std::string_view(args[0].symbol->name).substr(1)), true)};
@@ -400,15 +391,7 @@ class Reader {
       const bool flag = args[0].type == builtin.boolean && (args[0].bits != 0) == (name == "struct");
       return plain(name == "struct" ? Head::struct_ : Head::module_, args, 1, flag ? 1 : 0);
     }
-    if (name == "try") {
-      if (args.size() < 3) return fail("malformed try");
-      std::vector<NodeId> children;
-      for (std::size_t i = 0; i < args.size(); ++i) {
-        const bool absent = i > 0 && args[i].type == builtin.boolean && args[i].bits == 0;
-        children.push_back(absent ? no_node : read(args[i]));
-      }
-      return ast_.make(Head::try_, span_, children);
-    }
+    if (name == "try") return try_(args);
     if (name == "quote") {
       // Names inside a quote are data.
       Hygiene* outer = std::exchange(hygiene_, nullptr);
@@ -430,14 +413,8 @@ class Reader {
                        span_, children);
     }
     if (name.size() > 1 && name.back() == '=' && name != "==" && name != "!=" && name != "<=" && name != ">=" &&
-        name != "===" && name != "!==") {
-      const bool dotted = name[0] == '.';
-      const std::string op = name.substr(dotted ? 1 : 0, name.size() - 1 - (dotted ? 1 : 0));
-      if (args.size() != 2) return fail("malformed " + name);
-      if (op.empty()) return plain(Head::dot_assign, args, 0);
-      const NodeId children[] = {identifier(runtime_.symbol(op), true), read(args[0]), read(args[1])};
-      return ast_.make(dotted ? Head::dot_op_assign : Head::op_assign, span_, children);
-    }
+        name != "===" && name != "!==")
+      return update(name, args);
     const Heads heads;
     const auto found = heads.by_name.find(name);
     if (found == heads.by_name.end()) return fail("Expr with head :" + name + " is not part of Slope");
@@ -457,6 +434,47 @@ class Reader {
     const NodeId made = plain(kind, args, 0);
     in_parameters_ -= parameters ? 1 : 0;
     return made;
+  }
+
+  // Expr(:., a, b): a field, or the arguments of a broadcast call.
+  NodeId dot(const std::vector<Value>& args) {
+    const auto& builtin = runtime_.types.builtin();
+    if (args.size() == 1) return plain(Head::dot, args, 0);
+    if (args.size() != 2) return fail("malformed Expr(:.)");
+    if (args[1].type == builtin.expr) {
+      const Symbol* inner = nullptr;
+      std::vector<Value> arguments;
+      if (!parts_of(runtime_, ctx_, args[1], inner, arguments)) return fail("malformed Expr(:.)");
+      if (inner->name == "tuple") {
+        std::vector<NodeId> children{read(args[0])};
+        if (!all(arguments, 0, children)) return no_node;
+        return ast_.make(Head::dot_call, span_, children);
+      }
+    }
+    const NodeId children[] = {read(args[0]), args[1].type == builtin.symbol ? quote(args[1].symbol) : read(args[1])};
+    return ast_.make(Head::dot, span_, children);
+  }
+
+  // Parts that are absent are `false`.
+  NodeId try_(const std::vector<Value>& args) {
+    const auto& builtin = runtime_.types.builtin();
+    if (args.size() < 3) return fail("malformed try");
+    std::vector<NodeId> children;
+    for (std::size_t i = 0; i < args.size(); ++i) {
+      const bool absent = i > 0 && args[i].type == builtin.boolean && args[i].bits == 0;
+      children.push_back(absent ? no_node : read(args[i]));
+    }
+    return ast_.make(Head::try_, span_, children);
+  }
+
+  // x += y and the like, and x .= y.
+  NodeId update(const std::string& name, const std::vector<Value>& args) {
+    const bool dotted = name[0] == '.';
+    const std::string op = name.substr(dotted ? 1 : 0, name.size() - 1 - (dotted ? 1 : 0));
+    if (args.size() != 2) return fail("malformed " + name);
+    if (op.empty()) return plain(Head::dot_assign, args, 0);
+    const NodeId children[] = {identifier(runtime_.symbol(op), true), read(args[0]), read(args[1])};
+    return ast_.make(dotted ? Head::dot_op_assign : Head::op_assign, span_, children);
   }
 
   bool is_signature(Value v, Head definition) {

@@ -162,33 +162,8 @@ class Folder {
                    ? function_.constant(runtime_.from_type(known))
                    : Operand();
       }
-      case Op::egal: {
-        const Type* a = type_of(inst.operands[0]);
-        const Type* b = type_of(inst.operands[1]);
-        if (certainly_disjoint(runtime_.types, a, b)) return boolean(false);
-        if (a == b && storage_of(a) == Storage::singleton) return boolean(true);
-        if (inst.operands[0].is_constant() && inst.operands[1].is_constant()) {
-          // Identity: what the objects hold does not matter, so it may change.
-          Value left = function_.constant_value(inst.operands[0]), right = function_.constant_value(inst.operands[1]);
-          return left.defined() && right.defined() ? boolean(egal(left, right)) : Operand();
-        }
-        if (inst.operands[0] == inst.operands[1] && inst.operands[0].is_inst()) return boolean(true);
-        const ir::Inst* left = definition(inst.operands[0]);
-        const ir::Inst* right = definition(inst.operands[1]);
-        if (left && right && left->op == Op::tuple && right->op == Op::tuple && left->operands.size() == 1 &&
-            right->operands.size() == 1) {
-          Operand first = follow(left->operands[0]);
-          Operand second = follow(right->operands[0]);
-          inst.operands = {first, second};
-          changed_ = true;
-          return first == second && first.is_inst() ? boolean(true) : Operand();
-        }
-        if (a == b && storage_of(a) == Storage::bits && is_subtype(runtime_.types, a, builtin_.integer)) {
-          inst.op = Op::eq_int;
-          changed_ = true;
-        }
-        return {};
-      }
+      case Op::egal:
+        return fold_egal(inst);
       case Op::eq_int:
         return inst.operands[0] == inst.operands[1] && inst.operands[0].is_inst() ? boolean(true) : Operand();
       case Op::native:
@@ -218,6 +193,34 @@ class Folder {
       default:
         return {};
     }
+  }
+
+  Operand fold_egal(ir::Inst& inst) {
+    const Type* a = type_of(inst.operands[0]);
+    const Type* b = type_of(inst.operands[1]);
+    if (certainly_disjoint(runtime_.types, a, b)) return boolean(false);
+    if (a == b && storage_of(a) == Storage::singleton) return boolean(true);
+    if (inst.operands[0].is_constant() && inst.operands[1].is_constant()) {
+      // Identity: what the objects hold does not matter, so it may change.
+      Value left = function_.constant_value(inst.operands[0]), right = function_.constant_value(inst.operands[1]);
+      return left.defined() && right.defined() ? boolean(egal(left, right)) : Operand();
+    }
+    if (inst.operands[0] == inst.operands[1] && inst.operands[0].is_inst()) return boolean(true);
+    const ir::Inst* left = definition(inst.operands[0]);
+    const ir::Inst* right = definition(inst.operands[1]);
+    if (left && right && left->op == Op::tuple && right->op == Op::tuple && left->operands.size() == 1 &&
+        right->operands.size() == 1) {
+      Operand first = follow(left->operands[0]);
+      Operand second = follow(right->operands[0]);
+      inst.operands = {first, second};
+      changed_ = true;
+      return first == second && first.is_inst() ? boolean(true) : Operand();
+    }
+    if (a == b && storage_of(a) == Storage::bits && is_subtype(runtime_.types, a, builtin_.integer)) {
+      inst.op = Op::eq_int;
+      changed_ = true;
+    }
+    return {};
   }
 
   bool asserts_nothing(const ir::Inst& inst) const {

@@ -129,128 +129,155 @@ class Inliner {
   }
 
   void inline_at(BlockId b, std::size_t position, const ir::Function& body, const Specialization& target) {
+    const std::uint32_t id = function_.blocks[b].insts[position];
+    Copy copy{body, target, function_.insts[id]};
+    copy.rest = split_at(b, position);
+    copy.first_scope = add_scopes(body, copy.call);
+
     ir::Builder builder(function_);
-    std::uint32_t id = function_.blocks[b].insts[position];
-    const ir::Inst call = function_.insts[id];
+    builder.set_block(b);
+    builder.set_span(copy.call.span);
+    builder.set_scope(copy.call.scope);
+    copy.mapped.resize(body.insts.size());
+    bind_arguments(builder, body, target, copy.call, copy.mapped);
 
-    // Split: what follows the call goes to a new block whose parameter is the result. The call's own instruction
-    // becomes that parameter: nothing that uses it needs to change.
-    BlockId rest = builder.new_block();
-    {
-      ir::Inst result;
-      result.op = Op::parameter;
-      result.type = call.type;
-      result.span = call.span;
-      result.scope = call.scope;
-      result.block = rest;
-      function_.insts[id] = std::move(result);
-      function_.blocks[rest].parameters.push_back(id);
-      ir::Block& from = function_.blocks[b];
-      ir::Block& to = function_.blocks[rest];
-      to.insts.assign(from.insts.begin() + static_cast<std::ptrdiff_t>(position) + 1, from.insts.end());
-      to.terminator = from.terminator;
-      to.edges = std::move(from.edges);
-      to.handler = from.handler;
-      from.insts.resize(position);
-      from.insts.shrink_to_fit();
-      from.terminator = ~0u;
-      from.edges.clear();
-      for (std::uint32_t moved : to.insts) function_.insts[moved].block = rest;
-      if (to.terminator != ~0u) function_.insts[to.terminator].block = rest;
+    copy.block_of.assign(body.blocks.size(), ir::no_block);
+    copy.block_of[0] = b;
+    for (BlockId k = 1; k < body.blocks.size(); ++k) {
+      copy.block_of[k] = builder.new_block();
+      function_.blocks[copy.block_of[k]].handler = function_.blocks[b].handler;
+      function_.blocks[copy.block_of[k]].is_loop_header = body.blocks[k].is_loop_header;
+      for (std::uint32_t parameter : body.blocks[k].parameters)
+        copy.mapped[parameter] = builder.add_parameter(copy.block_of[k], body.insts[parameter].type);
     }
+    copy_insts(copy);
+    copy_terminators(copy);
+  }
 
-    // The callee's frames, under the call's.
-    std::uint32_t first_scope = static_cast<std::uint32_t>(function_.scopes.size());
+  // A callee that is being copied to the place of a call.
+  struct Copy {
+    const ir::Function& body;
+    const Specialization& target;
+    ir::Inst call;
+    BlockId rest = ir::no_block;  // what follows the call
+    std::uint32_t first_scope = 0;
+    std::vector<Operand> mapped{};    // by inst of the callee
+    std::vector<BlockId> block_of{};  // by its block
+  };
+
+  Operand map(const Copy& copy, Operand o) {
+    return o.is_constant() ? function_.constant(copy.body.constant_value(o)) : copy.mapped[o.index()];
+  }
+
+  // What follows the call goes to a new block whose parameter is the result. The call's own instruction becomes that
+  // parameter: nothing that uses it needs to change.
+  BlockId split_at(BlockId b, std::size_t position) {
+    const BlockId rest = ir::Builder(function_).new_block();
+    const std::uint32_t id = function_.blocks[b].insts[position];
+    ir::Inst result;
+    result.op = Op::parameter;
+    result.type = function_.insts[id].type;
+    result.span = function_.insts[id].span;
+    result.scope = function_.insts[id].scope;
+    result.block = rest;
+    function_.insts[id] = std::move(result);
+    function_.blocks[rest].parameters.push_back(id);
+    ir::Block& from = function_.blocks[b];
+    ir::Block& to = function_.blocks[rest];
+    to.insts.assign(from.insts.begin() + static_cast<std::ptrdiff_t>(position) + 1, from.insts.end());
+    to.terminator = from.terminator;
+    to.edges = std::move(from.edges);
+    to.handler = from.handler;
+    from.insts.resize(position);
+    from.insts.shrink_to_fit();
+    from.terminator = ~0u;
+    from.edges.clear();
+    for (std::uint32_t moved : to.insts) function_.insts[moved].block = rest;
+    if (to.terminator != ~0u) function_.insts[to.terminator].block = rest;
+    return rest;
+  }
+
+  // The callee's frames, under the call's. Returns the first.
+  std::uint32_t add_scopes(const ir::Function& body, const ir::Inst& call) {
+    const std::uint32_t first = static_cast<std::uint32_t>(function_.scopes.size());
     for (const ir::InlineScope& scope : body.scopes) {
       ir::InlineScope copy = scope;
       if (copy.parent == ~0u) {
         copy.parent = call.scope;
         copy.call_site = call.span;
       } else {
-        copy.parent += first_scope;
+        copy.parent += first;
       }
       function_.scopes.push_back(copy);
     }
     if (body.scopes.empty()) function_.scopes.push_back({body.method, call.scope, call.span});
+    return first;
+  }
 
-    builder.set_block(b);
-    builder.set_span(call.span);
-    builder.set_scope(call.scope);
-    std::vector<Operand> mapped(body.insts.size());
-    bind_arguments(builder, body, target, call, mapped);
-
-    std::vector<BlockId> block_of(body.blocks.size(), ir::no_block);
-    block_of[0] = b;
-    for (BlockId k = 1; k < body.blocks.size(); ++k) {
-      block_of[k] = builder.new_block();
-      function_.blocks[block_of[k]].handler = function_.blocks[b].handler;
-      function_.blocks[block_of[k]].is_loop_header = body.blocks[k].is_loop_header;
-      for (std::uint32_t parameter : body.blocks[k].parameters)
-        mapped[parameter] = builder.add_parameter(block_of[k], body.insts[parameter].type);
-    }
-    // Two passes: operands may refer to insts of blocks that come later in the list.
+  // Two passes: operands may refer to insts of blocks that come later in the list.
+  void copy_insts(Copy& copy) {
+    const ir::Function& body = copy.body;
     std::vector<std::pair<std::uint32_t, std::uint32_t>> copied;
     for (BlockId k = 0; k < body.blocks.size(); ++k) {
       for (std::uint32_t source : body.blocks[k].insts) {
-        std::uint32_t copy = copy_inst(body, source, block_of[k], first_scope);
+        std::uint32_t made = copy_inst(body, source, copy.block_of[k], copy.first_scope);
         // @fastmath and @simd mean the arithmetic behind the operators, which are methods of Base.
         bool arithmetic = body.insts[source].op == Op::invoke || body.insts[source].op == Op::call ||
                           ir::group_of(body.insts[source].op) == ir::OpGroup::floats;
-        if (arithmetic && target.method->module == runtime_.base)
-          function_.insts[copy].flags |= call.flags & math_flags;
-        function_.blocks[block_of[k]].insts.push_back(copy);
-        mapped[source] = Operand::inst(copy);
-        copied.emplace_back(copy, source);
+        if (arithmetic && copy.target.method->module == runtime_.base)
+          function_.insts[made].flags |= copy.call.flags & math_flags;
+        function_.blocks[copy.block_of[k]].insts.push_back(made);
+        copy.mapped[source] = Operand::inst(made);
+        copied.emplace_back(made, source);
       }
     }
-    auto map = [&](Operand o) {
-      return o.is_constant() ? function_.constant(body.constant_value(o)) : mapped[o.index()];
-    };
-    for (auto [copy, source] : copied) {
+    for (auto [made, source] : copied) {
       std::vector<Operand> operands;
-      for (Operand o : body.insts[source].operands) operands.push_back(map(o));
-      function_.insts[copy].operands = std::move(operands);
+      for (Operand o : body.insts[source].operands) operands.push_back(map(copy, o));
+      function_.insts[made].operands = std::move(operands);
     }
+  }
+
+  void copy_terminators(const Copy& copy) {
+    const ir::Function& body = copy.body;
     std::vector<bool> returns;
-    if (call.flags & ir::inst_inbounds) returns = blocks_that_return(body);
+    if (copy.call.flags & ir::inst_inbounds) returns = blocks_that_return(body);
+    auto edge_to = [&](const ir::Edge& edge) {
+      ir::Edge made{copy.block_of[edge.target], {}};
+      for (Operand o : edge.arguments) made.arguments.push_back(map(copy, o));
+      return made;
+    };
     for (BlockId k = 0; k < body.blocks.size(); ++k) {
       const ir::Block& block = body.blocks[k];
       const ir::Inst& terminator = body.insts[block.terminator];
+      const BlockId here = copy.block_of[k];
+      const std::uint32_t made = copy_inst(body, block.terminator, here, copy.first_scope);
+      std::vector<ir::Edge> edges;
       if (!returns.empty() && terminator.op == Op::branch && (terminator.flags & ir::inst_boundscheck) &&
           returns[block.edges[0].target] != returns[block.edges[1].target]) {
         // `@inbounds` at the call: the check that guards the error is not made.
-        const ir::Edge& kept = block.edges[returns[block.edges[0].target] ? 0 : 1];
-        std::uint32_t jump = copy_inst(body, block.terminator, block_of[k], first_scope);
-        function_.insts[jump].op = Op::jump;
-        ir::Edge made{block_of[kept.target], {}};
-        for (Operand o : kept.arguments) made.arguments.push_back(map(o));
-        function_.blocks[block_of[k]].terminator = jump;
-        function_.blocks[block_of[k]].edges = {made};
-        continue;
-      }
-      std::uint32_t copy = copy_inst(body, block.terminator, block_of[k], first_scope);
-      std::vector<ir::Edge> edges;
-      if (terminator.op == Op::ret) {
-        Operand value = map(terminator.operands[0]);
-        if (!is_subtype(runtime_.types, body.type_of(terminator.operands[0], runtime_.types), call.type)) {
+        function_.insts[made].op = Op::jump;
+        edges.push_back(edge_to(block.edges[returns[block.edges[0].target] ? 0 : 1]));
+      } else if (terminator.op == Op::ret) {
+        Operand value = map(copy, terminator.operands[0]);
+        if (!is_subtype(runtime_.types, body.type_of(terminator.operands[0], runtime_.types), copy.call.type)) {
           // The call was inferred more precisely (from constant arguments) than its code was.
-          builder.set_block(block_of[k]);
-          value = builder.emit(Op::refine, {value}, call.type);
+          ir::Builder builder(function_);
+          builder.set_span(copy.call.span);
+          builder.set_scope(copy.call.scope);
+          builder.set_block(here);
+          value = builder.emit(Op::refine, {value}, copy.call.type);
         }
-        function_.insts[copy].op = Op::jump;
-        edges.push_back({rest, {value}});
+        function_.insts[made].op = Op::jump;
+        edges.push_back({copy.rest, {value}});
       } else {
         std::vector<Operand> operands;
-        for (Operand o : terminator.operands) operands.push_back(map(o));
-        function_.insts[copy].operands = std::move(operands);
-        for (const ir::Edge& edge : block.edges) {
-          ir::Edge made{block_of[edge.target], {}};
-          for (Operand o : edge.arguments) made.arguments.push_back(map(o));
-          edges.push_back(std::move(made));
-        }
+        for (Operand o : terminator.operands) operands.push_back(map(copy, o));
+        function_.insts[made].operands = std::move(operands);
+        for (const ir::Edge& edge : block.edges) edges.push_back(edge_to(edge));
       }
-      function_.blocks[block_of[k]].terminator = copy;
-      function_.blocks[block_of[k]].edges = std::move(edges);
+      function_.blocks[here].terminator = made;
+      function_.blocks[here].edges = std::move(edges);
     }
   }
 

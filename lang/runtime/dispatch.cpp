@@ -287,6 +287,87 @@ void split_unions(TypeTable& types, const DataType* tuple, std::vector<const Dat
   }
 }
 
+struct Candidate {
+  Lookup lookup;
+  const Type* part;  // of the call types
+};
+
+Candidate candidate_for(TypeTable& types, const Type* call_types, Method& method, const Type* part) {
+  Candidate candidate;
+  candidate.part = part;
+  candidate.lookup.method = &method;
+  if (auto solved = match(types, call_types, method.signature)) {
+    candidate.lookup.exact = true;
+    candidate.lookup.static_params = std::move(*solved);
+    return candidate;
+  }
+  candidate.lookup.exact = false;
+  if (auto partial = match(types, part, method.signature)) {
+    candidate.lookup.static_params = std::move(*partial);
+  } else {
+    for (const Type* t = method.signature; as_union_all(t); t = as_union_all(t)->body)
+      candidate.lookup.static_params.push_back(as_union_all(t)->var);
+  }
+  return candidate;
+}
+
+// Most specific first, without those that are hidden: a method that applies to everything hides all that it is more
+// specific than.
+std::vector<Candidate> visible_in_order(TypeTable& types, std::vector<Candidate> found) {
+  std::vector<Candidate> ordered;
+  for (Candidate& candidate : found) {  // insertion that never moves a method before one that is more specific
+    std::size_t at = ordered.size();
+    for (std::size_t i = 0; i < ordered.size(); ++i) {
+      if (more_specific(types, candidate.lookup.method->signature, ordered[i].lookup.method->signature)) {
+        at = i;
+        break;
+      }
+    }
+    ordered.insert(ordered.begin() + static_cast<std::ptrdiff_t>(at), std::move(candidate));
+  }
+  std::vector<Candidate> kept;
+  for (Candidate& candidate : ordered) {
+    bool hidden = std::any_of(kept.begin(), kept.end(), [&](const Candidate& before) {
+      return (before.lookup.exact || is_subtype(types, candidate.part, before.lookup.method->signature)) &&
+             more_specific(types, before.lookup.method->signature, candidate.lookup.method->signature);
+    });
+    if (!hidden) kept.push_back(std::move(candidate));
+  }
+  return kept;
+}
+
+// Pairs that overlap without being ordered may be ambiguous calls, unless a third one settles the overlap.
+void find_ambiguous(TypeTable& types, std::vector<Candidate>& kept) {
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    for (std::size_t k = i + 1; k < kept.size(); ++k) {
+      const Type *a = kept[i].lookup.method->signature, *b = kept[k].lookup.method->signature;
+      if (more_specific(types, a, b) || more_specific(types, b, a)) continue;
+      const Type* overlap = intersect(types, kept[i].part, kept[k].part);
+      if (overlap->kind == TypeKind::bottom) continue;
+      bool settled = std::any_of(kept.begin(), kept.end(), [&](const Candidate& c) {
+        const Type* s = c.lookup.method->signature;
+        return s != a && s != b && is_subtype(types, overlap, s) && more_specific(types, s, a) &&
+               more_specific(types, s, b);
+      });
+      if (settled) continue;
+      kept[i].lookup.ambiguous.push_back(kept[k].lookup.method);
+      kept[k].lookup.ambiguous.push_back(kept[i].lookup.method);
+    }
+  }
+}
+
+// Some candidate applies whatever the arguments turn out to be.
+bool is_covered(TypeTable& types, const Type* call_types, const DataType* tuple, const std::vector<Candidate>& kept) {
+  if (std::any_of(kept.begin(), kept.end(), [](const Candidate& c) { return c.lookup.exact; })) return true;
+  if (!as_data(call_types)) return false;
+  std::vector<const DataType*> parts;
+  split_unions(types, tuple, parts);
+  return !parts.empty() && std::all_of(parts.begin(), parts.end(), [&](const DataType* part) {
+    return std::any_of(kept.begin(), kept.end(),
+                       [&](const Candidate& c) { return is_subtype(types, part, c.lookup.method->signature); });
+  });
+}
+
 }  // namespace
 
 std::vector<Lookup> Runtime::lookup_all(const Type* call_types, World world, int limit) {
@@ -324,10 +405,6 @@ std::vector<Lookup> Runtime::lookup_all(const Type* call_types, World world, int
   impl_->table_of(impl_->callee_name(callee));  // from now on it was asked, though it may have no methods yet
   impl_->tables_for(callee, tuple, chain);
 
-  struct Candidate {
-    Lookup lookup;
-    const Type* part;  // of the call types
-  };
   std::vector<Candidate> found;
   World min_world = 1, max_world = newest_world;
   const std::uint64_t shape = call_shape(tuple);
@@ -348,74 +425,14 @@ std::vector<Lookup> Runtime::lookup_all(const Type* call_types, World world, int
       }
       min_world = std::max(min_world, method->min_world);
       max_world = std::min(max_world, method->max_world);
-      Candidate candidate;
-      candidate.part = part;
-      candidate.lookup.method = method.get();
-      if (auto solved = match(types, call_types, method->signature)) {
-        candidate.lookup.exact = true;
-        candidate.lookup.static_params = std::move(*solved);
-      } else {
-        candidate.lookup.exact = false;
-        if (auto partial = match(types, part, method->signature)) {
-          candidate.lookup.static_params = std::move(*partial);
-        } else {
-          const Type* t = method->signature;
-          for (; as_union_all(t); t = as_union_all(t)->body)
-            candidate.lookup.static_params.push_back(as_union_all(t)->var);
-        }
-      }
-      found.push_back(std::move(candidate));
+      found.push_back(candidate_for(types, call_types, *method, part));
       if (found.size() > tuning::methods_considered) return unknown();
     }
   }
-  // Most specific first: insertion that never moves a method before one that is more specific.
-  std::vector<Candidate> ordered;
-  for (Candidate& candidate : found) {
-    std::size_t at = ordered.size();
-    for (std::size_t i = 0; i < ordered.size(); ++i) {
-      if (more_specific(types, candidate.lookup.method->signature, ordered[i].lookup.method->signature)) {
-        at = i;
-        break;
-      }
-    }
-    ordered.insert(ordered.begin() + static_cast<std::ptrdiff_t>(at), std::move(candidate));
-  }
-  // A method that applies to everything hides all that it is more specific than.
-  std::vector<Candidate> kept;
-  for (Candidate& candidate : ordered) {
-    bool hidden = std::any_of(kept.begin(), kept.end(), [&](const Candidate& before) {
-      return (before.lookup.exact || is_subtype(types, candidate.part, before.lookup.method->signature)) &&
-             more_specific(types, before.lookup.method->signature, candidate.lookup.method->signature);
-    });
-    if (!hidden) kept.push_back(std::move(candidate));
-  }
+  std::vector<Candidate> kept = visible_in_order(types, std::move(found));
   if (static_cast<int>(kept.size()) > limit) return unknown();
-  // Pairs that overlap without being ordered may be ambiguous calls, unless a third one settles the overlap.
-  for (std::size_t i = 0; i < kept.size(); ++i) {
-    for (std::size_t k = i + 1; k < kept.size(); ++k) {
-      const Type *a = kept[i].lookup.method->signature, *b = kept[k].lookup.method->signature;
-      if (more_specific(types, a, b) || more_specific(types, b, a)) continue;
-      const Type* overlap = intersect(types, kept[i].part, kept[k].part);
-      if (overlap->kind == TypeKind::bottom) continue;
-      bool settled = std::any_of(kept.begin(), kept.end(), [&](const Candidate& c) {
-        const Type* s = c.lookup.method->signature;
-        return s != a && s != b && is_subtype(types, overlap, s) && more_specific(types, s, a) &&
-               more_specific(types, s, b);
-      });
-      if (settled) continue;
-      kept[i].lookup.ambiguous.push_back(kept[k].lookup.method);
-      kept[k].lookup.ambiguous.push_back(kept[i].lookup.method);
-    }
-  }
-  bool covered = std::any_of(kept.begin(), kept.end(), [](const Candidate& c) { return c.lookup.exact; });
-  if (!covered && as_data(call_types)) {
-    std::vector<const DataType*> parts;
-    split_unions(types, tuple, parts);
-    covered = !parts.empty() && std::all_of(parts.begin(), parts.end(), [&](const DataType* part) {
-      return std::any_of(kept.begin(), kept.end(),
-                         [&](const Candidate& c) { return is_subtype(types, part, c.lookup.method->signature); });
-    });
-  }
+  find_ambiguous(types, kept);
+  const bool covered = is_covered(types, call_types, tuple, kept);
   std::vector<Lookup> results;
   for (Candidate& candidate : kept) {
     candidate.lookup.min_world = min_world;

@@ -20,6 +20,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "lang/runtime/library_names.hpp"
 #include "lang/runtime/runtime_impl.hpp"
 
 namespace slope {
@@ -208,7 +209,7 @@ void Runtime::Impl::open_for_definition(MethodTable& table, const Type* signatur
 
 bool Runtime::Impl::is_keyword_call(const MethodTable& table) {
   if (!keyword_call) {
-    const Binding* binding = runtime.base->find(runtime.symbol("kwcall"));
+    const Binding* binding = library_binding(runtime, KnownName::kwcall);
     auto* type = binding && binding->value.defined() ? as_data(binding->value.type) : nullptr;
     if (!type) return false;
     keyword_call = table_of(type->name);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <optional>
 
 #include "lang/runtime/call_text.hpp"
 #include "lang/runtime/runtime_impl.hpp"
@@ -324,6 +325,56 @@ std::string Runtime::show(Context& ctx, Value v) {
   return shower.out;
 }
 
+namespace {
+
+// A method of the function that was called, which does not apply: how near it comes.
+struct NearMethod {
+  const Method* method;
+  int score;
+  std::vector<bool> mismatched;  // by parameter, callee first
+};
+
+// Nothing: a constructor of another type of the same name. `elements`: the types of the call, callee first; `others`:
+// how many methods the table has.
+std::optional<NearMethod> near_method(TypeTable& types, const Method& method, const std::vector<const Type*>& elements,
+                                      std::size_t others) {
+  const DataType* tuple = signature_tuple(method.signature);
+  if (!tuple || tuple->params.empty()) return std::nullopt;
+  NearMethod near{&method, 0, std::vector<bool>(tuple->params.size() + elements.size(), false)};
+  const VarargType* rest = as_vararg(tuple->params.back());
+  std::size_t fixed = tuple->params.size() - (rest ? 1 : 0);
+  auto closed = [&](const Type* t) {
+    std::vector<const Type*> one{t};
+    const Type* whole = types.tuple(one);
+    for (std::size_t i = method.static_params.size(); i-- > 0;) whole = types.union_all(method.static_params[i], whole);
+    for (const Type* s = method.signature; as_union_all(s); s = as_union_all(s)->body)
+      whole = types.union_all(as_union_all(s)->var, whole);
+    return whole;
+  };
+  auto fits = [&](const Type* argument, const Type* parameter) {
+    std::vector<const Type*> one{argument};
+    return is_subtype(types, types.tuple(one), closed(parameter));
+  };
+  if (!fits(elements[0], tuple->params[0])) return std::nullopt;
+  int matched = 0;
+  for (std::size_t i = 1; i < std::max(elements.size(), fixed); ++i) {
+    if (i >= elements.size()) {
+      near.mismatched[i] = true;  // an argument that was not given
+    } else if (i >= fixed && !rest) {
+      break;  // arguments that are too many
+    } else if (fits(elements[i], i < fixed ? tuple->params[i] : rest->element)) {
+      ++matched;
+    } else {
+      near.mismatched[std::min(i, tuple->params.size() - 1)] = true;
+    }
+  }
+  near.score = matched * 4 - std::abs(static_cast<int>(elements.size()) - static_cast<int>(fixed));
+  if (elements.size() > 1 && matched == 0 && fixed > 1 && others > 3) near.score -= 4;
+  return near;
+}
+
+}  // namespace
+
 std::string Runtime::Impl::method_error_text(Context& ctx, Value function, Value args, World world) {
   (void)ctx;
   TypeTable& types = runtime.types;
@@ -371,52 +422,12 @@ std::string Runtime::Impl::method_error_text(Context& ctx, Value function, Value
             "\n    @ " + place_text(runtime, *found.method);
   }
 
-  struct Candidate {
-    const Method* method;
-    int score;
-    std::vector<bool> mismatched;
-    std::size_t missing_from;
-  };
-  std::vector<Candidate> candidates;
+  std::vector<NearMethod> candidates;
   for (MethodTable* table : chain) {
     for (const auto& method : table->methods) {
       if (method->max_world != newest_world) continue;
-      const DataType* tuple = signature_tuple(method->signature);
-      if (!tuple || tuple->params.empty()) continue;
-      Candidate candidate{method.get(), 0, std::vector<bool>(tuple->params.size() + elements.size(), false), 0};
-      const VarargType* rest = as_vararg(tuple->params.back());
-      std::size_t fixed = tuple->params.size() - (rest ? 1 : 0);
-      auto closed = [&](const Type* t) {
-        std::vector<const Type*> one{t};
-        const Type* whole = types.tuple(one);
-        for (std::size_t i = method->static_params.size(); i-- > 0;)
-          whole = types.union_all(method->static_params[i], whole);
-        for (const Type* s = method->signature; as_union_all(s); s = as_union_all(s)->body)
-          whole = types.union_all(as_union_all(s)->var, whole);
-        return whole;
-      };
-      auto fits = [&](const Type* argument, const Type* parameter) {
-        std::vector<const Type*> one{argument};
-        return is_subtype(types, types.tuple(one), closed(parameter));
-      };
-      if (!fits(elements[0], tuple->params[0])) continue;  // another constructor of the same nominal type
-      bool too_many = false;
-      int matched = 0;
-      for (std::size_t i = 1; i < std::max(elements.size(), fixed); ++i) {
-        if (i >= elements.size()) {
-          candidate.mismatched[i] = true;  // an argument that was not given
-        } else if (i >= fixed && !rest) {
-          too_many = true;
-        } else if (fits(elements[i], i < fixed ? tuple->params[i] : rest->element)) {
-          ++matched;
-        } else {
-          candidate.mismatched[std::min(i, tuple->params.size() - 1)] = true;
-        }
-      }
-      (void)too_many;
-      candidate.score = matched * 4 - std::abs(static_cast<int>(elements.size()) - static_cast<int>(fixed));
-      if (elements.size() > 1 && matched == 0 && fixed > 1 && table->methods.size() > 3) candidate.score -= 4;
-      candidates.push_back(std::move(candidate));
+      if (std::optional<NearMethod> near = near_method(types, *method, elements, table->methods.size()))
+        candidates.push_back(std::move(*near));
     }
   }
   if (candidates.empty()) {
@@ -429,11 +440,11 @@ std::string Runtime::Impl::method_error_text(Context& ctx, Value function, Value
     return text;
   }
   std::stable_sort(candidates.begin(), candidates.end(),
-                   [](const Candidate& a, const Candidate& b) { return a.score > b.score; });
+                   [](const NearMethod& a, const NearMethod& b) { return a.score > b.score; });
   text += "\n\nClosest candidates are:";
   std::size_t shown = std::min<std::size_t>(3, candidates.size());
   for (std::size_t i = 0; i < shown; ++i) {
-    const Candidate& candidate = candidates[i];
+    const NearMethod& candidate = candidates[i];
     text += "\n  " + method_name_text(*candidate.method) +
             parameters_text(
                 *candidate.method, [&](std::size_t k) { return candidate.mismatched[k]; }, false);
@@ -443,23 +454,91 @@ std::string Runtime::Impl::method_error_text(Context& ctx, Value function, Value
   return text;
 }
 
+namespace {
+
+Value field_of(Runtime& runtime, Value object, const char* name) {
+  auto* type = as_data(object.type);
+  int index = type->field_index(runtime.symbol(name));
+  if (index < 0) return {};
+  const Field& f = type->fields[static_cast<std::size_t>(index)];
+  if (f.storage == Storage::singleton) return as_data(f.type)->instance;
+  return load_stored(runtime.heap, object.object->payload() + f.offset, f.type);
+}
+
+std::string shown(Runtime& runtime, Context& ctx, Value v) {
+  return v.defined() ? runtime.show(ctx, v) : std::string("#undef");
+}
+
+std::string type_error_text(Runtime& runtime, Context& ctx, Value exception) {
+  Value func = field_of(runtime, exception, "func"), context_text = field_of(runtime, exception, "context"),
+        expected = field_of(runtime, exception, "expected"), found = field_of(runtime, exception, "got");
+  std::string text = "TypeError: ";
+  std::string where = func.defined() ? func.symbol->name : "";
+  std::string detail = context_text.defined() ? plain_text(runtime, context_text) : "";
+  if (where == "if" || where == "non-boolean") {
+    return "TypeError: non-boolean (" + to_string(found.type) + ") used in boolean context";
+  }
+  if (where == "keyword argument")
+    text += "in " + where + " " + detail + ", ";
+  else if (!where.empty())
+    text += "in " + where + ", " + (detail.empty() ? "" : "in " + detail + ", ");
+  text += "expected " +
+          (runtime.is_type_value(expected) ? to_string(expected.as_type) : shown(runtime, ctx, expected)) + ", got ";
+  if (runtime.is_type_value(found)) return text + "Type{" + to_string(found.as_type) + "}";
+  return text + "a value of type " + to_string(found.type);
+}
+
+std::string bounds_error_text(Runtime& runtime, Context& ctx, Value exception) {
+  Value a = field_of(runtime, exception, "a"), index = field_of(runtime, exception, "i");
+  std::string text = "BoundsError";
+  if (!a.defined() || a.type == runtime.types.builtin().nothing) return text;
+  text += ": attempt to access ";
+  auto* container = as_data(a.type);
+  if (container->object_kind == DataType::ObjectKind::array) {
+    auto* array = static_cast<ArrayObject*>(a.object);
+    int dims = array_ndims(array);
+    if (dims == 1) {
+      text += std::to_string(array->length) + "-element ";
+    } else {
+      for (int i = 0; i < dims; ++i) text += (i ? "×" : "") + std::to_string(array->dims[i]);
+      text += dims ? " " : "0-dimensional ";
+    }
+    text += to_string(a.type);
+  } else if (container == runtime.types.builtin().string) {
+    text += std::to_string(static_cast<const StringObject*>(a.object)->length) + "-codeunit String";
+  } else if (container->is_tuple) {
+    text += to_string(a.type);
+  } else {
+    text += shown(runtime, ctx, a);
+  }
+  if (!index.defined()) return text;
+  auto* index_type = as_data(index.type);
+  text += " at index [";
+  if (index_type->is_tuple) {
+    for (std::size_t i = 0; i < index_type->fields.size(); ++i) {
+      const Field& f = index_type->fields[i];
+      if (i) text += ", ";
+      text += f.storage == Storage::singleton
+                  ? shown(runtime, ctx, as_data(f.type)->instance)
+                  : shown(runtime, ctx, load_stored(runtime.heap, index.object->payload() + f.offset, f.type));
+    }
+  } else {
+    text += shown(runtime, ctx, index);
+  }
+  return text + "]";
+}
+
+}  // namespace
+
 std::string Runtime::exception_text(Context& ctx, Value exception) {
   if (!exception.defined()) return "unknown error";
   const BuiltinTypes& b = types.builtin();
   auto* type = as_data(exception.type);
-  auto field = [&](const char* name) {
-    Value v;
-    int index = type->field_index(symbol(name));
-    if (index < 0) return v;
-    const Field& f = type->fields[static_cast<std::size_t>(index)];
-    if (f.storage == Storage::singleton) return as_data(f.type)->instance;
-    return load_stored(heap, exception.object->payload() + f.offset, f.type);
-  };
+  auto field = [&](const char* name) { return field_of(*this, exception, name); };
   auto message = [&] {
     Value msg = field("msg");
     return msg.defined() ? plain_text(*this, msg) : std::string();
   };
-  auto shown = [&](Value v) { return v.defined() ? show(ctx, v) : std::string("#undef"); };
   if (type == b.error_exception) return message();
   if (type == b.argument_error || type == b.dimension_mismatch || type == b.overflow_error ||
       type == b.assertion_error || type == b.differentiation_error)
@@ -474,10 +553,10 @@ std::string Runtime::exception_text(Context& ctx, Value exception) {
   if (type == b.out_of_memory_error) return "OutOfMemoryError()";
   if (type == b.interrupt_exception) return "InterruptException:";
   if (type == b.eof_error) return "EOFError: read end of file";
-  if (type == b.key_error) return "KeyError: key " + shown(field("key")) + " not found";
+  if (type == b.key_error) return "KeyError: key " + shown(*this, ctx, field("key")) + " not found";
   if (type == b.domain_error) {
     Value msg = field("msg");
-    std::string text = "DomainError with " + shown(field("val"));
+    std::string text = "DomainError with " + shown(*this, ctx, field("val"));
     if (msg.defined() && msg.type != b.nothing && !plain_text(*this, msg).empty())
       text += ":\n" + plain_text(*this, msg);
     return text;
@@ -485,75 +564,25 @@ std::string Runtime::exception_text(Context& ctx, Value exception) {
   if (type == b.inexact_error) {
     Value func = field("func"), target = field("T");
     return "InexactError: " + (func.defined() ? func.symbol->name : std::string("?")) + "(" +
-           (is_type_value(target) ? to_string(target.as_type) : shown(target)) + ", " + shown(field("val")) + ")";
+           (is_type_value(target) ? to_string(target.as_type) : shown(*this, ctx, target)) + ", " +
+           shown(*this, ctx, field("val")) + ")";
   }
-  if (type == b.type_error) {
-    Value func = field("func"), context_text = field("context"), expected = field("expected"), found = field("got");
-    std::string text = "TypeError: ";
-    std::string where = func.defined() ? func.symbol->name : "";
-    std::string detail = context_text.defined() ? plain_text(*this, context_text) : "";
-    if (where == "if" || where == "non-boolean") {
-      return "TypeError: non-boolean (" + to_string(found.type) + ") used in boolean context";
-    }
-    if (where == "keyword argument")
-      text += "in " + where + " " + detail + ", ";
-    else if (!where.empty())
-      text += "in " + where + ", " + (detail.empty() ? "" : "in " + detail + ", ");
-    text += "expected " + (is_type_value(expected) ? to_string(expected.as_type) : shown(expected)) + ", got ";
-    if (is_type_value(found)) return text + "Type{" + to_string(found.as_type) + "}";
-    return text + "a value of type " + to_string(found.type);
-  }
-  if (type == b.bounds_error) {
-    Value a = field("a"), index = field("i");
-    std::string text = "BoundsError";
-    if (!a.defined() || a.type == b.nothing) return text;
-    text += ": attempt to access ";
-    auto* container = as_data(a.type);
-    if (container->object_kind == DataType::ObjectKind::array) {
-      auto* array = static_cast<ArrayObject*>(a.object);
-      int dims = array_ndims(array);
-      if (dims == 1) {
-        text += std::to_string(array->length) + "-element ";
-      } else {
-        for (int i = 0; i < dims; ++i) text += (i ? "×" : "") + std::to_string(array->dims[i]);
-        text += dims ? " " : "0-dimensional ";
-      }
-      text += to_string(a.type);
-    } else if (container == b.string) {
-      text += std::to_string(static_cast<const StringObject*>(a.object)->length) + "-codeunit String";
-    } else if (container->is_tuple) {
-      text += to_string(a.type);
-    } else {
-      text += shown(a);
-    }
-    if (!index.defined()) return text;
-    auto* index_type = as_data(index.type);
-    text += " at index [";
-    if (index_type->is_tuple) {
-      for (std::size_t i = 0; i < index_type->fields.size(); ++i) {
-        const Field& f = index_type->fields[i];
-        if (i) text += ", ";
-        text += f.storage == Storage::singleton ? shown(as_data(f.type)->instance)
-                                                : shown(load_stored(heap, index.object->payload() + f.offset, f.type));
-      }
-    } else {
-      text += shown(index);
-    }
-    return text + "]";
-  }
+  if (type == b.type_error) return type_error_text(*this, ctx, exception);
+  if (type == b.bounds_error) return bounds_error_text(*this, ctx, exception);
   if (type == b.method_error)
     return impl_->method_error_text(ctx, field("f"), field("args"), static_cast<World>(field("world").bits));
   if (type == b.system_error) return "SystemError: " + plain_text(*this, field("prefix"));
   if (type == b.string_index_error)
-    return "StringIndexError: invalid index [" + shown(field("index")) + "] in string " + shown(field("string"));
+    return "StringIndexError: invalid index [" + shown(*this, ctx, field("index")) + "] in string " +
+           shown(*this, ctx, field("string"));
   if (type == b.load_error) {
     return "LoadError: " + exception_text(ctx, field("error")) + "\nin expression starting at " +
-           plain_text(*this, field("file")) + ":" + shown(field("line"));
+           plain_text(*this, field("file")) + ":" + shown(*this, ctx, field("line"));
   }
   if (is_subtype(types, type, b.exception)) {
     if (type->field_index(symbol("msg")) >= 0 && type->fields.size() == 1) return to_string(type) + ": " + message();
   }
-  return shown(exception);
+  return shown(*this, ctx, exception);
 }
 
 std::string Runtime::describe_error(Context& ctx, Value exception, const std::vector<TraceEntry>& full_trace) {

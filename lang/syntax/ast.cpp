@@ -12,6 +12,7 @@ constexpr std::string_view generated = "@generated";
 
 bool is_leaf(Head head) { return head <= Head::value; }
 
+// Long because it is the table of names: one case for each head, and the compiler reports a head that has none.
 std::string_view head_name(Head head) {
   switch (head) {
     case Head::none:

@@ -91,6 +91,7 @@ class Lexer {
   void close_string(std::uint32_t text_end);
   bool closes_string(std::size_t at, bool triple) const;
   std::string common_indent(std::size_t first_segment) const;
+  void push_whole_string(TokenKind kind, std::uint32_t begin, const Segment& whole, bool triple);
   std::string segment_text(const Segment& segment, bool triple, bool first, std::string_view indent, bool raw);
   void append_escape(std::string& out, std::uint32_t& at, std::uint32_t end);
   void unterminated(std::uint32_t begin, std::string_view what, std::string_view closer);

@@ -218,6 +218,18 @@ std::string Lexer::segment_text(const Segment& segment, bool triple, bool first,
   return out;
 }
 
+// A string without interpolation, from `begin` to here; `whole` is what is between its quotes.
+void Lexer::push_whole_string(TokenKind kind, std::uint32_t begin, const Segment& whole, bool triple) {
+  std::string indent;
+  if (triple) {
+    segments_.push_back(whole);
+    indent = common_indent(segments_.size() - 1);
+    segments_.pop_back();
+  }
+  std::string text = segment_text(whole, triple, true, indent, kind == TokenKind::raw_string);
+  push(kind, begin, ast_.string_leaf(std::move(text), span(begin, static_cast<std::uint32_t>(pos_))));
+}
+
 void Lexer::lex_string_start() {
   const auto begin = static_cast<std::uint32_t>(pos_);
   const bool triple = at(pos_ + 1) == '"' && at(pos_ + 2) == '"';
@@ -227,14 +239,7 @@ void Lexer::lex_string_start() {
   if (i < text_.size() && text_[i] == '"') {
     const Segment whole{0, begin + quotes, static_cast<std::uint32_t>(i)};
     pos_ = i + quotes;
-    std::string indent;
-    if (triple) {
-      segments_.push_back(whole);
-      indent = common_indent(segments_.size() - 1);
-      segments_.pop_back();
-    }
-    std::string text = segment_text(whole, triple, true, indent, false);
-    push(TokenKind::literal, begin, ast_.string_leaf(std::move(text), span(begin, static_cast<std::uint32_t>(pos_))));
+    push_whole_string(TokenKind::literal, begin, whole, triple);
     return;
   }
   pos_ += quotes;
@@ -318,14 +323,7 @@ void Lexer::lex_raw_string() {
   } else {
     pos_ = i + quotes;
   }
-  std::string indent;
-  if (triple) {
-    segments_.push_back(whole);
-    indent = common_indent(segments_.size() - 1);
-    segments_.pop_back();
-  }
-  std::string text = segment_text(whole, triple, true, indent, true);
-  push(TokenKind::raw_string, begin, ast_.string_leaf(std::move(text), span(begin, static_cast<std::uint32_t>(pos_))));
+  push_whole_string(TokenKind::raw_string, begin, whole, triple);
 }
 
 void Lexer::lex_character() {

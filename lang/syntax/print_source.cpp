@@ -28,6 +28,7 @@ class SourcePrinter {
   SourcePrinter(const Ast& ast, const ValueText& value_text) : ast_(ast), value_text_(value_text) {}
   std::string take() { return std::move(out_); }
 
+  // Long because it is a table: one case for each head; what takes more than a few lines has a function of its own.
   void write(NodeId id, std::size_t indent, int around = loose) {
     const Node& node = ast_.node(id);
     switch (node.head) {

@@ -72,6 +72,7 @@ class Definer {
 
 }  // namespace
 
+// Long because it is the list of built-in types, in the order in which they need each other.
 void TypeTable::Impl::fill_builtin() {
   BuiltinTypes& b = builtin;
   Definer def(table, symbols);

@@ -133,6 +133,7 @@ struct TypeTable::Impl {
   DataType* find_or_make(TypeName* name, std::span<const Type* const> params);
   void complete(DataType* type);  // supertype and layout, when its name is defined
   bool lay_out(DataType* type);   // false: something it needs is not defined yet
+  bool list_fields(DataType* type, std::vector<Field>& fields, bool& concrete);  // likewise
   void name_defined(TypeName* name);
   void retry_pending();
   const Type* substitute(const Type* t, std::span<const TypeVar* const> from, std::span<const Type* const> to);

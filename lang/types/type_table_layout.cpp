@@ -88,33 +88,9 @@ void TypeTable::Impl::complete(DataType* d) {
   if (!lay_out(d)) pending.push_back(d);
 }
 
-bool TypeTable::Impl::lay_out(DataType* d) {
-  if (d->has_layout) return true;
-  if (std::find(laying_out.begin(), laying_out.end(), d) != laying_out.end()) return true;
+// The fields in order, not placed yet. `concrete` becomes false where their types leave something open.
+bool TypeTable::Impl::list_fields(DataType* d, std::vector<Field>& fields, bool& concrete) {
   TypeName* n = d->name;
-  if (n == builtin.type_name) return true;  // Type{T}: abstract in effect
-
-  // Primitive and opaque types have their storage from the definition.
-  if (n->is_primitive) {
-    d->storage = Storage::bits;
-    d->size = d->align = n->primitive_bits / 8;
-    d->is_isbits = d->is_concrete = d->has_layout = !d->has_free_vars;
-    return true;
-  }
-  struct Scope {
-    Impl& impl;
-    Scope(Impl& i, const DataType* type) : impl(i) {
-      impl.laying_out.push_back(type);
-      ++impl.layout_depth;
-    }
-    ~Scope() {
-      impl.laying_out.pop_back();
-      --impl.layout_depth;
-    }
-  } scope(*this, d);
-
-  std::vector<Field> fields;
-  bool concrete = !d->has_free_vars;
   fields.reserve(d->is_tuple ? d->params.size() : n->field_types.size());
   if (d->is_tuple) {
     for (const Type* element : d->params) {
@@ -147,6 +123,37 @@ bool TypeTable::Impl::lay_out(DataType* d) {
       fields.back().is_const = n->field_const.size() > i && n->field_const[i];
     }
   }
+  return true;
+}
+
+bool TypeTable::Impl::lay_out(DataType* d) {
+  if (d->has_layout) return true;
+  if (std::find(laying_out.begin(), laying_out.end(), d) != laying_out.end()) return true;
+  TypeName* n = d->name;
+  if (n == builtin.type_name) return true;  // Type{T}: abstract in effect
+
+  // Primitive and opaque types have their storage from the definition.
+  if (n->is_primitive) {
+    d->storage = Storage::bits;
+    d->size = d->align = n->primitive_bits / 8;
+    d->is_isbits = d->is_concrete = d->has_layout = !d->has_free_vars;
+    return true;
+  }
+  struct Scope {
+    Impl& impl;
+    Scope(Impl& i, const DataType* type) : impl(i) {
+      impl.laying_out.push_back(type);
+      ++impl.layout_depth;
+    }
+    ~Scope() {
+      impl.laying_out.pop_back();
+      --impl.layout_depth;
+    }
+  } scope(*this, d);
+
+  std::vector<Field> fields;
+  bool concrete = !d->has_free_vars;
+  if (!list_fields(d, fields, concrete)) return false;
 
   bool all_bits = true;
   std::uint32_t offset = 0, align = 1;

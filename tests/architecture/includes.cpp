@@ -5,8 +5,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <optional>
+#include <regex>
 #include <set>
 #include <sstream>
 #include <string>
@@ -98,6 +100,21 @@ const std::vector<std::pair<std::string, std::set<std::string>>> library_rooms =
     {"boost/", {"lang/syntax"}},
     {"readline/", {"repl"}},
     {"CLI/", {"repl"}},
+};
+
+// What CMake looks for, and the header that shows the use of it. Empty: no header; it is a program, or something that
+// LLVM's static libraries need.
+const std::map<std::string, std::string> headers_of_libraries = {
+    {"Boost", "boost/"},
+    {"SLOPE_UTF8PROC", "utf8proc.h"},
+    {"SLOPE_READLINE", "readline/"},
+    {"CLI11", "CLI/"},
+    {"Catch2", "catch2/"},
+    {"Threads", ""},
+    {"SLOPE_ZLIB", ""},
+    {"SLOPE_ZSTD", ""},
+    {"Python3", ""},
+    {"PkgConfig", ""},
 };
 
 // The longest name that is a prefix of the path is its room.
@@ -198,6 +215,50 @@ TEST_CASE("A library is seen by its own room alone") {
       if (!allowed.contains(room)) problems += where(include) + "\n";
     }
   }
+  INFO(problems);
+  CHECK(problems.empty());
+}
+
+TEST_CASE("A library that CMake looks for is included where it does") {
+  const std::vector<Include> includes = all_includes();
+  const std::regex search(R"(find_(?:package|library)\((\w+))");
+  std::string problems;
+  std::vector<fs::path> files{top() / "CMakeLists.txt"};
+  for (const char* folder : {"cmake", "lang", "interpreter", "codegen", "stdlib", "embed", "repl", "bench", "tests"})
+    for (const auto& entry : fs::recursive_directory_iterator(top() / folder))
+      if (entry.path().filename() == "CMakeLists.txt" || entry.path().extension() == ".cmake")
+        files.push_back(entry.path());
+  for (const fs::path& file : files) {
+    const std::string path = fs::relative(file, top()).string();
+    if (path.starts_with("tests/install/")) continue;  // hosts' own
+    const std::string folder = path.find('/') == path.npos ? "" : path.substr(0, path.rfind('/') + 1);
+    std::ifstream in(file);
+    for (std::string line; std::getline(in, line);) {
+      std::smatch found;
+      if (!std::regex_search(line, found, search)) continue;
+      const auto header = headers_of_libraries.find(found[1]);
+      if (header == headers_of_libraries.end()) {
+        problems += path + " looks for " + found.str(1) + ": name its header in headers_of_libraries\n";
+      } else if (!header->second.empty() && std::ranges::none_of(includes, [&](const Include& include) {
+                   return include.file.starts_with(folder) && include.path.starts_with(header->second);
+                 })) {
+        problems +=
+            path + " looks for " + found.str(1) + ", but nothing in its folder includes " + header->second + "\n";
+      }
+    }
+  }
+  INFO(problems);
+  CHECK(problems.empty());
+}
+
+TEST_CASE("Packages that are installed are those that the document gives a reason for") {
+  std::ifstream document(top() / "docs/dependencies.md");
+  const std::string text{std::istreambuf_iterator<char>(document), {}};
+  std::ifstream packages(top() / "cmake/packages.txt");
+  std::string problems;
+  for (std::string line; std::getline(packages, line);)
+    if (!line.empty() && line[0] != '#' && text.find("`" + line + "`") == std::string::npos)
+      problems += line + " has no row in docs/dependencies.md\n";
   INFO(problems);
   CHECK(problems.empty());
 }

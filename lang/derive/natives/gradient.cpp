@@ -3,6 +3,7 @@
 
 #include "lang/derive/kept_memory.hpp"
 #include "lang/derive/natives/call.hpp"
+#include "lang/runtime/library_names.hpp"
 
 namespace slope::derive {
 
@@ -199,7 +200,7 @@ bool share_memory(Context& ctx, const Value* args, std::size_t count, Value& res
 // the gradient function itself (lang/derive/operators.cpp) with `gs` as what it accumulates into.
 bool value_and_gradient_into(Context& ctx, const Value* args, std::size_t count, Value& result) {
   if (count != 3) return ctx.argument_error("value_and_gradient_into takes a function and two tuples");
-  Binding* by_copy = ctx.runtime->base->find(ctx.runtime->symbol("value_and_gradient_by_copy"));
+  Binding* by_copy = library_binding(*ctx.runtime, KnownName::value_and_gradient_by_copy);
   return ctx.runtime->call(ctx, by_copy->value, args, 3, result);
 }
 

@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "lang/ir/execute/groups.hpp"
+#include "lang/runtime/library_names.hpp"
 
 namespace slope::ir {
 
@@ -199,7 +200,7 @@ bool store_global(const Operation& o) {
     return o.give(v);
   }
   if (binding->declared && !is_instance(o.runtime.types, v, binding->declared)) {
-    const Binding* convert = o.runtime.base ? o.runtime.base->find(o.runtime.symbol("convert")) : nullptr;
+    const Binding* convert = library_binding(o.runtime, KnownName::convert);
     Value converted;
     if (convert && convert->value.defined()) {
       const Value arguments[] = {o.runtime.from_type(binding->declared), v};

@@ -1,7 +1,7 @@
 // Rewrites syntax to core forms: it expands macros, and replaces every syntax that is only another way to write a call,
-// an assignment or a loop. The one class has its members, by subject, in these files and macro*.cpp. Desugaring never
-// fails: it reports an error, puts the constant `nothing` in its place, and continues, so that all errors of a
-// statement are found.
+// an assignment or a loop. The one class has its members, by subject, in these files and macro*.cpp; FormMaker makes the
+// forms. Desugaring never fails: it reports an error, puts the constant `nothing` in its place, and continues, so that
+// all errors of a statement are found.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "lang/lower/form.hpp"
+#include "lang/lower/desugar/form_maker.hpp"
 #include "lang/lower/state.hpp"
 #include "lang/support/diagnostic.hpp"
 #include "lang/syntax/ast.hpp"
@@ -23,11 +23,11 @@ using syntax::Head;
 using syntax::no_node;
 using syntax::NodeId;
 
-class Desugar {
+class Desugar : private FormMaker {
  public:
   Desugar(Runtime& runtime, Context& ctx, Module* module, std::shared_ptr<Ast> ast, FormArena& arena,
           std::vector<Diagnostic>& diagnostics)
-      : runtime_(runtime), ctx_(ctx), module_(module), ast_(std::move(ast)), arena_(arena), diagnostics_(diagnostics) {}
+      : FormMaker(runtime, ctx, arena, diagnostics), module_(module), ast_(std::move(ast)) {}
 
   Lambda* top_level(NodeId statement);
   // An expression in which some names are constants.
@@ -35,40 +35,13 @@ class Desugar {
   Lambda* method(std::shared_ptr<const SignatureSyntax> signature, Variant variant, const TypeName* constructed);
 
  private:
-  // --- making forms (desugar.cpp) ---
-  Form* form(FormKind kind, Span span, std::initializer_list<Form*> children = {});
-  Form* form(FormKind kind, Span span, std::vector<Form*> children);
-  Form* constant(Span span, Value v);
-  Form* nothing(Span span);
-  Form* integer(Span span, std::int64_t n);
-  Form* symbol(Span span, std::string_view name);
-  Form* string(Span span, std::string_view text);
-  Form* name(Span span, const Symbol* name, Module* module = nullptr);
-  Form* base(Span span, std::string_view name);
-  Form* core(Span span, std::string_view name);
-  Form* call(Span span, std::vector<Form*> children);
-  Form* base_call(Span span, std::string_view function, std::vector<Form*> arguments);
-  Form* operation(Span span, ir::Op op, std::vector<Form*> operands, std::uintptr_t aux = 0);
-  Form* native(Span span, std::string_view name, std::vector<Form*> operands);
-  Form* temporary(Form* value);
-  Form* use(Form* temporary);
-  Form* block(Span span, std::vector<Form*> forms);
-  Form* scope(Span span, std::uint8_t flags, Form* body);
-  Form* if_form(Span span, Form* condition, Form* then, Form* otherwise);
-  Form* assign_name(Span span, const Symbol* name, Form* value);
-  Form* local(Span span, const Symbol* name);
-  const Symbol* hidden(std::string_view stem);  // a variable that no program can name
-  Form* error(NodeId node, std::string message, std::string help = {});
-  Form* error(Span span, std::string message, std::string help = {});
-  Form* named_tuple(Span span, std::span<const Symbol* const> names, std::vector<Form*> values);
-  Form* tuple(Span span, std::vector<Form*> values) { return operation(span, ir::Op::tuple, std::move(values)); }
-
   // --- syntax (desugar.cpp) ---
+  using FormMaker::error;
+  Form* error(NodeId node, std::string message, std::string help = {});
   std::vector<NodeId> children(NodeId node) const;
   Span span(NodeId node) const { return ast_->node(node).span; }
   const Symbol* identifier(NodeId node) const;  // null when it is none
   bool is_identifier(NodeId node, std::string_view text) const;
-  const Symbol* intern(std::string_view text) { return runtime_.symbol(text); }
   Value spliced(NodeId node);
   Form* expression(NodeId node);
   Form* literal(NodeId node);
@@ -234,12 +207,8 @@ class Desugar {
     bool has_type_arguments = false;
   };
 
-  Runtime& runtime_;
-  Context& ctx_;
   Module* module_;
   std::shared_ptr<Ast> ast_;
-  FormArena& arena_;
-  std::vector<Diagnostic>& diagnostics_;
   std::vector<Form*> loops_;  // a null entry separates functions
   std::vector<EndContext> ends_;
   NewContext new_;

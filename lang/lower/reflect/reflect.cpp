@@ -6,6 +6,7 @@
 #include "lang/ir/execute/execute.hpp"
 #include "lang/ir/passes/passes.hpp"
 #include "lang/lower/reflect/lowered_code.hpp"
+#include "lang/runtime/library_names.hpp"
 #include "lang/types/object.hpp"
 
 namespace slope::lower {
@@ -348,7 +349,7 @@ LoweredTypes::LoweredTypes(Runtime& runtime) {
 }
 
 bool is_lowered_code(Runtime& runtime, Value v) {
-  const Binding* binding = runtime.base->find(runtime.symbol("LoweredCode"));
+  const Binding* binding = library_binding(runtime, KnownName::lowered_code_type);
   return v.defined() && binding && runtime.is_type_value(binding->value) && v.type == binding->value.as_type;
 }
 
