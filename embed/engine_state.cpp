@@ -318,17 +318,23 @@ void EngineState::load_library() {
   set_arguments();
 }
 
-// ARGS, a Vector{String}.
+// ARGS and the host's part of LOAD_PATH.
 void EngineState::set_arguments() {
+  set_texts("ARGS", options.arguments);
+  runtime.base->exported_names.insert(runtime.symbol("ARGS"));
+  set_texts("HOST_LOAD_PATH", options.load_path);
+}
+
+// A constant of Base: a Vector{String}.
+void EngineState::set_texts(const char* name, const std::vector<std::string>& values) {
   const DataType* strings = runtime.types.array_of(types.string, 1);
-  const std::int64_t dims[] = {static_cast<std::int64_t>(options.arguments.size())};
+  const std::int64_t dims[] = {static_cast<std::int64_t>(values.size())};
   ArrayObject* array = runtime.heap.allocate_array(strings, dims);
   if (!array) return;
-  RawValue arguments(strings, static_cast<const void*>(array));
-  runtime.set_constant(runtime.base, "ARGS", arguments);
-  runtime.base->exported_names.insert(runtime.symbol("ARGS"));
-  for (std::size_t i = 0; i < options.arguments.size(); ++i) {
-    RawValue text = runtime.from_string(options.arguments[i]);
+  RawValue made(strings, static_cast<const void*>(array));
+  runtime.set_constant(runtime.base, name, made);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    RawValue text = runtime.from_string(values[i]);
     if (text.defined()) store_value(array->data + i * array->element_size, types.string, text);
   }
 }

@@ -228,6 +228,7 @@ class EngineState {
   void set_up_hooks();
   void load_library();
   void set_arguments();
+  void set_texts(const char* name, const std::vector<std::string>& values);
   void grant();
   void connect_hooks();
   void set_limits();

@@ -65,6 +65,9 @@ struct Options {
   // The text of a file that a script includes, by its path (relative ones: from the including file's folder). Default:
   // the file system, where the capability `read` grants it or the file lies in or below a folder of Engine::run_file.
   std::function<Result<std::string>(const std::string& path)> load_source = {};
+  // Folders in which `using X` looks for packages, before those of LOAD_PATH. What is read there is read as by
+  // `include`.
+  std::vector<std::string> load_path = {};
   std::vector<std::string> arguments = {};  // ARGS
   // Receives what scripts print; default: the process's standard output. An exception from it is an error of the
   // script, as from a host function.

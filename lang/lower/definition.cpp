@@ -244,6 +244,12 @@ class Methods {
           return raise_at(ctx_, signature_->span, "invalid function name in a definition: not a module");
         Binding* binding =
             owner.module == module_ ? runtime_.binding(module_, out.name) : runtime_.resolve(owner.module, out.name);
+        // A function that the library lacks exists from then on: packages give methods to many.
+        if (binding == nullptr && is_library(runtime_, owner.module))
+          binding = runtime_.binding(owner.module, out.name);
+        if (is_library(runtime_, owner.module) && !binding->value.defined())
+          out.value = runtime_.generic_function(owner.module, out.name);
+        if (out.value.defined()) break;
         if (binding == nullptr ||
             (!binding->value.defined() && owner.module != module_ && !is_library(runtime_, module_)))
           return ctx_.undef_var(out.name);
@@ -251,6 +257,7 @@ class Methods {
         break;
       }
       case Head::curly:
+      case Head::where:
       case Head::value: {
         out.name = runtime_.symbol(ast_.head(callee) == Head::curly && ast_.child_count(callee) > 0
                                        ? identifier_text(ast_, ast_.child(callee, 0))

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "lang/lower/definition.hpp"
+#include "lang/lower/desugar/desugar.hpp"
 
 namespace slope::lower {
 
@@ -33,6 +34,29 @@ bool run_statements(Runtime& runtime, Context& ctx, Module* module, std::shared_
   return ok;
 }
 
+namespace {
+
+// Calls `__init__` of modules that are complete, inner ones first.
+bool start_modules(Runtime& runtime, Context& ctx, const std::vector<Module*>& modules) {
+  const World outer = ctx.world;
+  bool ok = true;
+  for (Module* module : modules) {
+    const Binding* start = module->own(runtime.symbol("__init__"));
+    if (start == nullptr || start->module != module || !start->value.defined()) continue;
+    ctx.world = runtime.world();
+    Value ignored;
+    ok = runtime.call(ctx, start->value, nullptr, 0, ignored);
+    if (!ok) break;
+  }
+  ctx.world = outer;
+  return ok;
+}
+
+// Packages are defined in a module of their own that nobody sees.
+bool is_package_root(const Module* module) { return module->name->name == package_root; }
+
+}  // namespace
+
 bool define_module(Runtime& runtime, Context& ctx, Definition& definition, Value& result) {
   const Ast& ast = *definition.ast;
   const std::vector<NodeId> children(ast.children(definition.node).begin(), ast.children(definition.node).end());
@@ -51,10 +75,16 @@ bool define_module(Runtime& runtime, Context& ctx, Definition& definition, Value
   binding->is_constant = true;
   if (replaced) runtime.binding_changed(binding);
   const std::vector<NodeId> statements(ast.children(children[1]).begin(), ast.children(children[1]).end());
+  if (definition.module->parent == nullptr && is_package_root(definition.module)) module->parent = nullptr;
   Value ignored;
-  if (!run_statements(runtime, ctx, module, definition.ast, statements, ignored)) return false;
+  std::vector<Module*>& open = state_of(runtime).open_modules;
+  open.push_back(module);
+  const bool ok = run_statements(runtime, ctx, module, definition.ast, statements, ignored);
+  open.pop_back();
   result = value;
-  return true;
+  if (ok) state_of(runtime).to_start.push_back(module);
+  if (!open.empty()) return ok;
+  return start_modules(runtime, ctx, std::exchange(state_of(runtime).to_start, {})) && ok;
 }
 
 namespace {
@@ -133,17 +163,35 @@ class Imports {
       at = runtime_.base;
       return true;
     }
-    return fail(path, "module " + name->name + " not found",
-                "Slope has no packages: include(\"file.slope\") it, then `using ." + name->name + "`");
+    if (at != nullptr) return fail(path, "module " + name->name + " not found in " + at->name->name);
+    return load_package(path, at, name);
   }
-  bool fail(NodeId node, std::string message, const std::string& help) { return fail(node, message + "; " + help); }
+
+  // The library's Base.require_package finds and loads packages.
+  bool load_package(NodeId path, Module*& at, const Symbol* name) {
+    const Binding* load = runtime_.resolve(runtime_.base, runtime_.symbol("require_package"));
+    if (load == nullptr || !load->value.defined()) return fail(path, "module " + name->name + " not found");
+    const Value arguments[] = {Value(runtime_.types.builtin().module, static_cast<const void*>(module_)),
+                               runtime_.from_string(name->name)};
+    Value package;
+    const World outer = std::exchange(ctx_.world, runtime_.world());
+    const bool ok = runtime_.call(ctx_, load->value, arguments, 2, package);
+    ctx_.world = outer;
+    if (!ok) return false;
+    if (package.type != runtime_.types.builtin().module) return fail(path, "module " + name->name + " not found");
+    at = package.module;
+    return true;
+  }
 
   bool bind(NodeId node, Module* from, const Symbol* name, const Symbol* as) {
+    if (is_library(runtime_, from) && Desugar::is_builtin_macro(name->name)) return true;  // seen everywhere
     if (Binding* theirs = from->entered(name); theirs != nullptr && theirs->waiting != Binding::none_waiting &&
                                                module_->bindings.try_emplace(as, theirs).second)
       return true;  // it need not be made for that
     Binding* source = runtime_.resolve(from, name);
     if (source == nullptr || (!source->value.defined() && !from->exports(name))) {
+      // What the library lacks is an error where it is used.
+      if ((source == nullptr || !source->value.defined()) && is_library(runtime_, from)) return true;
       if (source == nullptr || source->module != from) source = runtime_.binding(from, name);
       if (!source->value.defined())
         return fail(node, "UndefVarError: `" + name->name + "` not defined in " + from->name->name);

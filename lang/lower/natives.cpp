@@ -191,6 +191,24 @@ bool declare_global(Context& ctx, const Value* args, std::size_t count, Value& r
   return true;
 }
 
+// Source text by its path: from the host, or from the file system where that is granted. `why`: it cannot be read.
+bool read_source(Context& ctx, const std::string& path, std::string& text, std::string& why) {
+  Runtime& runtime = *ctx.runtime;
+  if (runtime.hooks().read_source) {
+    if (runtime.hooks().read_source(path, text)) return true;
+    why = text;
+    return true;
+  }
+  if (!may_access(ctx, Capabilities::Access::include, path)) return false;
+  std::error_code no_status;
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream content;
+  if (!in || std::filesystem::is_directory(path, no_status) || !(content << in.rdbuf()))
+    why = "No such file or directory";
+  text = content.str();
+  return true;
+}
+
 bool include_file(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Runtime& runtime = *ctx.runtime;
   const auto& builtin = runtime.types.builtin();
@@ -200,19 +218,40 @@ bool include_file(Context& ctx, const Value* args, std::size_t count, Value& res
   const std::filesystem::path wanted(std::string(static_cast<StringObject*>(args[2].object)->view()));
   const std::string path = (wanted.is_absolute() ? wanted : from.parent_path() / wanted).lexically_normal().string();
   std::string text;
-  if (!runtime.hooks().read_source && !may_access(ctx, Capabilities::Access::include, path)) return false;
-  if (runtime.hooks().read_source) {
-    if (!runtime.hooks().read_source(path, text))
-      return ctx.raise_message(builtin.system_error, "opening file \"" + path + "\": " + text);
-  } else {
-    std::ifstream in(path, std::ios::binary);
-    std::ostringstream content;
-    if (!in || !(content << in.rdbuf()))
-      return ctx.raise_message(builtin.system_error, "opening file \"" + path + "\": No such file or directory");
-    text = content.str();
-  }
+  std::string why;
+  if (!read_source(ctx, path, text, why)) return false;
+  if (!why.empty()) return ctx.raise_message(builtin.system_error, "opening file \"" + path + "\": " + why);
   if (!runtime.hooks().run_file) return ctx.raise_error("include: nothing runs files here");
   return runtime.hooks().run_file(ctx, args[0].module, runtime.sources.add(path, std::move(text)), result);
+}
+
+// source_text(path): the text of a file of source that may be read; otherwise nothing.
+bool source_text(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Runtime& runtime = *ctx.runtime;
+  if (count != 1 || args[0].type != runtime.types.builtin().string)
+    return ctx.argument_error("source_text: expected the path of a file");
+  const std::string path(static_cast<StringObject*>(args[0].object)->view());
+  std::string text;
+  std::string why;
+  result = runtime.nothing();
+  if (!read_source(ctx, path, text, why)) {
+    ctx.take_error();
+    return true;
+  }
+  if (why.empty()) result = runtime.from_string(text);
+  return result.defined() || ctx.out_of_memory();
+}
+
+// package_module(): a new module in which a package's own module is to be defined.
+bool package_module(Context& ctx, const Value*, std::size_t, Value& result) {
+  Runtime& runtime = *ctx.runtime;
+  Module* root = runtime.new_module(runtime.symbol(package_root), nullptr);
+  root->usings = {runtime.base, runtime.core};
+  for (Module* named : root->usings)
+    runtime.set_constant(root, named->name->name,
+                         Value(runtime.types.builtin().module, static_cast<const void*>(named)));
+  result = Value(runtime.types.builtin().module, static_cast<const void*>(root));
+  return true;
 }
 
 bool eval_expression(Context& ctx, const Value* args, std::size_t count, Value& result) {
@@ -360,6 +399,8 @@ constexpr NativeInfo lower_natives[] = {
     {"declare_global", declare_global, effect_all, nullptr},
     {"include_file", include_file, effect_all, nullptr},
     {"include_library", include_library, effect_all, nullptr},
+    {"source_text", source_text, effect_all, nullptr},
+    {"package_module", package_module, effect_all, nullptr},
     {"eval_expression", eval_expression, effect_all, nullptr},
     {"eval", eval_expression, effect_all, nullptr},
     {"rethrow_caught", rethrow_caught, effect_throws | effect_reads, never},

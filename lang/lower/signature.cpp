@@ -164,6 +164,7 @@ class Reader {
       case Head::identifier:
       case Head::dot:
       case Head::curly:
+      case Head::where:
       case Head::value:
         out_.callee = callee;
         break;

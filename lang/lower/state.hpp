@@ -79,11 +79,16 @@ struct LoweringState {
   std::shared_ptr<SignatureSyntax> spare_signature;  // nobody uses it: for the next definition
   // What the names of a tree meant the last time: by their numbers, to be checked against the spelling.
   std::vector<const Symbol*> last_symbols;
-  const Symbol* self = nullptr;  // "#self#"
+  std::vector<Module*> open_modules;  // whose bodies are running
+  std::vector<Module*> to_start;      // ended since the outermost began: their `__init__` has not run
+  const Symbol* self = nullptr;       // "#self#"
   std::size_t gensyms = 0;
   std::size_t closures = 0;
   std::size_t hygienic = 0;
 };
+
+// The name of the modules in which packages' own modules are defined; no program can write it.
+constexpr std::string_view package_root = "#package";
 
 LoweringState& state_of(Runtime& runtime);
 

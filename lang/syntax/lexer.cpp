@@ -440,7 +440,7 @@ void Lexer::lex_unknown(std::uint32_t begin) {
   } else if (static_cast<unsigned char>(character[0]) < 32 || character[0] == 127) {
     error(begin, static_cast<std::uint32_t>(pos_), "a control character may stand in text only as an escape");
   } else if (character == "`") {
-    error(begin, static_cast<std::uint32_t>(pos_), "command literals are not part of Slope");
+    return lex_command(begin);
   } else {
     error(begin, static_cast<std::uint32_t>(pos_),
           "`" + std::string(character) + "` begins no name and is no operator");

@@ -29,11 +29,32 @@ std::string without_underscores(std::string_view text) {
 
 }  // namespace
 
+namespace {
+
+// As Julia reads an integer that is too large for Int64.
+std::string_view big_integer_macro(std::string_view spelling) {
+  constexpr std::string_view most = "170141183460469231731687303715884105727";
+  std::string digits;
+  for (const char c : spelling)
+    if (c != '_' && (c != '0' || !digits.empty())) digits += c;
+  const bool fits = digits.size() < most.size() || (digits.size() == most.size() && digits <= most);
+  return fits ? "@int128_str" : "@big_str";
+}
+
+}  // namespace
+
 NodeId Lexer::integer_leaf(std::uint32_t begin, std::int64_t value, std::uint8_t width) {
   const NodeId leaf = ast_.leaf(Head::integer, span(begin, static_cast<std::uint32_t>(pos_)));
   ast_.made(leaf).integer = value;
   ast_.made(leaf).flag = width;
   return leaf;
+}
+
+// A literal for a macro of the library: @m "text".
+NodeId Lexer::text_macro(std::string_view macro, std::string text, std::uint32_t begin) {
+  const Span at = span(begin, static_cast<std::uint32_t>(pos_));
+  const NodeId parts[] = {ast_.identifier(macro, at), ast_.string_leaf(std::move(text), at)};
+  return ast_.make(Head::macrocall, at, parts);
 }
 
 void Lexer::check_after_number(std::uint32_t begin, Token& token) {
@@ -90,7 +111,12 @@ void Lexer::lex_radix_number(std::uint32_t begin, int radix) {
       bits = (digits.size() - 1) * 3 + (first >= 4 ? 3 : first >= 2 ? 2 : first);
     }
     width = bits <= 8 ? 8 : bits <= 16 ? 16 : bits <= 32 ? 32 : 64;
-    if (bits > 64 || status != std::errc()) error(begin, end, "this number does not fit in 64 bits");
+    if (bits > 64 || status != std::errc()) {
+      const std::string_view spelling = text_.substr(begin, end - begin);
+      push(TokenKind::literal, begin,
+           text_macro(bits > 128 ? "@big_str" : "@uint128_str", std::string(spelling), begin));
+      return;
+    }
   }
   (void)stop;
   check_after_number(begin,
@@ -184,8 +210,8 @@ void Lexer::lex_number() {
   constexpr auto limit = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   const bool least = status == std::errc() && value == limit + 1;
   if (status != std::errc() || value > limit + 1) {
-    error(begin, static_cast<std::uint32_t>(pos_), "this number does not fit in Int64", "write it as a float: `1e30`");
-    value = 0;
+    push(TokenKind::literal, begin, text_macro(big_integer_macro(spelling), std::string(spelling), begin));
+    return;
   }
   Token& token = push(TokenKind::literal, begin, integer_leaf(begin, static_cast<std::int64_t>(value), 0));
   if (least) token.flags |= flag_too_large;

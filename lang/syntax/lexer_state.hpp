@@ -80,6 +80,7 @@ class Lexer {
   void lex_radix_number(std::uint32_t begin, int radix);
   void finish_float(std::uint32_t begin, bool single, bool hexadecimal);
   void check_after_number(std::uint32_t begin, Token& token);
+  NodeId text_macro(std::string_view macro, std::string text, std::uint32_t begin);
   NodeId integer_leaf(std::uint32_t begin, std::int64_t value, std::uint8_t width);
 
   // lexer_strings.cpp
@@ -87,6 +88,7 @@ class Lexer {
   void lex_string_text();
   void lex_raw_string();
   void lex_character();
+  void lex_command(std::uint32_t begin);
   OpenString finish_segments();
   void close_string(std::uint32_t text_end);
   bool closes_string(std::size_t at, bool triple) const;

@@ -326,6 +326,22 @@ void Lexer::lex_raw_string() {
   push_whole_string(TokenKind::raw_string, begin, whole, triple);
 }
 
+// `command`, which Julia gives to the macro @cmd as text.
+void Lexer::lex_command(std::uint32_t begin) {
+  const std::string_view quotes = text_.substr(begin).starts_with("```") ? "```" : "`";
+  std::size_t i = begin + quotes.size();
+  while (i < text_.size() && text_.substr(i, quotes.size()) != quotes) i += text_[i] == '\\' ? 2 : 1;
+  i = std::min(i, text_.size());
+  std::string text(text_.substr(begin + quotes.size(), i - begin - quotes.size()));
+  pos_ = i;
+  if (i >= text_.size()) {
+    unterminated(begin, "command", std::string(quotes));
+  } else {
+    pos_ += quotes.size();
+  }
+  push(TokenKind::literal, begin, text_macro("@cmd", std::move(text), begin));
+}
+
 void Lexer::lex_character() {
   const auto begin = static_cast<std::uint32_t>(pos_++);
   std::string text;

@@ -30,6 +30,11 @@ NodeId parse_field(State& state, Iterator& it, Iterator from, NodeId base) {
   if (it->kind == TokenKind::identifier || it->is_keyword() || it->kind == TokenKind::where) {
     const Iterator name = it++;
     if (it->kind == TokenKind::raw_string && state.adjacent(it)) {
+      if (state.ast.name(name->payload) == "var") {  // a.var"b c"
+        const Iterator text = it++;
+        const NameId field = state.ast.intern(state.ast.text_of(text->payload));
+        return state.make(Head::dot, from, it, {base, state.quoted_name(field, text)});
+      }
       const std::string macro = "@" + std::string(state.ast.name(name->payload)) + "_str";
       const NodeId path = state.make(Head::dot, from, it, {base, state.quoted_name(state.ast.intern(macro), name)});
       const Iterator text = it++;
@@ -37,7 +42,9 @@ NodeId parse_field(State& state, Iterator& it, Iterator from, NodeId base) {
     }
     return state.make(Head::dot, from, it, {base, state.quoted_name(name->payload, name)});
   }
-  if (it->is_operator() && it->kind != TokenKind::colon && (it->payload == op_in || it->payload == op_isa)) {
+  // a.in, and Base. *
+  if (it->is_operator() && it->kind != TokenKind::colon && !it->dotted() &&
+      (it->payload == op_in || it->payload == op_isa || it->kind == TokenKind::op)) {
     const Iterator name = it++;
     return state.make(Head::dot, from, it,
                       {base, state.quoted_name(state.ast.intern(state.operator_text(name)), name)});

@@ -39,7 +39,11 @@ bool at_type_definition(const State& state, Iterator it) {
 
 NodeId take_literal(State& state, Iterator& it) {
   if ((it->flags & flag_too_large) != 0) {
-    state.complain(it, it + 1, "this number does not fit in Int64", "write it as a float: `1e30`");
+    const Span at = state.ast.node(it->payload).span;
+    const NodeId parts[] = {state.ast.identifier("@int128_str", at),
+                            state.ast.string_leaf("9223372036854775808", at)};
+    ++it;
+    return state.ast.make(Head::macrocall, at, parts);
   }
   return (it++)->payload;
 }

@@ -1,5 +1,7 @@
 #include "lang/types/module.hpp"
 
+#include <algorithm>
+
 #include "lang/types/symbol.hpp"
 
 namespace slope {
@@ -27,12 +29,17 @@ void Module::enter_all() const {
 }
 
 // Own names and explicit imports first, then what the modules named by `using` export. When two of them export the name
-// with different values it means nothing here, as in Julia; Base's version of a name of Core hides Core's.
+// with different values it means nothing here, as in Julia. Base and Core are used without being named: their names
+// give way to those of the modules that are, and Base's version of a name of Core hides Core's.
 Binding* Module::find(const Symbol* wanted, int depth) const {
   // An own binding without a value may only be the trace of an earlier use: an export found since then goes first.
   Binding* mine = own(wanted);
   if (mine && mine->value.defined()) return mine;
   Binding* found = nullptr;
+  const Module* found_in = nullptr;
+  const auto is_implicit = [&](const Module* used) {
+    return used->inherits || std::ranges::any_of(usings, [&](const Module* base) { return base->inherits == used; });
+  };
   if (depth < 8) {  // modules may use each other
     for (Module* used : usings) {
       Binding* candidate = nullptr;
@@ -45,9 +52,16 @@ Binding* Module::find(const Symbol* wanted, int depth) const {
       if (found && found->value.defined() && candidate->value.defined()) {
         if (found->is_constant && candidate->is_constant && found->value.identical(candidate->value)) continue;
         if (!candidate->module->parent && found->module->inherits == candidate->module) continue;  // Base before Core
-        return nullptr;
+        if (is_implicit(used)) continue;
+        if (!is_implicit(found_in)) return nullptr;
+        found = candidate;
+        found_in = used;
+        continue;
       }
-      if (!found || !found->value.defined()) found = candidate;
+      if (!found || !found->value.defined()) {
+        found = candidate;
+        found_in = used;
+      }
     }
     if ((!found || !found->value.defined()) && inherits) {
       Binding* inherited = inherits->find(wanted, depth + 1);

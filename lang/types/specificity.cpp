@@ -3,8 +3,7 @@
 // A strict subtype always is. Of signatures that merely overlap the rules are Julia's, argument by argument:
 //   - none of a's arguments may be less specific than b's, at least one must be more specific, and pairs that are
 //     neither equal nor ordered decide for nobody;
-//   - a variable counts as its upper bound; where that makes two arguments equal, a variable that occurs again in the
-//     signature is more specific than its bound;
+//   - a variable counts as its upper bound; but one that occurs again in the signature is more specific than `Any`;
 //   - of a parametric type the one with more definite parameters is more specific;
 //   - a fixed number of arguments is more specific than any number.
 #include <algorithm>
@@ -37,7 +36,7 @@ class Specificity {
     }
     if (auto* var = as_var(a)) {
       if (b->kind == TypeKind::value) return false;
-      if (!invariant && is_repeated(var) && below(var->upper, b)) return true;
+      if (!invariant && is_repeated(var) && b == b_.any) return true;
       if (!invariant) return more(var->upper, b, false, depth + 1);
       return var->upper != b_.any && !type_equal(types_, erase(var->upper), erase(b)) &&
              strictly_below(erase(var->upper), erase(b));

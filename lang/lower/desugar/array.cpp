@@ -54,7 +54,7 @@ Desugar::Indexed Desugar::indexed(std::span<const NodeId> nodes, bool reusable) 
       place.splats |= std::uintptr_t{1} << (i - 1);
       value = expression(ast_->child(index, 0));
     } else if (head == Head::kw || head == Head::assign || head == Head::parameters) {
-      value = error(index, "keyword arguments in indexing are not part of Slope");
+      value = unsupported(index, "keyword arguments in indexing are not part of Slope");
     } else {
       value = expression(index);
     }

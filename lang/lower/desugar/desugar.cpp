@@ -32,6 +32,12 @@ Form* Desugar::error(NodeId node, std::string message, std::string help) {
   return error(span(node), std::move(message), std::move(help));
 }
 
+Form* Desugar::unsupported(NodeId node, std::string message, const std::string& help) {
+  if (!help.empty()) message += "; " + help;
+  message += " (" + runtime_.sources.describe(span(node)) + ")";
+  return base_call(span(node), "error", {string(span(node), message)});
+}
+
 std::vector<NodeId> Desugar::children(NodeId node) const {
   const auto nodes = ast_->children(node);
   return {nodes.begin(), nodes.end()};
@@ -111,7 +117,7 @@ Form* Desugar::expression(NodeId node) {
       const auto text = ast_->name_of(node);
       if (!ends_.empty() && (text == "end" || text == "begin"))
         return end_in_index(node, text == "end" ? "lastindex" : "firstindex");
-      if (text == "end") return error(node, "`end` inside a closure inside an index is not part of Slope");
+      if (text == "end") return unsupported(node, "`end` inside a closure inside an index is not part of Slope");
       if (text == "_") return error(node, "all-underscore identifiers are write-only and cannot be read");
       return name(span(node), intern(text));
     }
@@ -262,7 +268,7 @@ Form* Desugar::expression(NodeId node) {
     case Head::parameters:
       return error(node, "keyword arguments outside a call");
     case Head::braces:
-      return error(node, "`{…}` without a type before it is not part of Slope");
+      return unsupported(node, "`{…}` without a type before it is not part of Slope");
     case Head::row:
     case Head::nrow:
     case Head::filter:
@@ -270,11 +276,11 @@ Form* Desugar::expression(NodeId node) {
     case Head::import_list:
     case Head::pair_colon:
     case Head::typed_vect_ref:
-      return error(node, "`" + std::string(syntax::head_name(head)) + "` is not part of Slope in this place");
+      return unsupported(node, "`" + std::string(syntax::head_name(head)) + "` is not part of Slope in this place");
     case Head::error:
       return error(node, "a statement with a syntax error cannot run");
   }
-  return error(node, "this construct is not part of Slope");
+  return unsupported(node, "this construct is not part of Slope");
 }
 
 Form* Desugar::statements(NodeId node) {

@@ -25,6 +25,7 @@ using syntax::NodeId;
 
 class Desugar : private FormMaker {
  public:
+  static bool is_builtin_macro(std::string_view name) { return find_macro(name) != nullptr; }
   Desugar(Runtime& runtime, Context& ctx, Module* module, std::shared_ptr<Ast> ast, FormArena& arena,
           std::vector<Diagnostic>& diagnostics)
       : FormMaker(runtime, ctx, arena, diagnostics), module_(module), ast_(std::move(ast)) {}
@@ -38,6 +39,8 @@ class Desugar : private FormMaker {
   // --- syntax (desugar.cpp) ---
   using FormMaker::error;
   Form* error(NodeId node, std::string message, std::string help = {});
+  // What Slope cannot run, in a text that is right: an error when control reaches it.
+  Form* unsupported(NodeId node, std::string message, const std::string& help = {});
   std::vector<NodeId> children(NodeId node) const;
   Span span(NodeId node) const { return ast_->node(node).span; }
   const Symbol* identifier(NodeId node) const;  // null when it is none
@@ -184,6 +187,7 @@ class Desugar : private FormMaker {
   Form* macro_reflection(NodeId node, std::span<const NodeId> arguments);
   Form* macro_isdefined(NodeId node, std::span<const NodeId> arguments);
   Form* macro_expand(NodeId node, std::span<const NodeId> arguments);
+  Form* macro_expanded(NodeId node, std::span<const NodeId> arguments);
   Form* macro_eval(NodeId node, std::span<const NodeId> arguments);
   Form* macro_raw_string(NodeId node, std::span<const NodeId> arguments);
   Form* macro_module(NodeId node, std::span<const NodeId> arguments);

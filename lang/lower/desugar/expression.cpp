@@ -64,8 +64,8 @@ Form* Desugar::special_call(NodeId node) {
                                     {constant(span(node), Value(runtime_.types.builtin().module, module_)), code}));
   }
   if (text == "ccall" || text == "cglobal" || text == "llvmcall")
-    return error(node, "`" + std::string(text) + "` is not part of Slope",
-                 "register a C++ function with the engine instead");
+    return unsupported(node, "`" + std::string(text) + "` is not part of Slope",
+                       "register a C++ function with the engine instead");
   return nullptr;
 }
 

@@ -61,6 +61,8 @@ std::span<const Desugar::BuiltinMacro> Desugar::macro_table() {
       {"@isdefined", &Desugar::macro_isdefined, 1, 1},
       {"@eval", &Desugar::macro_eval, 1, 2},
       {"@macroexpand", &Desugar::macro_expand, 1, 1},
+      {"@macroexpand1", &Desugar::macro_expand, 1, 1},
+      {"@expanded", &Desugar::macro_expanded, 1, 1},
       {"@raw_str", &Desugar::macro_raw_string, 1, 1},
       {"@b_str", &Desugar::macro_raw_string, 1, 1},
       {"@__MODULE__", &Desugar::macro_module, 0, 0},
@@ -92,19 +94,14 @@ std::string_view absent_macro(std::string_view name) {
       {"@spawn", "threads"},
       {"@threads", "threads"},
       {"@distributed", "processes"},
-      {"@v_str", "version numbers"},
       {"@big_str", "numbers of arbitrary precision"},
       {"@int128_str", "128-bit integers"},
       {"@uint128_str", "128-bit integers"},
       {"@ccall", "calls of C functions"},
+      {"@ccallable", "functions for C"},
       {"@cfunction", "calls of C functions"},
       {"@cmd", "commands"},
-      {"@static", "conditions on the platform"},
       {"@generated", "generated functions"},
-      {"@info", "log messages"},
-      {"@warn", "log messages"},
-      {"@debug", "log messages"},
-      {"@error", "log messages"},
   };
   for (const auto& [macro, what] : table)
     if (macro == name) return what;
@@ -133,7 +130,7 @@ Form* Desugar::macro_call(NodeId node) {
     for (std::size_t i = path.size(); i-- > 0;) {
       const Binding* binding = runtime_.resolve(owner, path[i]);
       if (path[i]->name == "Threads" || path[i]->name == "Distributed")
-        return error(node, "threads and processes (`" + path[i]->name + "`) are not part of Slope");
+        return unsupported(node, "threads and processes (`" + path[i]->name + "`) are not part of Slope");
       if (binding == nullptr || binding->value.type != runtime_.types.builtin().module)
         return error(node, "module " + path[i]->name + " not found");
       owner = binding->value.module;
@@ -149,7 +146,7 @@ Form* Desugar::macro_call(NodeId node) {
   const BuiltinMacro* macro = find_macro(text);
   if (macro == nullptr) {
     if (const auto what = absent_macro(text); !what.empty())
-      return error(node, std::string(what) + " (`" + std::string(text) + "`) are not part of Slope");
+      return unsupported(node, std::string(what) + " (`" + std::string(text) + "`) are not part of Slope");
     return undefined_macro(node, owner, text);
   }
   if (arguments.size() < macro->least || arguments.size() > macro->most)
@@ -260,6 +257,8 @@ std::string documented_name(const Ast& ast, NodeId node) {
     case Head::subtype:
     case Head::curly:
     case Head::type_assert:
+    case Head::call:
+    case Head::where:
       return ast.child_count(node) != 0 ? documented_name(ast, ast.child(node, 0)) : "";
     case Head::macro_: {
       const NodeId call = ast.child(node, 0);
@@ -293,7 +292,11 @@ Form* Desugar::macro_doc(NodeId node, std::span<const NodeId> arguments) {
   if (name.empty()) return expression(target);
   Form* module = constant(span(node), Value(runtime_.types.builtin().module, static_cast<const void*>(module_)));
   Form* noted = base_call(span(node), "document", {module, quoted(name), expression(arguments[0])});
-  if (ast_->head(target) == Head::identifier) return noted;
+  // A name, or the signature of a method that is defined elsewhere.
+  NodeId documented = target;
+  while (ast_->head(documented) == Head::where || ast_->head(documented) == Head::type_assert)
+    documented = ast_->child(documented, 0);
+  if (ast_->head(documented) == Head::identifier || ast_->head(documented) == Head::call) return noted;
   return block(span(node), {expression(target), noted});
 }
 

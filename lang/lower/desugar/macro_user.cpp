@@ -16,6 +16,8 @@ Form* Desugar::user_macro(NodeId node, Value macro, Module* definer) {
   if (macro_depth_ > tuning::macro_depth) return error(node, "macro expansion is nested too deeply");
   const auto failed = [&]() -> Form* {
     const Value raised = ctx_.take_error();
+    if (std::exchange(quote_expansion_, false))
+      return native(span(node), "throw", {constant(span(node), keep(runtime_, raised))});
     return error(node, "in macro expansion: " + runtime_.exception_text(ctx_, raised));
   };
   Rooted arguments(runtime_.heap);
@@ -45,7 +47,7 @@ Form* Desugar::user_macro(NodeId node, Value macro, Module* definer) {
   collect_introduced(runtime_, ctx_, expansion, hygiene);
   std::string problem;
   const NodeId expanded = from_value(runtime_, ctx_, *ast_, span(node), expansion, &hygiene, problem);
-  if (!problem.empty()) return error(node, "in macro expansion: " + problem);
+  if (!problem.empty()) return unsupported(node, "in macro expansion: " + problem);
   if (std::exchange(quote_expansion_, false)) return quoted(expanded, 0);
   ++macro_depth_;
   Form* made = expression(expanded);
@@ -53,13 +55,20 @@ Form* Desugar::user_macro(NodeId node, Value macro, Module* definer) {
   return made;
 }
 
-// @macroexpand @m x: what `@m x` becomes, as an expression.
+// @macroexpand @m x: what `@m x` becomes, as an expression. It is expanded when control reaches it.
 Form* Desugar::macro_expand(NodeId node, std::span<const NodeId> arguments) {
+  Form* module = constant(span(node), Value(runtime_.types.builtin().module, static_cast<const void*>(module_)));
+  const bool is_single = identifier_text(*ast_, ast_->child(node, 0)) == "@macroexpand1";
+  return base_call(span(node), is_single ? "macroexpand1" : "macroexpand", {module, quoted(arguments[0], 0)});
+}
+
+// What `macroexpand` evaluates: the expansion of one call of a macro, quoted.
+Form* Desugar::macro_expanded(NodeId, std::span<const NodeId> arguments) {
   if (ast_->head(arguments[0]) != Head::macrocall) return quoted(arguments[0], 0);
   const auto callee = ast_->child(arguments[0], 0);
   const Symbol* name = identifier(callee);
   if (name != nullptr && runtime_.resolve(module_, name) == nullptr && find_macro(name->name) != nullptr)
-    return error(node, "`" + name->name + "` is built in: it has no expansion");
+    return quoted(arguments[0], 0);  // built in: part of the language, like a keyword
   quote_expansion_ = true;
   Form* made = expression(arguments[0]);
   quote_expansion_ = false;
