@@ -51,7 +51,6 @@ TEST_CASE("lowering: macros and what is not part of the language", "[lower]") {
   check_error("@nonsense 1", "macro `@nonsense` is not defined");
   check_error("@sprintf(\"%d %d\", 1)", "the format wants 2 arguments, 1 are given");
   check_error("@sprintf(\"%y\", 1)", "is no conversion");
-  check_error("ccall(:f, Int64, ())", "`ccall` is not part of Slope");
   check_error("f(; a = 1, a = 2)", "repeated");
   check_error("x = $y", "`$` outside a quote");
   check_error("f(x) = _", "write-only");

@@ -86,9 +86,9 @@ TEST_CASE("the limits of integers") {
   const Parsed least("-9223372036854775808");
   REQUIRE(least.result.ok());
   CHECK(least.result.ast.node(least.only()).integer == std::numeric_limits<std::int64_t>::min());
-  CHECK(messages("9223372036854775808") == "text:1:1: this number does not fit in Int64\n");
-  CHECK(messages("x - 9223372036854775809") == "text:1:5: this number does not fit in Int64\n");
-  CHECK(messages("0x10000000000000000") == "text:1:1: this number does not fit in 64 bits\n");
+  // What does not fit is for macros of the library, as in Julia.
+  for (const char* text : {"9223372036854775808", "x - 9223372036854775809", "0x10000000000000000"})
+    CHECK(Parsed(text).result.ok());
   CHECK(Parsed("0xffffffffffffffff").result.ok());
 }
 
@@ -131,7 +131,6 @@ TEST_CASE("names that look alike are one name") {
 }
 
 TEST_CASE("what is outside the language is refused by name") {
-  CHECK(messages("`ls`").find("command literals are not part of Slope") != std::string::npos);
   CHECK(messages("[1 2;; 3]") == "text:1:5: spaces and `;;` both separate columns\n");
   CHECK(messages("a ** b") == "text:1:3: invalid operator `**`\n");
   CHECK(messages("a -- b") == "text:1:3: invalid operator `--`\n");

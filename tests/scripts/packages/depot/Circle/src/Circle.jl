@@ -1,0 +1,3 @@
+module Circle
+using Circle2
+end

@@ -1,0 +1,3 @@
+module Circle2
+using Circle
+end

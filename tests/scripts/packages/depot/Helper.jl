@@ -1,0 +1,3 @@
+module Helper
+scaled(x) = 3x
+end

@@ -1,0 +1,1 @@
+struct Square; side::Float64; end
