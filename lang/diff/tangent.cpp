@@ -154,18 +154,6 @@ bool TangentTypes::reaches(const Type* from, const Type* t) {
   });
 }
 
-// Without memory or a union in between.
-bool TangentTypes::contains_itself(const DataType* owner) {
-  return std::ranges::any_of(owner->fields, [&](const Field& field) {
-    return finds(field.type, [&](const Type* part) {
-      const DataType* d = as_data(part);
-      if (part == owner) return Answer::yes;
-      const bool is_part = d && d->is_concrete && !d->is_mutable && d->object_kind == DataType::ObjectKind::fields;
-      return is_part ? Answer::inside : Answer::no;
-    });
-  });
-}
-
 // Of a field of `owner` that is declared to hold `declared`.
 const Type* TangentTypes::field_shadow(const DataType* owner, const Type* declared) {
   return may_hold_memory(declared) && reaches(declared, owner) ? dynamic() : shadow(declared);
@@ -196,8 +184,8 @@ const Type* TangentTypes::compute_cotangent(const Type* t) {
   if (is_float(t)) return t;
   if (!may_hold_numbers(t)) return builtin_.nothing;
   const DataType* d = as_data(t);
-  if (!d || !d->is_concrete || contains_itself(d)) return dynamic();
-  std::vector<const Type*> fields;
+  if (!d || !d->is_concrete) return dynamic();
+  std::vector<const Type*> fields;  // no circle: an immutable struct holds itself behind a union only
   for (const Field& field : d->fields) {
     fields.push_back(cotangent(field.type));
     if (!fields.back()) return nullptr;

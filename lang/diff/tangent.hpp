@@ -84,7 +84,6 @@ class TangentTypes {
   bool may_hold_memory(const Type* t);
   bool may_hold_numbers(const Type* t);
   bool reaches(const Type* from, const Type* t);
-  bool contains_itself(const DataType* owner);
   const Type* field_shadow(const DataType* owner, const Type* declared);
   const Type* both_parts(const Type* shadow, const Type* cotangent);
   const DataType* mutable_shadow(const DataType* t);

@@ -40,8 +40,7 @@ bool at_type_definition(const State& state, Iterator it) {
 NodeId take_literal(State& state, Iterator& it) {
   if ((it->flags & flag_too_large) != 0) {
     const Span at = state.ast.node(it->payload).span;
-    const NodeId parts[] = {state.ast.identifier("@int128_str", at),
-                            state.ast.string_leaf("9223372036854775808", at)};
+    const NodeId parts[] = {state.ast.identifier("@int128_str", at), state.ast.string_leaf("9223372036854775808", at)};
     ++it;
     return state.ast.make(Head::macrocall, at, parts);
   }
