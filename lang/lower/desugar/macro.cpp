@@ -260,6 +260,8 @@ std::string documented_name(const Ast& ast, NodeId node) {
     case Head::call:
     case Head::where:
       return ast.child_count(node) != 0 ? documented_name(ast, ast.child(node, 0)) : "";
+    case Head::dot:  // of Base.f(x)
+      return ast.child_count(node) == 2 ? std::string(identifier_text(ast, ast.child(node, 1))) : "";
     case Head::macro_: {
       const NodeId call = ast.child(node, 0);
       const std::string name = documented_name(ast, ast.head(call) == Head::call ? ast.child(call, 0) : call);
