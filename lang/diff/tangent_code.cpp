@@ -135,7 +135,10 @@ std::vector<Operand> TangentCode::convert_leaves(ir::Builder& at, const Type* fr
   if (tangents_.is_dynamic(from) == tangents_.is_dynamic(to)) {
     const DataType* a = as_data(from);
     const DataType* b = as_data(to);
-    if (tangents_.is_dynamic(from) || !a || !b || a->fields.size() != b->fields.size()) return leaves;
+    if (tangents_.is_dynamic(from) || !a || !b || a->fields.size() != b->fields.size()) {
+      // No value is of both types when the numbers of leaves differ: a branch that is never taken.
+      return leaves.size() == count ? leaves : std::vector<Operand>(count);
+    }
     std::vector<Operand> result;  // part by part: one may know less of what is in it
     std::size_t next = 0;
     for (std::size_t i = 0; i < a->fields.size(); ++i) {
