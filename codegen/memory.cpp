@@ -24,6 +24,7 @@ void Emitter::undefined_when(V condition) {
   b_.SetInsertPoint(good);
 }
 
+// Long because it is a table: one case for each operation on strings, variables, globals and captured variables.
 bool Emitter::emit_memory(const ir::Inst& inst, Val& result) {
   const BuiltinTypes& names = layout_.builtin();
   switch (inst.op) {

@@ -234,6 +234,7 @@ bool is_immutable(const Type* type) {
 
 }  // namespace
 
+// Long because it is a table: what each operation does to memory, in sweeps until nothing changes.
 MemorySummary MemoryEffects::analyse(const ir::Function& function) {
   MemorySummary summary;
   MemoryMask kept = 0;  // in memory made here: what is loaded from anywhere may be it

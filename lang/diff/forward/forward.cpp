@@ -333,6 +333,7 @@ void Forward::check_caught(std::uint32_t id) {
                  {value_[id], b_->constant(runtime_.from_string(described(primal_->insts[id])))}, nullptr);
 }
 
+// Long because it is a table: one case for each operation, then those on floating-point numbers.
 bool Forward::tangent_of_value(std::uint32_t id) {
   const ir::Inst inst = primal_->insts[id];
   const Type* shadow_type = tangents_.shadow(inst.type);

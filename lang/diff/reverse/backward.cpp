@@ -18,6 +18,7 @@ bool Reverse::backward_inst(std::uint32_t id) {
   return done;
 }
 
+// Long because it is a table: one case for each operation; what takes more than some lines has a function of its own.
 bool Reverse::backward_step(std::uint32_t id) {
   const ir::Inst inst = primal_->insts[id];
   if (extra_of_[id] != no_value && inst.op == Op::invoke) return backward_call(id);

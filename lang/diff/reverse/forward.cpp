@@ -56,6 +56,7 @@ void Reverse::watch_calls(bool on) {
   f_.emit(Op::call, {library_function(KnownName::watch_calls, f_), f_.constant(runtime_.from_bool(on))}, nullptr);
 }
 
+// Long because it is a table: the effect of each operation, then the shadow of what it makes.
 bool Reverse::forward_inst(std::uint32_t id) {
   const ir::Inst inst = primal_->insts[id];
   f_.set_span(inst.span);
