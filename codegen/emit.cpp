@@ -163,7 +163,11 @@ void Emitter::check_stack() {
   V limit = load(layout_.i64, at(context_, offset::context_stack_limit), Memory::context);
   llvm::BasicBlock* overflow = new_block("overflow");
   llvm::BasicBlock* body = new_block("body");
-  branch_unlikely(b_.CreateICmpULT(stack, limit), overflow, body);
+  // Recursion looks, as loops do, whether it is asked to stop. Another thread or a signal handler writes that.
+  V word = load(layout_.i32, at(context_, offset::context_interrupt), Memory::context);
+  llvm::cast<llvm::LoadInst>(word)->setAtomic(llvm::AtomicOrdering::Monotonic);
+  llvm::cast<llvm::LoadInst>(word)->setAlignment(llvm::Align(4));
+  branch_unlikely(b_.CreateOr(b_.CreateICmpULT(stack, limit), b_.CreateICmpNE(word, b_.getInt32(0))), overflow, body);
   b_.SetInsertPoint(overflow);
   helper(Helper::stack_overflow, {context_});
   return_error(nullptr);

@@ -10,6 +10,7 @@
 #include "lang/ir/ir.hpp"
 #include "lang/memory/tape.hpp"
 #include "lang/runtime/call_cache.hpp"
+#include "lang/runtime/call_native.hpp"
 #include "lang/runtime/runtime.hpp"
 #include "lang/support/tuning.hpp"
 
@@ -37,7 +38,14 @@ void trace(Context* ctx, const TraceSite* site) {
 
 void throw_value(Context* ctx, const Type* type, std::int64_t payload) { ctx->raise(Value(type, payload)); }
 
-void stack_overflow(Context* ctx) { ctx->stack_overflow(); }
+// Below the stack limit, or asked to stop.
+void stack_overflow(Context* ctx) {
+  if (ctx->interrupt.load(std::memory_order_relaxed)) {
+    ctx->stop();
+  } else {
+    ctx->stack_overflow();
+  }
+}
 
 void interrupt(Context* ctx) { ctx->stop(); }
 
@@ -76,7 +84,7 @@ bool invoke(Context* ctx, Specialization* target, const Value* values, std::uint
 
 bool native(Context* ctx, const NativeInfo* info, const Value* values, std::uint64_t count, Value* result) {
   SharedAccess shared(*ctx);
-  return info->function(*ctx, values, count, *result);
+  return call_native(*ctx, *info, values, count, *result);
 }
 
 // Of what never returns, inference says.

@@ -27,8 +27,8 @@
 #include "lang/ir/execute/execute.hpp"
 #include "lang/ir/ir.hpp"
 #include "lang/lower/lower.hpp"
-#include "lang/memory/thread_stack.hpp"
 #include "lang/support/diagnostic.hpp"
+#include "lang/support/thread_stack.hpp"
 #include "stdlib/load_order.hpp"
 #include "stdlib/native/natives.hpp"
 #include "stdlib/text.hpp"
@@ -357,6 +357,8 @@ double* EngineState::dead(std::size_t length) {
 }
 
 bool Loan::lend(const Datum& array, RawValue& v) {
+  if (!is_memory(array.data, array.size))
+    return engine_.ctx.argument_error("an array at no address, or of more elements than memory can hold");
   const std::size_t n = dimensions_of(array.kind);
   std::array<std::int64_t, 7> dims;
   for (std::size_t k = 0; k < n; ++k)
@@ -499,6 +501,8 @@ Result<api::Value> EngineState::run(std::string name, std::string text) {
   RawValue result = runtime.nothing();
   std::vector<Diagnostic> diagnostics;
   if (!pipeline->run(ctx, runtime.main, file, result, diagnostics)) {
+    // What stopped a macro, or a constant that is made while the text is lowered, was told as an error of the text.
+    if (!ctx.failed() && ctx.stopped != Stop::none) ctx.stop();
     if (ctx.failed()) return failure();
     return syntax_error(diagnostics);
   }

@@ -16,6 +16,7 @@
 #include "interpreter/trace.hpp"
 #include "lang/ir/continuation.hpp"
 #include "lang/ir/execute/execute.hpp"
+#include "lang/runtime/call_native.hpp"
 #include "lang/runtime/library_names.hpp"
 
 namespace slope::interpreter {
@@ -458,7 +459,7 @@ bool Vm::execute(Context& ctx, Frame& frame, Value& result) {
         } else if (pc->op == Op::native) {
           const NativeInfo& native = *reinterpret_cast<const NativeInfo*>(pc->aux);
           ok = (!ctx.generating || may_generate(ctx, native, scratch, pc->operand_count)) &&
-               native.function(ctx, scratch, pc->operand_count, v);
+               call_native(ctx, native, scratch, pc->operand_count, v);
         } else {
           ok = call_splat(ctx, scratch, pc->operand_count, pc->aux, v);
         }

@@ -165,6 +165,8 @@ int run_command(int count, char** arguments) {
   pthread_attr_init(&attributes);
   pthread_attr_setstacksize(&attributes, stack_bytes);
   pthread_t thread;
+  const bool is_script = !task.arguments && !task.serves;
+  if (is_script) block_ending_signals();
   bool started = pthread_create(&thread, &attributes, run_task, &task) == 0;
   pthread_attr_destroy(&attributes);
   if (!started) run_task(&task);  // too little address space: the stack there is must do
@@ -174,6 +176,7 @@ int run_command(int count, char** arguments) {
   sigaddset(&interrupt, SIGINT);
   sigaddset(&interrupt, SIGWINCH);
   pthread_sigmask(SIG_BLOCK, &interrupt, nullptr);
+  if (is_script) tend_output();
   pthread_join(thread, nullptr);
   return 0;  // not reached
 }

@@ -387,7 +387,7 @@ bool prompt_request(Context& ctx, const RawValue* args, std::size_t count, RawVa
 // compile_nanoseconds() → Int64: spent so far in making machine code
 bool compile_nanoseconds(Context& ctx, const RawValue* args, std::size_t count, RawValue& result) {
   Call call(ctx, "compile_nanoseconds", args, count, result);
-  return call.arity(0) &&
+  return call.arity(0) && may_use(ctx, call.runtime.capabilities.time, "reading the clock", "time") &&
          call.give_int(static_cast<std::int64_t>(engine_of(ctx).pipeline->statistics().compile_nanoseconds));
 }
 

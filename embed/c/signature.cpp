@@ -57,6 +57,8 @@ bool to_extents(const slope_view& view, Kind wanted, std::size_t* extents, std::
   for (std::size_t k = 0; k < n; ++k) given = given || view.strides[k] != 0;
   const unsigned layout = detail::layout_of(wanted);
   size = 1;
+  bool empty = false, wraps = false;
+  for (std::size_t k = 0; k < n; ++k) empty = empty || view.shape[k] == 0;
   for (std::size_t k = 0; k < n; ++k) {
     const std::size_t d = layout == 1 ? n - 1 - k : k;
     extents[d] = view.shape[d];
@@ -66,9 +68,11 @@ bool to_extents(const slope_view& view, Kind wanted, std::size_t* extents, std::
             ", found " + std::to_string(view.strides[d]);
       return false;
     }
-    size *= view.shape[d];
+    wraps = __builtin_mul_overflow(size, view.shape[d], &size) || size > detail::most_numbers || wraps;
   }
-  return true;
+  if (empty || !wraps) return true;
+  why = "the array has more elements than memory can hold";
+  return false;
 }
 
 bool is_given(const void* memory, std::size_t size, std::string& why) {

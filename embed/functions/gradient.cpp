@@ -22,6 +22,7 @@ std::size_t memory_size(const Datum& array) { return memory_size(array.kind, arr
 std::string target_misfit(const Datum& argument, const GradientTarget& target) {
   Datum place;
   place.kind = target.kind;
+  place.data = target.data;
   place.size = target.size;
   place.extents = target.extents;
   return shape_misfit(argument, place, "the memory for its gradient");
@@ -55,6 +56,8 @@ std::string gradient_misfit(std::span<const Kind> parameters, const Datum* argum
       if (arguments[i].data == target.object) return misfit("the gradient cannot be written into the argument itself");
       continue;
     }
+    if (!target.take && !is_memory(target.data, target.size))
+      return misfit("the memory for its gradient is null, or larger than memory can be");
     if (target.take) return misfit("the gradient of a number or an array goes into one");
     if (parameters[i] == Kind::number) {
       if (target.size != 1) return misfit("a number has a derivative of one number");

@@ -176,6 +176,7 @@ Result<std::size_t> Value::size() const {
   detail::Entry entry(engine);
   RawValue result;
   if (!engine.call_library("length", &v, 1, result)) return engine.failure();
+  if (result.type != engine.types.int64 || result.bits < 0) return no_parts(*this, "a length that is an integer");
   return static_cast<std::size_t>(result.bits);
 }
 

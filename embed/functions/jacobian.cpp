@@ -37,6 +37,7 @@ std::string SlopeFunction::matrices_misfit(const Datum* arguments, const Jacobia
     if (given_[i] != Kind::number && !is_array(given_[i]))
       return at + "there is no derivative with respect to this type; pass nullptr";
     const std::span<const double> place = memory(targets[i]);
+    if (!is_memory(place.data(), place.size())) return at + "the memory for the matrix is null";
     for (std::size_t k = 0; k < given_.size(); ++k)
       if (const Datum& argument = arguments[k];
           is_array(argument.kind) &&

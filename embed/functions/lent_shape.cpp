@@ -19,7 +19,8 @@ std::string strides_misfit(const std::size_t* extents, std::size_t n) {
     if (strides[k] < least || strides[k] % strides[k - 1] != 0 || strides[k] == 0)
       return "stride " + std::to_string(k + 1) + ": expected a multiple of " + std::to_string(strides[k - 1]) +
              ", at least " + std::to_string(least) + "; found " + std::to_string(strides[k]);
-    least = strides[k] * extents[k];
+    if (__builtin_mul_overflow(strides[k], extents[k], &least) || least > most_numbers)
+      return "more memory than there are addresses";
   }
   return {};
 }
@@ -142,6 +143,7 @@ void LoweredTangents::lower(std::span<const Kind> given, const LoweredArguments&
 }
 
 std::string shape_misfit(const Datum& argument, const Datum& other, const char* name) {
+  if (!is_memory(other.data, other.size)) return std::string(name) + " is null, or larger than memory can be";
   const std::size_t n = dimensions_of(argument.kind), m = dimensions_of(other.kind);
   auto shape = [](const Datum& array, std::size_t dimensions) {
     if (!array.extents) return std::to_string(array.size);

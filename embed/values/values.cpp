@@ -122,6 +122,8 @@ std::string EngineState::describe(RawValue v) {
 
 bool EngineState::to_raw(const Datum& datum, RawValue& v) {
   if (is_array(datum.kind)) {
+    if (!is_memory(datum.data, datum.size))
+      return ctx.argument_error("an array at no address, or of more elements than memory can hold");
     const std::size_t n = dimensions_of(datum.kind);
     std::array<std::int64_t, 7> dims;
     for (std::size_t k = 0; k < n; ++k)

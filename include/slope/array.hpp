@@ -60,8 +60,12 @@ class ArrayView {
   T* data() const { return data_; }
   std::size_t size() const {
     std::size_t n = 1;
-    for (std::size_t d = 0; d < N; ++d) n *= extents_[d];
-    return n;
+    bool wraps = false, empty = false;
+    for (std::size_t d = 0; d < N; ++d) {
+      wraps = __builtin_mul_overflow(n, extents_[d], &n) || wraps;
+      empty = empty || extents_[d] == 0;
+    }
+    return empty ? 0 : wraps ? ~std::size_t{0} : n;  // what wraps is refused as an argument
   }
   std::size_t extent(std::size_t dimension) const { return extents_[dimension]; }
   std::size_t stride(std::size_t dimension) const { return extents_[N + dimension]; }

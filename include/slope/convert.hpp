@@ -322,10 +322,19 @@ constexpr bool may_be_large() {
     return is_integer<T> && std::is_unsigned_v<T> && sizeof(T) == sizeof(std::int64_t);
   }
 }
+// Memory for so many numbers: null for none alone, and no more bytes than there are addresses.
+inline constexpr std::size_t most_numbers = std::size_t{1} << 58;
+constexpr bool is_memory(const void* data, std::size_t size) { return (data || size == 0) && size <= most_numbers; }
 template <class T>
 constexpr bool fits_word([[maybe_unused]] const T& value) {
   if constexpr (may_be_large<T>()) {
     return static_cast<std::int64_t>(value) >= 0;
+  } else if constexpr (std::is_same_v<T, std::span<const double>> || std::is_same_v<T, std::span<double>> || requires {
+                         value.extents();
+                         value.extent(0);
+                         value.stride(0);
+                       }) {
+    return is_memory(value.data(), value.size());
   } else {
     return true;
   }

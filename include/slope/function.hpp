@@ -77,7 +77,9 @@ struct FlatTarget {
   std::size_t size;
   FlatTarget(std::nullptr_t = nullptr) : data(nullptr), size(unwanted) {}
   FlatTarget(double& number) : data(&number), size(1) {}
-  FlatTarget(std::span<double> numbers) : data(numbers.data()), size(numbers.size()) {}
+  // Null with a length fits no argument: the general path says so.
+  FlatTarget(std::span<double> numbers)
+      : data(numbers.data()), size(is_memory(numbers.data(), numbers.size()) ? numbers.size() : unwanted - 1) {}
   FlatTarget(std::vector<double>& numbers) : data(numbers.data()), size(numbers.size()) {}
 };
 template <class T>
@@ -434,7 +436,9 @@ class Function<R(A...)> {
   }
   static constexpr bool fits_words(const A&... arguments) { return (detail::fits_word(arguments) && ...); }
   [[gnu::noinline]] static Error no_word() {
-    return detail::engine_error("an argument is " + std::string(detail::does_not_fit_word), ErrorKind::conversion);
+    return detail::engine_error("an argument is " + std::string(detail::does_not_fit_word) +
+                                    ", or an array of numbers at no address, or of more than memory can hold",
+                                ErrorKind::conversion);
   }
   bool fits(const Workspace& workspace) const {
     return workspace.state_ && workspace.state_->of_function == state_.get();

@@ -421,7 +421,8 @@ void DerivativeCache::counts(Context& ctx, std::vector<std::int64_t>& numbers) c
   for (std::size_t kind = 0; kind < derivative_kinds; ++kind) {
     const Counts& of = counts_[kind];
     const std::uint64_t held = bytes(ctx, static_cast<DerivativeKind>(kind));
-    for (const std::uint64_t n : {of.calls, of.hits, of.misses, of.invalidated, held, of.nanoseconds})
+    const std::uint64_t time = ctx.runtime->capabilities.time ? of.nanoseconds : 0;
+    for (const std::uint64_t n : {of.calls, of.hits, of.misses, of.invalidated, held, time})
       numbers.push_back(static_cast<std::int64_t>(n));
   }
 }

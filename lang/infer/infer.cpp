@@ -147,9 +147,14 @@ std::vector<Known> Inference::Impl::entry_arguments(const Specialization& target
 
 std::unique_ptr<Frame> Inference::Impl::method_frame(Specialization& target, std::vector<Known> arguments,
                                                      SourceUse use) {
-  Source source = runtime.source(scratch, target, use, world);
+  // In the context of the program: a generator runs under its limits, and can be interrupted.
+  Source source = runtime.source(ctx, target, use, world);
   if (!source.code) {
-    scratch.take_error();
+    std::vector<TraceEntry> last = std::move(ctx.last_trace);
+    const Value error = ctx.take_error();
+    ctx.last_trace = std::move(last);
+    if (error.type == builtin.interrupt_exception && ctx.stopped == Stop::none)
+      ctx.interrupt.store(interrupt_catchable);
     return nullptr;
   }
   if (use == SourceUse::constant_propagation &&

@@ -7,7 +7,9 @@
 #include "lang/lower/definition.hpp"
 #include "lang/lower/signature.hpp"
 #include "lang/lower/state.hpp"
+#include "lang/support/thread_stack.hpp"
 #include "lang/support/tuning.hpp"
+#include "lang/syntax/shape.hpp"
 
 namespace slope::lower {
 
@@ -183,6 +185,7 @@ ExprShape shape_of(Runtime& runtime, Context& ctx, const Ast& ast, NodeId node) 
 }
 
 bool to_value(Runtime& runtime, Context& ctx, const Ast& ast, NodeId node, Value& out) {
+  if (is_below(ctx.stack_limit)) return ctx.stack_overflow();
   const ExprShape shape = shape_of(runtime, ctx, ast, node);
   if (shape.leaf.defined()) {
     out = shape.leaf;
@@ -231,13 +234,21 @@ struct Heads {
 
 class Reader {
  public:
-  Reader(Runtime& runtime, Context& ctx, Ast& ast, Span span, Hygiene* hygiene, std::string& error)
-      : runtime_(runtime), ctx_(ctx), ast_(ast), span_(span), hygiene_(hygiene), error_(error) {}
+  Reader(Runtime& runtime, Context& ctx, Ast& ast, Span span, Hygiene* hygiene, std::string& error,
+         bool shows_malformed = false)
+      : runtime_(runtime),
+        ctx_(ctx),
+        ast_(ast),
+        span_(span),
+        hygiene_(hygiene),
+        error_(error),
+        shows_malformed_(shows_malformed) {}
 
   NodeId read(Value v) {
     const auto& builtin = runtime_.types.builtin();
-    if (++depth_ > tuning::quoted_depth) return fail("an expression is nested too deeply");
-    const NodeId made = v.type == builtin.expr ? expr(v) : leaf(v);
+    if (depth_ > tuning::quoted_depth || is_below(stack_limit_)) return fail("an expression is nested too deeply");
+    ++depth_;
+    const NodeId made = v.type == builtin.expr ? checked(v, expr(v)) : leaf(v);
     --depth_;
     return made;
   }
@@ -247,7 +258,9 @@ class Reader {
     if (!runtime.get_field(ctx, v, runtime.from_int(1), part) || part.type != runtime.types.builtin().symbol)
       return false;
     head = part.symbol;
-    if (!runtime.get_field(ctx, v, runtime.from_int(2), part) || part.object == nullptr) return false;
+    if (!runtime.get_field(ctx, v, runtime.from_int(2), part) ||
+        as_data(part.type)->object_kind != DataType::ObjectKind::array || part.object == nullptr)
+      return false;
     const auto* array = static_cast<const ArrayObject*>(part.object);
     const Type* element = array_element_type(array);
     for (std::int64_t i = 0; i < array->length; ++i)
@@ -259,6 +272,15 @@ class Reader {
   NodeId fail(std::string message) {
     if (error_.empty()) error_ = std::move(message);
     return no_node;
+  }
+
+  // Of an Expr: is its shape one of those that ast.hpp lists? Printing shows what is not as a value.
+  NodeId checked(Value v, NodeId made) {
+    if (made != no_node && error_.empty())
+      if (std::string wrong = syntax::misshapen(ast_, made); !wrong.empty()) made = fail(std::move(wrong));
+    if (!shows_malformed_ || !(error_.starts_with("malformed ") || error_.starts_with("Expr with head "))) return made;
+    error_.clear();
+    return spliced(v);
   }
 
   NodeId spliced(Value v) {
@@ -478,6 +500,7 @@ class Reader {
   }
 
   bool is_signature(Value v, Head definition) {
+    if (is_below(stack_limit_)) return false;
     if (v.type != runtime_.types.builtin().expr) return definition == Head::arrow;
     const Symbol* head = nullptr;
     std::vector<Value> args;
@@ -506,8 +529,13 @@ class Reader {
       children.push_back(label(args[1]));
       return ast_.make(Head::dot_path, span_, children, 1);
     }
+    if (head->name != "." && head->name != ":") return fail("malformed import");
+    if (++depth_ > tuning::quoted_depth) return fail("an expression is nested too deeply");
     for (const Value& arg : args) children.push_back(path(arg));
-    return ast_.make(head->name == "." ? Head::dot_path : Head::import_list, span_, children);
+    --depth_;
+    const NodeId made = ast_.make(head->name == "." ? Head::dot_path : Head::import_list, span_, children);
+    if (std::string wrong = syntax::misshapen(ast_, made); !wrong.empty()) return fail(std::move(wrong));
+    return made;
   }
 
   Runtime& runtime_;
@@ -516,6 +544,8 @@ class Reader {
   Span span_;
   Hygiene* hygiene_;
   std::string& error_;
+  bool shows_malformed_;
+  const char* stack_limit_ = recursion_limit(3);
   int depth_ = 0;
   int in_parameters_ = 0;
   int in_signature_ = 0;
@@ -526,7 +556,7 @@ class Collector {
   Collector(Runtime& runtime, Context& ctx, Hygiene& hygiene) : runtime_(runtime), ctx_(ctx), hygiene_(hygiene) {}
 
   void walk(Value v, int depth = 0) {
-    if (!v.defined() || v.type != runtime_.types.builtin().expr || depth > 2000) return;
+    if (!v.defined() || v.type != runtime_.types.builtin().expr || depth > 2000 || is_below(stack_limit_)) return;
     const Symbol* head = nullptr;
     std::vector<Value> args;
     if (!Reader::parts_of(runtime_, ctx_, v, head, args)) return;
@@ -561,7 +591,7 @@ class Collector {
   // A target of assignment, a parameter list or a signature.
   void introduce(Value v) {
     const auto& builtin = runtime_.types.builtin();
-    if (!v.defined()) return;
+    if (!v.defined() || is_below(stack_limit_)) return;
     if (v.type == builtin.symbol) return add(v.symbol);
     if (v.type != builtin.expr) return;
     const Symbol* head = nullptr;
@@ -603,7 +633,7 @@ class Collector {
       hygiene_.renamed.emplace(v.symbol, v.symbol->name);
       return;
     }
-    if (!v.defined() || v.type != builtin.expr) return;
+    if (!v.defined() || v.type != builtin.expr || is_below(stack_limit_)) return;
     const Symbol* head = nullptr;
     std::vector<Value> args;
     if (Reader::parts_of(runtime_, ctx_, v, head, args) && !args.empty() && head->name != "escape") keep_name(args[0]);
@@ -612,12 +642,19 @@ class Collector {
   Runtime& runtime_;
   Context& ctx_;
   Hygiene& hygiene_;
+  const char* stack_limit_ = recursion_limit(2);
 };
 
 }  // namespace
 
 NodeId from_value(Runtime& runtime, Context& ctx, Ast& ast, Span span, Value v, Hygiene* hygiene, std::string& error) {
-  return Reader(runtime, ctx, ast, span, hygiene, error).read(v);
+  const NodeId made = Reader(runtime, ctx, ast, span, hygiene, error).read(v);
+  return error.empty() ? made : no_node;
+}
+
+NodeId from_printed(Runtime& runtime, Context& ctx, Ast& ast, Value v, std::string& error) {
+  const NodeId made = Reader(runtime, ctx, ast, {}, nullptr, error, /*shows_malformed=*/true).read(v);
+  return error.empty() ? made : no_node;
 }
 
 void collect_introduced(Runtime& runtime, Context& ctx, Value v, Hygiene& hygiene) {

@@ -35,6 +35,8 @@ struct Hygiene {
 // no_node with `error` set when the value is no expression.
 syntax::NodeId from_value(Runtime& runtime, Context& ctx, syntax::Ast& ast, Span span, Value v, Hygiene* hygiene,
                           std::string& error);
+// The same for printing: an Expr of a shape that no text has is spliced in as a value.
+syntax::NodeId from_printed(Runtime& runtime, Context& ctx, syntax::Ast& ast, Value v, std::string& error);
 // Finds the names that a macro's expansion introduces.
 void collect_introduced(Runtime& runtime, Context& ctx, Value v, Hygiene& hygiene);
 

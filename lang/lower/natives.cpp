@@ -300,6 +300,40 @@ bool gensym(Context& ctx, const Value* args, std::size_t count, Value& result) {
   return true;
 }
 
+// An Expr whose shape no text has, as Julia shows it: $(Expr(:call, parts…)).
+bool text_of_malformed(Runtime& runtime, Context& ctx, Value repr, Value expression, std::string& out) {
+  const auto& builtin = runtime.types.builtin();
+  const auto append = [&](Value v) {
+    Value text;
+    if (!v.defined()) {
+      out += "#undef";
+      return true;
+    }
+    if (!runtime.call(ctx, repr, &v, 1, text)) return false;
+    if (text.type == builtin.string) out += static_cast<StringObject*>(text.object)->view();
+    return true;
+  };
+  Value head, parts;
+  if (!runtime.get_field(ctx, expression, runtime.from_int(1), head) ||
+      !runtime.get_field(ctx, expression, runtime.from_int(2), parts))
+    return false;
+  out = "$(Expr(";
+  if (!append(head)) return false;
+  if (as_data(parts.type)->object_kind != DataType::ObjectKind::array) {
+    out += ", ";
+    if (!append(parts)) return false;
+  } else {
+    const auto* array = static_cast<const ArrayObject*>(parts.object);
+    const Type* element = array_element_type(array);
+    for (std::int64_t i = 0; i < array->length; ++i) {
+      out += ", ";
+      if (!append(load_stored(runtime.heap, array->data + i * stored_size(element), element))) return false;
+    }
+  }
+  out += "))";
+  return true;
+}
+
 // Values in an expression as `repr` shows them; operators of known modules are plain operators.
 bool texts_of_values(Runtime& runtime, Context& ctx, syntax::Ast& ast,
                      std::unordered_map<syntax::NodeId, std::string>& texts) {
@@ -319,6 +353,10 @@ bool texts_of_values(Runtime& runtime, Context& ctx, syntax::Ast& ast,
       }
     }
     if (repr == nullptr || !repr->value.defined()) continue;
+    if (value.type == builtin.expr) {
+      if (!text_of_malformed(runtime, ctx, repr->value, value, texts[id])) return false;
+      continue;
+    }
     if (!runtime.call(ctx, repr->value, &value, 1, part)) return false;
     if (part.type == builtin.string) texts[id] = static_cast<StringObject*>(part.object)->view();
   }
@@ -331,10 +369,16 @@ bool expression_text(Context& ctx, const Value* args, std::size_t count, Value& 
   Runtime& runtime = *ctx.runtime;
   syntax::Ast ast;
   std::string error;
-  const syntax::NodeId node = from_value(runtime, ctx, ast, {}, args[0], nullptr, error);
+  auto& spliced = state_of(runtime).spliced.values;
+  const std::size_t before = spliced.size();
+  const syntax::NodeId node = from_printed(runtime, ctx, ast, args[0], error);
   if (ctx.failed()) return false;
+  const std::size_t after = spliced.size();
   std::unordered_map<syntax::NodeId, std::string> texts;
-  if (!texts_of_values(runtime, ctx, ast, texts)) return false;
+  const bool shown = texts_of_values(runtime, ctx, ast, texts);
+  // Unless a `show` of the program has defined something with values of its own.
+  if (spliced.size() == after) spliced.resize(before);
+  if (!shown) return false;
   const auto value_text = [&](syntax::NodeId id) { return texts[id]; };
   result = runtime.from_string(error.empty() ? syntax::to_source(ast, node, value_text) : "<" + error + ">");
   return result.defined() || ctx.out_of_memory();

@@ -233,6 +233,7 @@ void Heap::free_array_memory(std::uintptr_t begin) {
 ArrayObject* Heap::allocate_array_header(const DataType* array_type, std::span<const std::int64_t> dims,
                                          std::size_t inline_bytes) {
   std::size_t bytes = header_bytes(dims.size()) + inline_bytes;
+  if (bytes > largest_cell) return nullptr;  // of a thousand dimensions
   bool zeroed = starts_zeroed(types_.builtin(), array_type->params[0]);
   auto* array = static_cast<ArrayObject*>(allocate_cell_of_class(array_type, impl_->classes.for_aligned_bytes(bytes),
                                                                  zeroed ? bytes : header_bytes(dims.size())));

@@ -15,7 +15,7 @@
 #include <chrono>
 
 #include "lang/memory/heap_impl.hpp"
-#include "lang/memory/thread_stack.hpp"
+#include "lang/support/thread_stack.hpp"
 #include "lang/support/tuning.hpp"
 
 namespace slope {

@@ -5,11 +5,24 @@
 
 namespace slope {
 
+namespace {
+
+constexpr std::size_t most_arguments = 4096;  // of a call that is compiled; more come from splatting data
+
+}  // namespace
+
 void Pipeline::on_hot(Context& ctx, Specialization& target) {
   if (mode == TierMode::interpret || target.compile_failed || target.method->native) return;
+  if (ctx.interrupt.load(std::memory_order_relaxed)) return;  // it ends before it would run
+  if (target.types->params.size() > most_arguments) {
+    target.compile_failed = true;
+    target.failure = "a call of so many arguments stays interpreted";
+    return;
+  }
   std::string why;
   if (mode == TierMode::automatic && !impl_->worth_compiling(ctx, target, call_threshold)) return;
   if (compile(ctx, target, why)) return;
+  if (ctx.interrupt.load(std::memory_order_relaxed)) return;
   target.compile_failed = true;
   target.failure = why;
   if (ctx.failed()) ctx.take_error();  // inference of a method that does not lower: calling it reports that

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cassert>
 
-#include "lang/memory/thread_stack.hpp"
 #include "lang/runtime/runtime_impl.hpp"
+#include "lang/support/thread_stack.hpp"
 #include "lang/support/tuning.hpp"
 #include "lang/types/type_table_impl.hpp"
 

@@ -1,4 +1,5 @@
 // Calls: builtins, dispatch, and which tier runs the target.
+#include "lang/runtime/call_native.hpp"
 #include "lang/runtime/call_watch.hpp"
 #include "lang/runtime/runtime_impl.hpp"
 
@@ -31,7 +32,7 @@ bool Runtime::Impl::call_builtin(Context& ctx, Value callee, const Value* args, 
   }
   auto* info = static_cast<const NativeInfo*>(callee.pointer);
   if (ctx.generating && !may_generate(ctx, *info, args, count)) return false;
-  return info->function(ctx, args, count, result);
+  return call_native(ctx, *info, args, count, result);
 }
 
 bool Runtime::call(Context& ctx, Value callee, const Value* args, std::size_t count, Value& result) {
@@ -63,7 +64,7 @@ bool Runtime::call_specialized(Context& ctx, Specialization& target, Value calle
   };
   if (ctx.generating) return interpreter->run(ctx, target, callee, args, count, result);
   if (BoxedEntry entry = native_code()) return entry(&ctx, callee, args, count, &result);
-  if (const NativeInfo* native = target.method->native) return native->function(ctx, args, count, result);
+  if (const NativeInfo* native = target.method->native) return call_native(ctx, *native, args, count, result);
   ++target.calls;
   if (tiers && !target.compile_failed && tiers->mode != TierMode::interpret &&
       (tiers->mode == TierMode::compile || target.calls >= tiers->call_threshold)) {

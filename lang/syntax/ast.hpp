@@ -178,7 +178,10 @@ class Ast {
   std::uint32_t node_count() const { return fixed_.node_count + static_cast<std::uint32_t>(nodes_.size()); }
   Head head(NodeId id) const { return node(id).head; }
   std::span<const NodeId> children(NodeId id) const;  // empty for leaves; stays valid until the next `make`
-  NodeId child(NodeId id, std::size_t index) const { return children(id)[index]; }
+  NodeId child(NodeId id, std::size_t index) const {  // no_node where there is none
+    const auto all = children(id);
+    return index < all.size() ? all[index] : no_node;
+  }
   std::size_t child_count(NodeId id) const { return children(id).size(); }
 
   NameId intern(std::string_view spelling);
@@ -188,10 +191,12 @@ class Ast {
   }
   // Is "@generated" among the names? Most texts have none: then nobody has to look for it in the trees.
   bool mentions_generated() const { return mentions_generated_; }
-  std::string_view name_of(NodeId identifier_or_quote_symbol) const {
-    return name(node(identifier_or_quote_symbol).name);
+  std::string_view name_of(NodeId identifier_or_quote_symbol) const {  // empty for what has none
+    const Node& n = node(identifier_or_quote_symbol);
+    return n.head == Head::identifier || n.head == Head::quote_symbol ? name(n.name) : std::string_view();
   }
   std::string_view text_of(NodeId string_leaf) const {
+    if (head(string_leaf) != Head::string) return {};
     const std::uint32_t id = node(string_leaf).text;
     return id < fixed_.text_count ? fixed_characters(fixed_.text_offsets + id) : texts_[id - fixed_.text_count];
   }

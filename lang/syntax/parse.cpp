@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "lang/support/tuning.hpp"
 #include "lang/syntax/grammar.hpp"
 #include "lang/syntax/lexer.hpp"
 
@@ -14,6 +15,9 @@ ParseResult parse(const SourceMap& sources, FileId file, const ParseOptions& opt
   LexResult lexed = lex(text, file, result.ast);
   const std::size_t lexical_errors = lexed.diagnostics.size() - lexed.unterminated;
   result.diagnostics = std::move(lexed.diagnostics);
+  // After so many errors the rest is noise, and there may be one for each character.
+  if (result.diagnostics.size() > tuning::syntax_errors)
+    result.diagnostics.erase(result.diagnostics.begin() + tuning::syntax_errors, result.diagnostics.end());
 
   grammar::State state(text, file, result.ast, lexed.tokens, options.max_nesting, result.diagnostics);
   if (lexed.unterminated > 0) state.ran_out_already();

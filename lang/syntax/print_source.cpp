@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "lang/support/thread_stack.hpp"
 #include "lang/syntax/operators.hpp"
 #include "lang/syntax/print.hpp"
 #include "lang/syntax/print_literals.hpp"
@@ -30,6 +31,10 @@ class SourcePrinter {
 
   // Long because it is a table: one case for each head; what takes more than a few lines has a function of its own.
   void write(NodeId id, std::size_t indent, int around = loose) {
+    if (is_below(stack_limit_)) {
+      out_ += "…";
+      return;
+    }
     const Node& node = ast_.node(id);
     switch (node.head) {
       case Head::none:
@@ -695,6 +700,7 @@ class SourcePrinter {
   const Ast& ast_;
   const ValueText& value_text_;
   std::string out_;
+  const char* stack_limit_ = recursion_limit(2);
   bool in_index_ = false;
   std::string pending_loops_;  // of the generator written last
 };

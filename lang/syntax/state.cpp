@@ -158,6 +158,7 @@ void State::complain(Iterator from, Iterator to, std::string message, std::strin
 }
 
 void State::too_deep(Iterator at) {
+  gave_up_ = true;
   throw SyntaxFailure{at, "this is nested too deeply", "split it into several statements or functions", true, false};
 }
 
@@ -216,6 +217,7 @@ void State::fail_without_end(Iterator at, Iterator opener) {
 }
 
 void State::report(const SyntaxFailure& failure) {
+  if (gave_up_ && std::exchange(told_that_, true)) return;
   const Iterator at = failure.at;
   const bool at_end = at->kind == TokenKind::end_of_input;
   // What the lexer could not read it has reported; and of several forms open at the end of the text the innermost

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "lang/support/diagnostic.hpp"
+#include "lang/support/thread_stack.hpp"
 #include "lang/syntax/ast.hpp"
 #include "lang/syntax/token.hpp"
 
@@ -96,9 +97,10 @@ class State {
   bool only_ran_out() const { return ran_out_ && !other_errors_; }
 
   void enter(Iterator at) {
-    if (++depth_ > max_nesting_) too_deep(at);
+    if (++depth_ > max_nesting_ || is_below(stack_limit_)) too_deep(at);
   }
   void leave() { --depth_; }
+  bool gave_up() const { return gave_up_; }  // the text is nested too deeply: the rest of it is not read
 
  private:
   [[noreturn]] void too_deep(Iterator at);
@@ -109,6 +111,9 @@ class State {
   FileId file_;
   std::uint32_t max_nesting_;
   std::uint32_t depth_ = 0;
+  const char* stack_limit_ = recursion_limit(2);
+  bool gave_up_ = false;
+  bool told_that_ = false;
   std::optional<std::pair<Iterator, Iterator>> doubtful_;  // the first form whose `end` is indented less than it is
   bool ran_out_ = false;
   bool other_errors_ = false;

@@ -145,7 +145,7 @@ void parse_statements(State& state, Iterator& it, bool whole_text, bool document
     const auto recover = [&](const SyntaxFailure& failure) {
       state.report(failure);
       state.operands.resize(mark);
-      it = end_of_broken(state, from, failure.at, whole_text);
+      it = state.gave_up() ? state.final_token() : end_of_broken(state, from, failure.at, whole_text);
       if (it == from) ++it;
       state.push(state.ast.leaf(Head::error, state.span(from, it)));
     };

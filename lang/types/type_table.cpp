@@ -321,8 +321,13 @@ const DataType* TypeTable::tuple(std::span<const Type* const> elements) {
   if (!elements.empty()) {
     if (auto* last = as_vararg(elements.back()); last && last->count) {
       if (auto* count = as_value(last->count)) {
+        const bool is_count = count->value.type == impl_->builtin.int64;
+        if (is_count && count->value.bits > static_cast<std::int64_t>(most_tuple_elements)) {
+          impl_->tuple_too_long = true;  // who applies types tells it
+          return impl_->find_or_make(impl_->builtin.tuple_name, elements);
+        }
         std::vector<const Type*> spelled(elements.begin(), elements.end() - 1);
-        if (count->value.type == impl_->builtin.int64 && count->value.bits > 0)
+        if (is_count && count->value.bits > 0)
           spelled.insert(spelled.end(), static_cast<std::size_t>(count->value.bits), last->element);
         return impl_->find_or_make(impl_->builtin.tuple_name, spelled);
       }

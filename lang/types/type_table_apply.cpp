@@ -115,7 +115,16 @@ std::string wrong_named_tuple(const BuiltinTypes& b, const DataType* type) {
 }  // namespace
 
 const Type* TypeTable::apply_wrapper(const Type* wrapper, std::span<const Type* const> params, std::string* error) {
-  const BuiltinTypes& b = impl_->builtin;
+  impl_->tuple_too_long = false;
+  const Type* made = impl_->apply_wrapper(wrapper, params, error);
+  if (!impl_->tuple_too_long) return made;
+  if (error && made) *error = "a tuple type has at most " + std::to_string(most_tuple_elements) + " elements";
+  return nullptr;
+}
+
+const Type* TypeTable::Impl::apply_wrapper(const Type* wrapper, std::span<const Type* const> params,
+                                           std::string* error) {
+  const BuiltinTypes& b = builtin;
   auto fail = [&](std::string message) -> const Type* {
     if (error) *error = std::move(message);
     return nullptr;
@@ -126,23 +135,23 @@ const Type* TypeTable::apply_wrapper(const Type* wrapper, std::span<const Type* 
         return fail("in Tuple, in parameter, expected Type, got " + got(params[i]));
       if (as_vararg(params[i]) && i + 1 != params.size()) return fail("Vararg must be the last parameter of Tuple");
     }
-    return tuple(params);
+    return table.tuple(params);
   }
   if (wrapper == b.union_) {
     for (const Type* p : params)
       if (!is_proper_type(p)) return fail("in Union, expected Type, got " + got(p));
-    return union_of(params);
+    return table.union_of(params);
   }
   if (auto* v = as_vararg(wrapper)) {
     if (params.size() > 2 || v->count) return fail("too many parameters for type Vararg");
     if (params.empty()) return wrapper;
     if (!is_proper_type(params[0])) return fail("in Vararg, expected Type, got " + got(params[0]));
-    if (params.size() == 1) return vararg(params[0], nullptr);
+    if (params.size() == 1) return table.vararg(params[0], nullptr);
     auto* count = as_value(params[1]);
     if (!as_var(params[1]) && !(count && count->value.type == b.int64))
       return fail("in Vararg, in count, expected Int64, got " + got(params[1]));
     if (count && count->value.bits < 0) return fail("Vararg length is negative: " + std::to_string(count->value.bits));
-    return vararg(params[0], params[1]);
+    return table.vararg(params[0], params[1]);
   }
   if (params.empty()) return wrapper;
   const Type* t = wrapper;
@@ -162,7 +171,7 @@ const Type* TypeTable::apply_wrapper(const Type* wrapper, std::span<const Type* 
     if (!p->has_free_vars && !u->var->upper->has_free_vars && !u->var->lower->has_free_vars) {
       bool fits = p->kind == TypeKind::value
                       ? u->var->upper == b.any && u->var->lower == b.bottom
-                      : is_subtype(*this, p, u->var->upper) && is_subtype(*this, u->var->lower, p);
+                      : is_subtype(table, p, u->var->upper) && is_subtype(table, u->var->lower, p);
       if (!fits) {
         std::string bound = u->var->name->name;
         if (u->var->lower != b.bottom) bound = to_string(u->var->lower) + "<:" + bound;
@@ -171,7 +180,7 @@ const Type* TypeTable::apply_wrapper(const Type* wrapper, std::span<const Type* 
                     got(p));
       }
     }
-    t = instantiate(u, p);
+    t = table.instantiate(u, p);
   }
   if (auto* d = as_data(t); d && d->is_named_tuple)
     if (std::string wrong = wrong_named_tuple(b, d); !wrong.empty()) return fail(std::move(wrong));

@@ -88,6 +88,11 @@ bool occurs(const TypeVar* var, const Type* in);  // free in it
 // Does it stand in a place where only its very value fits: a parameter of something else than a tuple, a bound?
 bool occurs_invariantly(const TypeVar* var, const Type* in, bool invariant = false);
 
+// Elements of a tuple type; more is an error, not gigabytes of parameters.
+inline constexpr std::size_t most_tuple_elements = std::size_t{1} << 20;
+// Size of an immutable that lies in arrays and in other objects; larger ones are held by reference.
+inline constexpr std::uint32_t most_inline_bytes = 1 << 16;
+
 struct TypeTable::Impl {
   Impl(TypeTable& owner, SymbolTable& symbol_table) : table(owner), symbols(symbol_table) {}
   ~Impl();
@@ -122,6 +127,7 @@ struct TypeTable::Impl {
   std::vector<DataType*> pending;
   std::vector<const DataType*> laying_out;
   int layout_depth = 0;
+  bool tuple_too_long = false;  // a tuple of more elements than tuning::tuple_elements was to be made
 
   std::mutex trace_mutex;
   std::deque<TraceMap> trace_maps;
@@ -137,6 +143,7 @@ struct TypeTable::Impl {
   void name_defined(TypeName* name);
   void retry_pending();
   const Type* substitute(const Type* t, std::span<const TypeVar* const> from, std::span<const Type* const> to);
+  const Type* apply_wrapper(const Type* wrapper, std::span<const Type* const> params, std::string* error);
   void fill_builtin();  // builtin_types.cpp
   void fill_exceptions();
 };

@@ -13,7 +13,7 @@ namespace slope {
 namespace {
 constexpr int max_layout_depth = tuning::layout_depth;
 
-std::uint32_t align_up(std::uint32_t n, std::uint32_t align) { return (n + align - 1) / align * align; }
+std::uint64_t align_up(std::uint64_t n, std::uint32_t align) { return (n + align - 1) / align * align; }
 
 bool fields_of_named_tuple(const DataType* type, std::vector<const Symbol*>& names, const DataType*& types) {
   if (type->params.size() != 2) return false;
@@ -156,7 +156,8 @@ bool TypeTable::Impl::lay_out(DataType* d) {
   if (!list_fields(d, fields, concrete)) return false;
 
   bool all_bits = true;
-  std::uint32_t offset = 0, align = 1;
+  std::uint64_t offset = 0;
+  std::uint32_t align = 1;
   for (Field& field : fields) {
     auto* type = as_data(field.type);
     if (concrete && type && !type->has_free_vars && !type->has_layout && !type->is_abstract &&
@@ -172,7 +173,7 @@ bool TypeTable::Impl::lay_out(DataType* d) {
     std::uint32_t field_align = in_progress ? 8 : stored_align(field.type);
     all_bits &= field.storage != Storage::reference && field.storage != Storage::dynamic;
     offset = align_up(offset, field_align);
-    field.offset = offset;
+    field.offset = static_cast<std::uint32_t>(offset);  // many fields of at most inline_bytes: far from wrapping
     offset += field.size;
     align = std::max(align, field_align);
   }
@@ -184,7 +185,7 @@ bool TypeTable::Impl::lay_out(DataType* d) {
     return true;
   }
   d->is_concrete = d->has_layout = true;
-  d->size = align_up(offset, align);
+  d->size = static_cast<std::uint32_t>(align_up(offset, align));
   d->align = align;
   if (n == builtin.array_name) d->object_kind = DataType::ObjectKind::array;
   if (d->is_mutable) {
@@ -195,7 +196,9 @@ bool TypeTable::Impl::lay_out(DataType* d) {
   } else {
     // Also of immutables that `new` may leave incomplete: missing plain bits are arbitrary, missing references
     // undefined.
-    d->storage = all_bits ? Storage::aggregate : Storage::reference;
+    // Large ones lie on the heap, and others hold them by reference: sizes stay small numbers, and nothing copies
+    // megabytes word by word.
+    d->storage = all_bits && d->size <= most_inline_bytes ? Storage::aggregate : Storage::reference;
   }
   d->is_isbits = d->storage == Storage::singleton || d->storage == Storage::aggregate;
   return true;

@@ -26,6 +26,7 @@ using Index = std::int64_t;
 
 // Above so many multiplications the call of BLAS, and loading it, is worth it.
 constexpr Index blas_from = 64 * 64 * 64;
+constexpr Index multiplications_at_once = 200'000'000;
 
 // y += A x (m × n, column-major)
 template <class T>
@@ -170,10 +171,17 @@ bool gemm(Call& call, const Type* element) {
   constexpr Index largest = 2147483647;
   if (m * n >= blas_from / std::max<Index>(k, 1) && std::max({m, n, k}) <= largest) {
     if (auto* blas = openblas<Gemm<T>>(Routines<T>::gemm)) {
-      int im = static_cast<int>(m), in = static_cast<int>(n), ik = static_cast<int>(k);
+      int im = static_cast<int>(m), ik = static_cast<int>(k);
       int lda = std::max(1, static_cast<int>(a->dims[0])), ldb = std::max(1, static_cast<int>(b->dims[0])),
           ldc = std::max(1, im);
-      blas(ta ? "T" : "N", tb ? "T" : "N", &im, &in, &ik, &alpha, pa, &lda, pb, &ldb, &beta, to, &ldc);
+      // So many columns at a time as take some hundredths of a second: the host may want to stop it.
+      const Index at_once = std::max<Index>(64, multiplications_at_once / std::max<Index>(1, m * k));
+      for (Index j = 0; j < n; j += at_once) {
+        if (call.ctx.interrupt.load(std::memory_order_relaxed)) return call.ctx.stop();
+        int columns = static_cast<int>(std::min(at_once, n - j));
+        blas(ta ? "T" : "N", tb ? "T" : "N", &im, &columns, &ik, &alpha, pa, &lda, tb ? pb + j : pb + j * ldb, &ldb,
+             &beta, to + j * m, &ldc);
+      }
       return call.give_nothing();
     }
   }

@@ -199,6 +199,7 @@ bool heap_count(Context& ctx, const Value* args, std::size_t count, Value& resul
   const HeapStatistics& s = call.runtime.heap.statistics();
   const std::uint64_t counts[] = {s.allocated_bytes, s.allocations, s.collections, s.collection_nanoseconds};
   if (which < 1 || which > 4) return ctx.argument_error("the heap has no count " + std::to_string(which));
+  if (which == 4 && !may_use(ctx, call.runtime.capabilities.time, "reading the clock", "time")) return false;
   return call.give_int(static_cast<std::int64_t>(counts[which - 1]));
 }
 

@@ -232,7 +232,8 @@ bool generator_counts(Context& ctx, const Value* args, std::size_t count, Value&
     const Generator& generator = *method->generator;
     std::size_t at = 0;
     for (const Generator::Counts& counts : generator.counts)
-      for (const std::uint64_t n : {counts.calls, counts.hits, counts.misses, counts.nanoseconds})
+      for (const std::uint64_t n :
+           {counts.calls, counts.hits, counts.misses, call.runtime.capabilities.time ? counts.nanoseconds : 0})
         sums[at++] += static_cast<std::int64_t>(n);
     sums[at++] += static_cast<std::int64_t>(generator.invalidated);
     sums[at] += static_cast<std::int64_t>(generator.bytes);

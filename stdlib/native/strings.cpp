@@ -70,21 +70,37 @@ bool bytes_append(Context& ctx, const Value* args, std::size_t count, Value& res
   return call.give_nothing();
 }
 
+// In linear time, whatever the texts: the C library searches by the two-way algorithm.
+std::size_t find_in(std::string_view text, std::string_view wanted) {
+  if (wanted.empty()) return 0;
+  const void* at = memmem(text.data(), text.size(), wanted.data(), wanted.size());
+  return at ? static_cast<std::size_t>(static_cast<const char*>(at) - text.data()) : std::string_view::npos;
+}
+
+std::size_t find_last_in(std::string_view text, std::string_view wanted) {
+  constexpr std::size_t few = 16;  // comparing so many bytes at each place costs less than a copy
+  if (wanted.size() <= few) return text.rfind(wanted);
+  const std::string backwards(text.rbegin(), text.rend()), wanted_backwards(wanted.rbegin(), wanted.rend());
+  const std::size_t at = find_in(backwards, wanted_backwards);
+  return at == std::string_view::npos ? at : text.size() - at - wanted.size();
+}
+
 bool string_find(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "string_find", args, count, result);
   std::string_view s, wanted;
   std::int64_t from = 0;
   if (!call.string(0, s) || !call.string(1, wanted) || !call.integer(2, from)) return false;
   if (from < 1 || from > static_cast<std::int64_t>(s.size()) + 1) return call.give_int(0);
-  std::size_t at = s.find(wanted, static_cast<std::size_t>(from - 1));
-  return call.give_int(at == std::string_view::npos ? 0 : static_cast<std::int64_t>(at) + 1);
+  const std::string_view rest = s.substr(static_cast<std::size_t>(from - 1));
+  const std::size_t at = find_in(rest, wanted);
+  return call.give_int(at == std::string_view::npos ? 0 : static_cast<std::int64_t>(at) + from);
 }
 
 bool string_find_last(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "string_find_last", args, count, result);
   std::string_view s, wanted;
   if (!call.string(0, s) || !call.string(1, wanted)) return false;
-  std::size_t at = s.rfind(wanted);
+  const std::size_t at = find_last_in(s, wanted);
   return call.give_int(at == std::string_view::npos ? 0 : static_cast<std::int64_t>(at) + 1);
 }
 

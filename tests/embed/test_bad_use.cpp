@@ -5,6 +5,7 @@
 #include <optional>
 #include <thread>
 
+#include "slope/array.hpp"
 #include "slope/containers.hpp"
 #include "slope/type.hpp"
 
@@ -305,4 +306,23 @@ TEST_CASE("Memory that is none is refused where it is given") {
   CHECK(engine.adopt(std::span<double>(static_cast<double*>(nullptr), 4), nullptr).error().message ==
         "adopt: the memory is null");
   CHECK(engine.run_file("/").error().message == "cannot read /: Is a directory");
+}
+
+TEST_CASE("Arrays at no address, and of more elements than memory can hold, are no arguments") {
+  Engine engine;
+  engine.run("total(v) = sum(v)").value();
+  double number = 1;
+  const std::span<const double> none(static_cast<const double*>(nullptr), 3);
+  const slope::ArrayView<const double, 2> wraps(&number, {std::size_t{1} << 62, 8});
+  auto total = engine.function<double(std::span<const double>)>("total").value();
+  CHECK(total(none).error().kind == slope::ErrorKind::conversion);
+  CHECK(total(std::span<const double>()).value() == 0);
+  std::vector<double> v = {1, 2, 3}, g(3);
+  CHECK(total.value_and_gradient(v, g).ok());
+  CHECK_FALSE(total.value_and_gradient(v, std::span<double>(static_cast<double*>(nullptr), 3)).ok());
+  CHECK(total.value_and_gradient(none, g).error().kind == slope::ErrorKind::conversion);
+  auto matrix = engine.function<double(slope::ArrayView<const double, 2>)>("total").value();
+  CHECK(matrix(wraps).error().kind == slope::ErrorKind::conversion);
+  CHECK_FALSE(engine.call("total", wraps).ok());
+  CHECK_FALSE(engine.call("total", none).ok());
 }

@@ -172,6 +172,33 @@ TEST_CASE("Time is limited, for scripts that wait and that catch everything") {
   }
 }
 
+TEST_CASE("Time limits recursion, compiled too, and generators of code") {
+  for (Tier tier : tiers) {
+    CAPTURE(static_cast<int>(tier));
+    Engine engine(Options{.tier = tier, .time_limit = 0.3});
+    engine
+        .run(R"(
+fib(n) = n < 2 ? n : fib(n - 1) + fib(n - 2)
+again() = try again() catch; again() end
+@generated slow(x) = (while true; end; :x)
+)")
+        .value();
+    for (const char* text : {"fib(80)", "again()", "slow(1)"}) {
+      CAPTURE(text);
+      slope::Error error;
+      const double spent = seconds_of([&] { error = engine.run(text).error(); });
+      CHECK(error.kind == ErrorKind::limit);
+      CHECK(spent < 10);
+    }
+  }
+}
+
+TEST_CASE("A limit that a macro meets is told as one") {
+  Engine engine(Options{.tier = Tier::interpret, .fuel = 100'000});
+  engine.run("macro endless() while true end end").value();
+  CHECK(engine.run("@endless").error().kind == ErrorKind::limit);
+}
+
 TEST_CASE("The depth of recursion is limited") {
   for (Tier tier : tiers) {
     CAPTURE(static_cast<int>(tier));

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "lang/memory/heap.hpp"
-#include "lang/memory/thread_stack.hpp"
+#include "lang/support/thread_stack.hpp"
 #include "lang/types/symbol.hpp"
 
 namespace slope::testing {

@@ -108,7 +108,7 @@ Form* Desugar::expression(NodeId node) {
     int& depth;
     ~DepthGuard() { --depth; }
   } guard{++depth_};
-  if (depth_ > max_depth) return error(node, "expression is nested too deeply");
+  if (depth_ > max_depth || is_below(stack_limit_)) return error(node, "expression is nested too deeply");
   const Head head = ast_->head(node);
   switch (head) {
     case Head::none:

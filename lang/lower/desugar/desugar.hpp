@@ -14,6 +14,7 @@
 #include "lang/lower/desugar/form_maker.hpp"
 #include "lang/lower/state.hpp"
 #include "lang/support/diagnostic.hpp"
+#include "lang/support/thread_stack.hpp"
 #include "lang/syntax/ast.hpp"
 
 namespace slope::lower {
@@ -222,6 +223,7 @@ class Desugar : private FormMaker {
   bool quote_expansion_ = false;     // the next expansion of a macro is wanted as a value
   NodeId transient_node_ = no_node;  // a generator whose result does not outlive the expression around it
   int depth_ = 0;
+  const char* stack_limit_ = recursion_limit(3);  // scopes and code are made of the same tree
   int macro_depth_ = 0;
 };
 

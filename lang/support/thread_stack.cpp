@@ -1,4 +1,4 @@
-#include "lang/memory/thread_stack.hpp"
+#include "lang/support/thread_stack.hpp"
 
 #include <pthread.h>
 
@@ -24,6 +24,13 @@ ThreadStack ask() {
 const ThreadStack& thread_stack() {
   static thread_local const ThreadStack known = ask();
   return known;
+}
+
+const char* recursion_limit(std::size_t share) {
+  const char* low = thread_stack().low;
+  const char* here = static_cast<const char*>(__builtin_frame_address(0));
+  if (!low || here < low) return nullptr;
+  return here - static_cast<std::size_t>(here - low) / share;
 }
 
 }  // namespace slope
