@@ -135,7 +135,7 @@ class DynamicForward {
       boxed[i] = tangents_.shadow(type) == tangents_.dynamic();
       for (std::size_t k = i; k < operands_.size() && (k == i || i + 1 == packed.arguments.size()); ++k)
         if (!only_accumulates() && (effects.writes & diff::parameter_mask(i)) && active_[k] &&
-            diff::has_forbidden_stores(runtime_, shadows_[k]))
+            stores_forbidden(shadows_[k]))
           return refuse_store(target_->method);
     }
     const Type* masks[3];
@@ -209,6 +209,11 @@ class DynamicForward {
       any_ |= active_[i] != 0;
     }
     return true;
+  }
+  // Of memory that the call may store into.
+  bool stores_forbidden(Value shadow) {
+    const Stores& stores = derivatives_.stores.of(ctx_, *target_);
+    return diff::has_forbidden_stores(runtime_, shadow, stores.any_type ? nullptr : &stores.types);
   }
   // What the call may overwrite, for when all is put back (kept_memory.hpp).
   bool keep_memory() {
@@ -422,8 +427,7 @@ class DynamicForward {
       bool is_rest = method.is_vararg && i + 1 == arguments.size();
       if (!shadow_of(i, is_rest ? operands_.size() - fixed : 1, is_rest, arguments[i], shadow)) return false;
       if (!box_as(type_of_argument(arguments, i), shadow)) return false;
-      if (!only_accumulates() && (effects.writes & diff::parameter_mask(i)) &&
-          diff::has_forbidden_stores(runtime_, shadow))
+      if (!only_accumulates() && (effects.writes & diff::parameter_mask(i)) && stores_forbidden(shadow))
         return refuse_store(&method);
       given.push_back(shadow);
     }
@@ -458,8 +462,7 @@ class DynamicForward {
         Value shadow;
         if (!shadow_of(i, is_rest ? operands_.size() - fixed : 1, is_rest, arguments[i], shadow)) return false;
         if (!box_as(argument_type, shadow)) return false;
-        if (!only_accumulates() && (effects.writes & diff::parameter_mask(i)) &&
-            diff::has_forbidden_stores(runtime_, shadow))
+        if (!only_accumulates() && (effects.writes & diff::parameter_mask(i)) && stores_forbidden(shadow))
           return refuse(
               "it may store a value that carries a derivative into memory that is a global's; pass it as an "
               "argument, or a copy of it",

@@ -117,13 +117,15 @@ KeptMemory::KeptMemory(Context& ctx) : ctx_(ctx), runtime_(*ctx.runtime) {
 
 KeptMemory::~KeptMemory() { ctx_.heap->remove_root_tracer(root_key_); }
 
-std::int64_t KeptMemory::open() {
+std::int64_t KeptMemory::open(bool within) {
   if (depth_ == levels_.size()) levels_.emplace_back();
   Level& level = levels_[depth_++];
   level.entries = entries_.size();
   level.bits = bits_.size();
   level.references = references_.size();
   level.outer_watch = ctx_.calls;
+  level.within = within && depth_ > 1;
+  level.begun = false;
   ctx_.calls = nullptr;
   return static_cast<std::int64_t>(depth_);
 }
@@ -131,9 +133,13 @@ std::int64_t KeptMemory::open() {
 void KeptMemory::cut_to(std::size_t depth) {
   while (depth_ > depth) {
     Level& level = top();
-    entries_.resize(level.entries);
-    bits_.resize(level.bits);
-    references_.resize(level.references);
+    const auto first = entries_.begin() + static_cast<std::ptrdiff_t>(level.entries);
+    entries_.erase(std::remove_if(first, entries_.end(), [&](const Entry& entry) { return !leaves(level, entry); }),
+                   entries_.end());
+    if (entries_.size() == level.entries) {
+      bits_.resize(level.bits);
+      references_.resize(level.references);
+    }
     ctx_.calls = level.outer_watch;
     empty(level.kept);
     empty(level.done);
@@ -147,6 +153,7 @@ void KeptMemory::copy(Entry entry, const void* content) {
   into.resize(into.size() + (entry.bytes + 7) / 8 * 8);
   if (entry.bytes) std::memcpy(into.data() + entry.offset, content, entry.bytes);
   Level& level = top();
+  entry.later = level.begun;
   entries_.push_back(entry);
   const std::size_t count = entries_.size() - level.entries;
   if (count == few + 1)
@@ -247,6 +254,7 @@ void KeptMemory::keep(const Stores& stores, const Value* arguments, std::size_t 
     for (const Binding* binding : stores.globals) look(binding->value);
   }
   empty(seen_);
+  top().begun = true;
 }
 
 bool KeptMemory::restore(const Entry& entry, const char* content) {
@@ -275,6 +283,7 @@ bool KeptMemory::put_back(std::int64_t level) {
   bool ok = true;
   for (std::size_t i = entries_.size(); i-- > levels_[depth - 1].entries;) {
     const Entry& entry = entries_[i];
+    if (depth == depth_ && leaves(top(), entry)) continue;
     ok &= restore(entry, (entry.has_references ? references_ : bits_).data() + entry.offset);
   }
   cut_to(depth - 1);
@@ -298,7 +307,15 @@ bool KeptMemory::is_unchanged(const Entry& entry) const {
 }
 
 // A vector of pairs: an object and a copy of it; of a global its address and a Box.
-bool KeptMemory::take_away(std::int64_t level, Value& result) {
+std::unordered_set<const Object*> KeptMemory::reached_from(Value root) {
+  walk(Stores{}, root);
+  std::unordered_set<const Object*> reached = std::move(seen_);
+  seen_.clear();
+  if (is_reference(root)) reached.insert(root.object);
+  return reached;
+}
+
+bool KeptMemory::take_away(std::int64_t level, Value value, Value arguments, Value& result) {
   result = runtime_.nothing();
   const auto depth = static_cast<std::size_t>(level);
   if (level < 1 || depth > depth_) return true;
@@ -306,18 +323,37 @@ bool KeptMemory::take_away(std::int64_t level, Value& result) {
   entries_.erase(std::remove_if(entries_.begin() + static_cast<std::ptrdiff_t>(first), entries_.end(),
                                 [&](const Entry& entry) { return is_unchanged(entry); }),
                  entries_.end());
-  if (entries_.size() == first) {
+  const auto is_later = [](const Entry& entry) { return entry.later; };
+  if (is_reference(value) &&
+      std::any_of(entries_.begin() + static_cast<std::ptrdiff_t>(first), entries_.end(), is_later)) {
+    const auto given = reached_from(value);
+    const auto before = reached_from(arguments);
+    const auto from = entries_.begin() + static_cast<std::ptrdiff_t>(first);
+    entries_.erase(std::remove_if(from, entries_.end(),
+                                  [&](const Entry& entry) {
+                                    const auto* object = static_cast<const Object*>(entry.what);
+                                    return entry.later && given.contains(object) && !before.contains(object);
+                                  }),
+                   entries_.end());
+  }
+  const Level& ended = levels_[depth - 1];
+  const auto left =
+      static_cast<std::size_t>(std::count_if(entries_.begin() + static_cast<std::ptrdiff_t>(first), entries_.end(),
+                                             [&](const Entry& entry) { return leaves(ended, entry); }));
+  if (entries_.size() - left == first) {
     cut_to(depth - 1);
     return true;
   }
   Heap& heap = *ctx_.heap;
-  const std::int64_t dims[] = {static_cast<std::int64_t>(2 * (entries_.size() - first))};
+  const std::int64_t dims[] = {static_cast<std::int64_t>(2 * (entries_.size() - left - first))};
   ArrayObject* pairs = heap.allocate_array(runtime_.types.array_of(runtime_.types.builtin().any, 1), dims);
   if (!pairs) return false;
   Rooted roots(heap);
   roots.values.push_back(Value(pairs->type, static_cast<const void*>(pairs)));
+  std::size_t made = 0;
   for (std::size_t i = first; i < entries_.size(); ++i) {
     const Entry entry = entries_[i];
+    if (leaves(levels_[depth - 1], entry)) continue;
     Object* copy = nullptr;
     Value what =
         Value(runtime_.types.builtin().int64, static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(entry.what)));
@@ -340,8 +376,8 @@ bool KeptMemory::take_away(std::int64_t level, Value& result) {
     char* to = entry.kind == Entry::Kind::array ? static_cast<ArrayObject*>(copy)->data : copy->payload();
     if (entry.bytes) std::memcpy(to, content, entry.bytes);
     auto* places = reinterpret_cast<Value*>(pairs->data);
-    places[2 * (i - first)] = what;
-    places[2 * (i - first) + 1] = Value(copy->type, static_cast<const void*>(copy));
+    places[made++] = what;
+    places[made++] = Value(copy->type, static_cast<const void*>(copy));
   }
   result = roots.values[0];
   cut_to(depth - 1);
@@ -409,13 +445,21 @@ namespace {
 
 const Stores& stores_at(Value address) { return *reinterpret_cast<const Stores*>(address.bits); }
 
-// keep_memory(stores, arguments…) → a level. The arguments as the method has them.
-bool keep_memory(Context& ctx, const Value* args, std::size_t count, Value& result) {
+bool begin_keeping(Context& ctx, const Value* args, std::size_t count, bool within, Value& result) {
   if (count < 1) return ctx.argument_error("keep_memory takes an address and arguments");
   KeptMemory& memory = kept_memory_of(ctx);
-  result = ctx.runtime->from_int(memory.open());
+  result = ctx.runtime->from_int(memory.open(within));
   memory.keep(stores_at(args[0]), args + 1, count - 1, count - 1);
   return true;
+}
+
+// keep_memory(stores, arguments…) → a level. The arguments as the method has them.
+bool keep_memory(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  return begin_keeping(ctx, args, count, false, result);
+}
+// The same in a derivative that is differentiated again.
+bool keep_memory_within(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  return begin_keeping(ctx, args, count, true, result);
 }
 
 // put_back_memory(level): all is as it was when the level was opened.
@@ -440,16 +484,16 @@ bool keep_memory_of(Context& ctx, const Value* args, std::size_t count, Value& r
   const Stores& stores = derivatives_of(ctx).stores.of(ctx, *target);
   if (!stores.any() && !stores.calls_unknown) return true;
   KeptMemory& memory = kept_memory_of(ctx);
-  result = runtime.from_int(memory.open());
+  result = runtime.from_int(memory.open(true));
   const std::size_t all = arguments.values.size();
   memory.keep(stores, arguments.values.data(), all, target->method->is_vararg ? target->method->arg_count : all);
   return true;
 }
 
-// take_away_memory(level) → what was kept, for put_back_later; nothing
+// take_away_memory(level, value, arguments) → what was kept, for put_back_later; nothing
 bool take_away_memory(Context& ctx, const Value* args, std::size_t count, Value& result) {
-  if (count != 1) return ctx.argument_error("take_away_memory takes a level");
-  return kept_memory_of(ctx).take_away(args[0].bits, result) || ctx.out_of_memory();
+  if (count != 3) return ctx.argument_error("take_away_memory takes a level, a value and arguments");
+  return kept_memory_of(ctx).take_away(args[0].bits, args[1], args[2], result) || ctx.out_of_memory();
 }
 
 bool put_back_later(Context& ctx, const Value* args, std::size_t count, Value& result) {
@@ -474,6 +518,7 @@ constexpr std::uint32_t on_memory = effect_throws | effect_reads | effect_writes
 
 const NativeInfo kept_memory_natives[] = {
     {"keep_memory", keep_memory, on_memory, gives_int, false, false, true},
+    {"keep_memory_within", keep_memory_within, on_memory, gives_int, false, false, true},
     {"put_back_memory", put_back_memory, on_memory, gives_nothing, false, false, true},
     {"keep_memory_of", keep_memory_of, on_memory | effect_allocates, gives_int},
     {"take_away_memory", take_away_memory, on_memory | effect_allocates, nullptr},

@@ -67,7 +67,9 @@ class KeptMemory final : public CallWatch {
   ~KeptMemory() override;
   KeptMemory(const KeptMemory&) = delete;
 
-  std::int64_t open();  // a level; what to end it by
+  // A level; what to end it by. `within`: in a derivative that is differentiated again, whose reverse sweep may still
+  // want what was made meanwhile. What is kept after the arguments is then left to the level around it.
+  std::int64_t open(bool within);
   bool is_open() const { return depth_ != 0; }
   static bool is_open(const Context& ctx) {
     return ctx.kept_memory && static_cast<const KeptMemory&>(*ctx.kept_memory).is_open();
@@ -79,8 +81,8 @@ class KeptMemory final : public CallWatch {
   // Ends the level, and all that were opened since. False: no memory for what has become shorter; OutOfMemoryError.
   bool put_back(std::int64_t level);
   // The same, but leaves memory as it is: what was kept of what has changed, as a value for put_back_later; nothing when
-  // that is nothing.
-  bool take_away(std::int64_t level, Value& result);
+  // that is nothing. What the call made, gave back as `value` and is not of its arguments stays its caller's.
+  bool take_away(std::int64_t level, Value value, Value arguments, Value& result);
   bool put_back_later(Value taken);
 
   bool before_call(Specialization& target, Value callee, const Value* args, std::size_t count) override;
@@ -94,6 +96,7 @@ class KeptMemory final : public CallWatch {
     std::size_t bytes;
     std::int64_t length;  // of arrays
     bool has_references;
+    bool later = false;  // kept after the arguments
   };
   struct Level {
     std::size_t entries = 0;  // where it begins
@@ -102,6 +105,8 @@ class KeptMemory final : public CallWatch {
     std::unordered_set<const void*> kept;
     std::unordered_set<std::uint64_t> done;  // calls whose arguments were looked through
     CallWatch* outer_watch = nullptr;
+    bool within = false;
+    bool begun = false;  // the arguments are kept
   };
   void walk(const Stores& stores, Value root);
   bool has(const void* what) const;  // at this level
@@ -111,6 +116,8 @@ class KeptMemory final : public CallWatch {
   bool is_unchanged(const Entry& entry) const;
   Level& top() { return levels_[depth_ - 1]; }
   void cut_to(std::size_t depth);
+  std::unordered_set<const Object*> reached_from(Value root);
+  bool leaves(const Level& level, const Entry& entry) const { return level.within && entry.later; }
 
   Context& ctx_;
   Runtime& runtime_;

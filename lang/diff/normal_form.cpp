@@ -210,40 +210,6 @@ void define_undefined(ir::Function& function, Runtime& runtime) {
   }
 }
 
-// Reverse mode through a `try`: what was done before something was thrown would have to be undone up to an unknown
-// point. As long as nothing is thrown there is nothing to undo, so the handlers raise, and what they would have looked
-// at are plain variables again.
-void raise_in_handlers(ir::Function& function, Runtime& runtime) {
-  std::vector<bool> is_handler(function.blocks.size(), false);
-  bool any = false;
-  for (const ir::Block& block : function.blocks)
-    if (block.handler != ir::no_block) is_handler[block.handler] = any = true;
-  if (!any) return;
-  Binding* raise = library_binding(runtime, KnownName::throw_caught_in_reverse);
-  ir::Builder builder(function);
-  for (BlockId b = 0; b < is_handler.size(); ++b) {
-    if (!is_handler[b]) continue;
-    ir::Block& handler = function.blocks[b];
-    const ir::Inst caught = function.insts[handler.insts[0]];
-    handler.insts.resize(1);
-    handler.edges.clear();
-    handler.terminator = ~0u;
-    Refusal here = refusal_at(function, caught, runtime, "");
-    std::string where = "\n  --> " + runtime.sources.describe(here.span) + "\n" + runtime.sources.excerpt(here.span);
-    while (where.back() == '\n') where.pop_back();
-    Operand exception = Operand::inst(handler.insts[0]);
-    builder.set_block(b);
-    builder.set_span(caught.span);
-    builder.set_scope(caught.scope);
-    builder.emit(Op::call,
-                 {builder.constant(raise ? raise->value : runtime.nothing()), exception,
-                  builder.constant(runtime.from_string(where))},
-                 runtime.types.builtin().any);
-    builder.unreachable();
-  }
-  ir::remove_unreachable_blocks(function);
-}
-
 // A derivative that is differentiated again keeps no states of rules for later calls: the outer reverse sweep may still
 // want what they hold. Each call has one made, which is garbage after.
 void drop_rule_states(ir::Function& function, Runtime& runtime) {
@@ -263,11 +229,11 @@ void drop_rule_states(ir::Function& function, Runtime& runtime) {
 
 }  // namespace
 
-bool normalise(ir::Function& function, Runtime& runtime, Refusal& refusal, bool forward_mode) {
+bool normalise(ir::Function& function, Runtime& runtime, Refusal& refusal, MemoryEffects* memory) {
   ir::remove_unreachable_blocks(function);
   group_splats(function, runtime);
   replace_builtins(function, runtime);
-  if (!forward_mode) raise_in_handlers(function, runtime);
+  if (memory) follow_exceptions(function, runtime, *memory);
   if (!function.slots.empty()) ir::promote_slots(function, &runtime.types.builtin());
   if (!ir::find_loops(function, ir::build_cfg(function)).reducible) make_reducible(function, runtime);
   define_undefined(function, runtime);

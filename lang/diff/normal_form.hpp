@@ -1,11 +1,18 @@
 // The form that the transforms need: one `ret`; each loop entered by one edge and with one latch. Irreducible graphs
-// are refused. Reverse mode accepts a `try` as long as nothing is thrown in it: its handlers raise.
+// are refused. In reverse mode a `try` has edges to its handler like any others (exceptions.cpp).
 #pragma once
 
 #include "lang/diff/diff.hpp"
+#include "lang/diff/memory.hpp"
 
 namespace slope::diff {
 
-bool normalise(ir::Function& function, Runtime& runtime, Refusal& refusal, bool forward_mode);
+// `memory`: of reverse mode; null: forward mode, which leaves handlers as they are.
+bool normalise(ir::Function& function, Runtime& runtime, Refusal& refusal, MemoryEffects* memory);
+
+// The aux of a branch that is never taken to its first edge: where the block of its second edge raises, control goes
+// there, with the exception in the Box that the first instruction of that block reads.
+inline constexpr std::uintptr_t branch_on_raise = 1;
+void follow_exceptions(ir::Function& function, Runtime& runtime, MemoryEffects& memory);
 
 }  // namespace slope::diff

@@ -132,7 +132,9 @@ class ShadowMaker {
   std::unordered_map<const Object*, std::size_t> index_;
 };
 // Of a shadow: `forbid_stores` was called for some of the memory that it lets write.
-bool has_forbidden_stores(Runtime& runtime, Value shadow);
+// `written`: the types of objects that are stored into, sorted, where these are known: arrays of numbers of other types do
+// not count.
+bool has_forbidden_stores(Runtime& runtime, Value shadow, const std::vector<const Type*>* written = nullptr);
 
 // Zero accumulators for the memory in `v` (identity kept within it); `nothing` when there is none.
 bool make_zero_shadow(Context& ctx, Value v, Value& result);

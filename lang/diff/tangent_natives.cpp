@@ -192,15 +192,18 @@ void ShadowMaker::forbid_stores() {
   }
 }
 
-bool has_forbidden_stores(Runtime& runtime, Value shadow) {
+bool has_forbidden_stores(Runtime& runtime, Value shadow, const std::vector<const Type*>* written) {
   const DataType* d = as_data(shadow.type);
   if (!d || !shadow.object) return false;
-  if (d->object_kind == DataType::ObjectKind::array)
-    return (static_cast<ArrayObject*>(shadow.object)->flags & array_stores_forbidden) != 0;
+  const bool is_array = d->object_kind == DataType::ObjectKind::array;
+  if (is_array && written && tangent_types(runtime).is_float(d->params[0]) &&
+      !std::binary_search(written->begin(), written->end(), static_cast<const Type*>(d)))
+    return false;
+  if (is_array) return (static_cast<ArrayObject*>(shadow.object)->flags & array_stores_forbidden) != 0;
   if (d->is_mutable) return load_field(runtime.heap, shadow.object, d->fields.back()).bits & 1;
   if (!d->is_tuple && d != tangent_types(runtime).dynamic()) return false;
   for (const Field& field : d->fields)
-    if (has_forbidden_stores(runtime, load_field(runtime.heap, shadow.object, field))) return true;
+    if (has_forbidden_stores(runtime, load_field(runtime.heap, shadow.object, field), written)) return true;
   return false;
 }
 

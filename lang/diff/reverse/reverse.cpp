@@ -31,6 +31,9 @@
 // Hascoët and Pascual 2013 (Tapenade) for to-be-recorded analysis.
 #include "lang/diff/reverse/reverse.hpp"
 
+#include <algorithm>
+
+#include "lang/diff/normal_form.hpp"
 #include "lang/ir/passes/checked.hpp"
 
 namespace slope::diff {
@@ -113,6 +116,46 @@ bool Reverse::forward_block(BlockId b) {
   return true;
 }
 
+// Whether the handler does more with what it caught than to ask for its type, or to throw it again. What a call raised
+// brings no cotangents back.
+bool Reverse::looks_into_caught(Operand box) const {
+  std::vector<bool> caught(primal_->insts.size(), false);
+  for (const ir::Block& block : primal_->blocks)
+    for (std::uint32_t id : block.insts)
+      caught[id] = primal_->insts[id].op == Op::cell_get && primal_->insts[id].operands[0] == box;
+  const auto is_caught = [&](Operand o) { return o.is_inst() && caught[o.index()]; };
+  for (const ir::Block& block : primal_->blocks) {
+    for (std::uint32_t id : block.insts) {
+      const ir::Inst& inst = primal_->insts[id];
+      if (inst.op != Op::isa && std::any_of(inst.operands.begin(), inst.operands.end(), is_caught)) return true;
+    }
+    for (const ir::Edge& edge : block.edges)
+      if (std::any_of(edge.arguments.begin(), edge.arguments.end(), is_caught)) return true;
+  }
+  return false;
+}
+
+// Where the block that may raise does so, control goes to `edge`, as from here (exceptions.cpp).
+void Reverse::raise_to(const ir::Block& block, const ir::Edge& edge) {
+  const BlockId here = f_.block();
+  const BlockId handler = f_.new_block();
+  f_.function().blocks[sweeps_.forward_blocks[block.edges[1].target]].handler = handler;
+  f_.set_block(handler);
+  const Operand exception = f_.emit(Op::caught, {}, builtin_.any);
+  const Operand box = primal_->insts[primal_->blocks[block.edges[0].target].insts[0]].operands[0];
+  // A refusal is the derivative's, not the program's: whoever caught it would take another way than the function does.
+  call_library(f_, KnownName::check_refused, {exception}, nullptr);
+  if (looks_into_caught(box)) {
+    const ir::Inst& raising = primal_->insts[block.terminator];
+    call_library(f_, KnownName::check_caught, {exception, f_.constant(runtime_.from_string(described(raising)))},
+                 nullptr);
+  }
+  f_.emit(Op::cell_set, {values_.forward(box), exception}, builtin_.nothing);
+  f_.emit(Op::caught_end, {}, builtin_.nothing);
+  f_.jump(edge.target, edge.arguments);
+  f_.set_block(here);
+}
+
 void Reverse::forward_terminator(BlockId b) {
   const ir::Block& block = primal_->blocks[b];
   const ir::Inst& terminator = primal_->insts[block.terminator];
@@ -136,6 +179,7 @@ void Reverse::forward_terminator(BlockId b) {
       f_.jump(edges_out[0].target, edges_out[0].arguments);
       break;
     case Op::branch:
+      if (terminator.aux == branch_on_raise) raise_to(block, edges_out[0]);
       f_.branch(values_.forward(terminator.operands[0]), edges_out[0].target, edges_out[1].target,
                 edges_out[0].arguments, edges_out[1].arguments);
       break;

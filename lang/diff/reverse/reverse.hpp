@@ -42,6 +42,8 @@ class Reverse : private Transform {
   void forward_parameters();
   bool forward_block(ir::BlockId block);
   void forward_terminator(ir::BlockId block);
+  bool looks_into_caught(ir::Operand box) const;
+  void raise_to(const ir::Block& block, const ir::Edge& edge);
   bool reverse_sweep(ir::BlockId start);
   bool reverse_block(ir::BlockId block);
   void leave_reverse_block();

@@ -1,0 +1,233 @@
+// Reverse mode through a `try`: where an instruction raises, control goes to the handler, so the reverse sweep must come
+// back from there to the point before that instruction. Each instruction in a `try` that may raise gets a block of its
+// own, with a branch before it that is never taken:
+//
+//   A: …                               D: e = cell_get box
+//      cell_set box, nothing              jump handler
+//      branch false, D, R (on raise)
+//   R: the instruction                 handler: what was there, with e in place of what is caught
+//      jump N
+//   N: …
+//
+// All analyses and the reverse sweep see edges like any others. The forward sweep gives R a handler of its own, which
+// puts the exception into the box and goes on at D, as the branch would (Reverse::forward_terminator).
+//
+// A call that may have stored into memory before it raised cannot be undone to an unknown point: there D raises.
+#include <algorithm>
+#include <string>
+
+#include "lang/diff/normal_form.hpp"
+#include "lang/diff/operations.hpp"
+#include "lang/ir/passes/passes.hpp"
+#include "lang/runtime/library_names.hpp"
+
+namespace slope::diff {
+
+using ir::BlockId;
+using ir::Op;
+using ir::Operand;
+
+namespace {
+
+class Exceptions {
+ public:
+  Exceptions(ir::Function& function, Runtime& runtime, MemoryEffects& memory)
+      : function_(function), runtime_(runtime), builtin_(runtime.types.builtin()), memory_(memory) {}
+
+  void run() {
+    std::vector<BlockId> handler_of;
+    for (const ir::Block& block : function_.blocks) handler_of.push_back(block.handler);
+    boxes_.resize(function_.blocks.size());
+    for (BlockId handler : handler_of)
+      if (handler != ir::no_block && !boxes_[handler].valid()) enter(handler);
+    if (std::none_of(boxes_.begin(), boxes_.end(), [](Operand box) { return box.valid(); })) return;
+    raise_again();
+    for (BlockId b = 0; b < boxes_.size(); ++b)
+      if (boxes_[b].valid()) open_handler(b);
+    for (ir::Block& block : function_.blocks)
+      std::erase_if(block.insts, [&](std::uint32_t id) { return function_.insts[id].op == Op::caught_end; });
+    for (BlockId b = 0; b < handler_of.size(); ++b)
+      if (handler_of[b] != ir::no_block) split(b, handler_of[b]);
+    ir::remove_unreachable_blocks(function_);
+  }
+
+ private:
+  std::uint32_t make(BlockId block, Op op, std::vector<Operand> operands, const Type* type, const ir::Inst& like,
+                     std::uintptr_t aux = 0) {
+    ir::Inst made;
+    made.op = op;
+    made.operands = std::move(operands);
+    made.type = type;
+    made.aux = aux;
+    made.span = like.span;
+    made.scope = like.scope;
+    made.block = block;
+    function_.insts.push_back(std::move(made));
+    return static_cast<std::uint32_t>(function_.insts.size() - 1);
+  }
+  void add(BlockId block, std::uint32_t id) {
+    function_.insts[id].block = block;
+    function_.blocks[block].insts.push_back(id);
+  }
+  void end(BlockId block, std::uint32_t terminator, std::vector<ir::Edge> edges) {
+    function_.insts[terminator].block = block;
+    function_.blocks[block].terminator = terminator;
+    function_.blocks[block].edges = std::move(edges);
+  }
+  BlockId new_block() {
+    function_.blocks.emplace_back();
+    function_.blocks.back().terminator = ~0u;
+    return static_cast<BlockId>(function_.blocks.size() - 1);
+  }
+  Operand nothing() { return function_.constant(runtime_.nothing()); }
+
+  // The box of a handler, made where the function begins.
+  void enter(BlockId handler) {
+    const ir::Inst like = function_.insts[function_.blocks[handler].insts[0]];
+    const std::uint32_t box = make(0, Op::cell_new, {}, builtin_.cell, like);
+    function_.blocks[0].insts.insert(function_.blocks[0].insts.begin(), box);
+    boxes_[handler] = Operand::inst(box);
+  }
+
+  // `rethrow()` and the end of a `finally`: the exception of the innermost handler around it.
+  void raise_again() {
+    std::vector<std::vector<bool>> within(boxes_.size());
+    for (BlockId b = 0; b < boxes_.size(); ++b)
+      if (boxes_[b].valid()) within[b] = blocks_of(b);
+    for (BlockId b = 0; b < boxes_.size(); ++b) {
+      std::vector<std::uint32_t>& insts = function_.blocks[b].insts;
+      const auto at = std::find_if(insts.begin(), insts.end(), [&](std::uint32_t id) {
+        const ir::Inst& inst = function_.insts[id];
+        return inst.op == Op::native && inst.operands.empty() &&
+               (std::string_view(inst.aux_as<const NativeInfo>()->name) == "rethrow_caught" ||
+                std::string_view(inst.aux_as<const NativeInfo>()->name) == "rethrow");
+      });
+      if (at == insts.end()) continue;
+      BlockId innermost = ir::no_block;
+      for (BlockId h = 0; h < boxes_.size(); ++h)
+        if (boxes_[h].valid() && within[h][b] && (innermost == ir::no_block || within[innermost][h])) innermost = h;
+      if (innermost == ir::no_block) continue;
+      const ir::Inst like = function_.insts[*at];
+      insts.erase(at, insts.end());
+      const std::uint32_t again = make(b, Op::cell_get, {boxes_[innermost]}, builtin_.any, like);
+      add(b, again);
+      end(b, make(b, Op::throw_, {Operand::inst(again)}, builtin_.bottom, like), {});
+    }
+  }
+  std::vector<bool> blocks_of(BlockId handler) const {
+    std::vector<bool> inside(function_.blocks.size(), false);
+    std::vector<BlockId> work{handler};
+    while (!work.empty()) {
+      const BlockId b = work.back();
+      work.pop_back();
+      if (inside[b]) continue;
+      inside[b] = true;
+      const ir::Block& block = function_.blocks[b];
+      if (std::any_of(block.insts.begin(), block.insts.end(),
+                      [&](std::uint32_t id) { return function_.insts[id].op == Op::caught_end; }))
+        continue;
+      for (const ir::Edge& edge : block.edges) work.push_back(edge.target);
+      if (block.handler != ir::no_block) work.push_back(block.handler);
+    }
+    return inside;
+  }
+
+  // What is caught is what the box holds.
+  void open_handler(BlockId b) {
+    ir::Inst& caught = function_.insts[function_.blocks[b].insts[0]];
+    caught.op = Op::cell_get;
+    caught.operands = {boxes_[b]};
+    caught.type = builtin_.any;
+    caught.aux = 0;
+  }
+
+  static bool is_variable(Op op) {  // they are none any more when this is done
+    return op == Op::slot_get || op == Op::slot_set || op == Op::slot_defined || op == Op::slot_clear;
+  }
+  bool raises(const ir::Inst& inst) const { return !is_variable(inst.op) && ir::may_throw(inst); }
+
+  // Whether it may have stored something before it raised.
+  bool may_have_stored(const ir::Inst& inst) {
+    switch (inst.op) {
+      case Op::invoke: {
+        const MemorySummary effects = memory_.of_call(inst);
+        return (effects.writes | effects.unknown) != 0;
+      }
+      case Op::native:
+        return (inst.aux_as<const NativeInfo>()->effects & effect_writes) != 0;
+      case Op::call:
+      case Op::call_splat:
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  void split(BlockId b, BlockId handler) {
+    const std::vector<std::uint32_t> insts = std::move(function_.blocks[b].insts);
+    const std::uint32_t terminator = function_.blocks[b].terminator;
+    const std::vector<ir::Edge> edges = std::move(function_.blocks[b].edges);
+    function_.blocks[b].insts.clear();
+    function_.blocks[b].edges.clear();
+    function_.blocks[b].handler = ir::no_block;
+    BlockId at = b;
+    for (std::uint32_t id : insts) {
+      const ir::Inst inst = function_.insts[id];
+      if (!raises(inst)) {
+        add(at, id);
+        continue;
+      }
+      const BlockId alone = new_block();
+      const BlockId raised = new_block();
+      const BlockId after = new_block();
+      add(at, make(at, Op::cell_set, {boxes_[handler], nothing()}, builtin_.nothing, inst));
+      end(at,
+          make(at, Op::branch, {function_.constant(runtime_.from_bool(false))}, builtin_.nothing, inst,
+               branch_on_raise),
+          {{raised, {}}, {alone, {}}});
+      add(alone, id);
+      end(alone, make(alone, Op::jump, {}, builtin_.nothing, inst), {{after, {}}});
+      leave(raised, handler, inst);
+      at = after;
+    }
+    const ir::Inst last = function_.insts[terminator];
+    if (last.op == Op::throw_) {
+      add(at, make(at, Op::cell_set, {boxes_[handler], last.operands[0]}, builtin_.nothing, last));
+      end(at, make(at, Op::jump, {}, builtin_.nothing, last), {{handler, {}}});
+    } else {
+      end(at, terminator, edges);
+    }
+  }
+
+  void leave(BlockId raised, BlockId handler, const ir::Inst& inst) {
+    const std::uint32_t exception = make(raised, Op::cell_get, {boxes_[handler]}, builtin_.any, inst);
+    add(raised, exception);
+    if (!may_have_stored(inst)) {
+      end(raised, make(raised, Op::jump, {}, builtin_.nothing, inst), {{handler, {}}});
+      return;
+    }
+    const Binding* raise = library_binding(runtime_, KnownName::throw_caught_in_reverse);
+    const Refusal here = refusal_at(function_, inst, runtime_, "");
+    std::string where = "\n  --> " + runtime_.sources.describe(here.span) + "\n" + runtime_.sources.excerpt(here.span);
+    while (where.back() == '\n') where.pop_back();
+    add(raised, make(raised, Op::call,
+                     {function_.constant(raise ? raise->value : runtime_.nothing()), Operand::inst(exception),
+                      function_.constant(runtime_.from_string(where))},
+                     builtin_.any, inst));
+    end(raised, make(raised, Op::unreachable, {}, builtin_.bottom, inst), {});
+  }
+
+  ir::Function& function_;
+  Runtime& runtime_;
+  const BuiltinTypes& builtin_;
+  MemoryEffects& memory_;
+  std::vector<Operand> boxes_;  // by block, of handlers
+};
+
+}  // namespace
+
+void follow_exceptions(ir::Function& function, Runtime& runtime, MemoryEffects& memory) {
+  Exceptions(function, runtime, memory).run();
+}
+
+}  // namespace slope::diff
