@@ -80,7 +80,7 @@ struct Condition {
   const SCEV* start = nullptr;
   const SCEV* step = nullptr;  // null: the same in every turn
   const SCEV* bound = nullptr;
-  bool one_less = false;  // not evaluated in the turn in which the loop ends
+  bool one_less = false;         // not evaluated in the turn in which the loop ends
   llvm::Value* index = nullptr;  // as it is computed in the loop; null: as `start` says
 
   friend bool operator==(const Condition& a, const Condition& b) {
@@ -237,7 +237,8 @@ class CountedLoop {
         found.assign({Condition{ICmpInst::ICMP_ULT, nullptr, nullptr, taken, one_less}});
       }
       if (conditions_.size() + found.size() > most_conditions) continue;
-      const bool cheap = std::all_of(found.begin(), found.end(), [&](const Condition& c) { return is_cheap(expander, c); });
+      const bool cheap =
+          std::all_of(found.begin(), found.end(), [&](const Condition& c) { return is_cheap(expander, c); });
       if (!cheap) continue;
       for (const Condition& condition : found)
         if (std::find(conditions_.begin(), conditions_.end(), condition) == conditions_.end())

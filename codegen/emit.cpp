@@ -49,7 +49,8 @@ bool has_op(const ir::Function& function, const ir::Cfg& cfg, std::initializer_l
 void Emitter::find_tests() {
   if (!layout_.tests_indices) return;
   bounds_ = ir::prove_bounds(layout_.runtime(), function_, cfg_);
-  if (dump_wants("bounds")) std::cerr << "; bounds " << function_.name << '\n' << print_bounds_proofs(function_, bounds_);
+  if (dump_wants("bounds"))
+    std::cerr << "; bounds " << function_.name << '\n' << print_bounds_proofs(function_, bounds_);
   // Where nothing resizes, a length stays in a register.
   wants_length_.resize(function_.insts.size());
   lengths_.resize(function_.insts.size());
@@ -598,8 +599,8 @@ Emitter::V Emitter::helper(Helper which, llvm::ArrayRef<V> arguments) {
     callee->addFnAttr(llvm::Attribute::NoUnwind);
     if (info.result == 'b') callee->addRetAttr(llvm::Attribute::ZExt);
     if (which == Helper::trace || which == Helper::throw_value || which == Helper::stack_overflow ||
-        which == Helper::branch_type_error || which == Helper::interrupt || which == Helper::unreachable || which == Helper::bounds_error ||
-        which == Helper::catch_error || which == Helper::tape_release) {
+        which == Helper::branch_type_error || which == Helper::interrupt || which == Helper::unreachable ||
+        which == Helper::bounds_error || which == Helper::catch_error || which == Helper::tape_release) {
       callee->addFnAttr(llvm::Attribute::Cold);
     }
   }

@@ -131,8 +131,7 @@ class Prover {
       for (std::uint32_t id : function_.blocks[b].insts) {
         const Inst& inst = function_.insts[id];
         position_[id] = position++;
-        if (resizes_ && resizing_.by(inst, function_.blocks[b].handler != no_block))
-          last_resize_ = position_[id];
+        if (resizes_ && resizing_.by(inst, function_.blocks[b].handler != no_block)) last_resize_ = position_[id];
         if (!is_element_access(inst.op) || work_ > most_work) continue;
         const Operand array = unrefined(inst.operands[0]);
         const std::int64_t rank = rank_of(array);
@@ -424,8 +423,8 @@ class Prover {
   std::optional<std::int64_t> counter_start(Operand value) {
     const BlockId header = function_.inst(value).block;
     const auto& parameters = function_.blocks[header].parameters;
-    const auto position = static_cast<std::size_t>(std::find(parameters.begin(), parameters.end(), value.index()) -
-                                                   parameters.begin());
+    const auto position =
+        static_cast<std::size_t>(std::find(parameters.begin(), parameters.end(), value.index()) - parameters.begin());
     std::int64_t least = small_constant;
     for (BlockId from : cfg_.predecessors[header]) {
       if (!cfg_.reachable(from)) continue;
