@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cassert>
+#include <optional>
 
 #include "lang/ir/cfg.hpp"
 #include "lang/ir/op_groups.hpp"
+#include "lang/ir/passes/bounds.hpp"
 #include "lang/support/tuning.hpp"
 
 namespace slope::codegen {
@@ -14,10 +16,11 @@ namespace slope::codegen {
 using ir::Op;
 using Kind = Representation::Kind;
 
-Batch::Batch(Runtime& runtime, PublishedCode& published, std::uint64_t first_name)
+Batch::Batch(Runtime& runtime, PublishedCode& published, std::uint64_t first_name, bool tests_indices)
     : runtime_(runtime), published_(published), result_(std::make_shared<NativeBatch>()), next_name_(first_name) {
   module_ = std::make_unique<llvm::Module>("slope", context_);
   layout_ = std::make_unique<Layout>(runtime, context_);
+  layout_->tests_indices = tests_indices;
   if (!runtime.describes_code) return;
   debug_ = std::make_unique<DebugInfo>(runtime, *module_);
   layout_->debug = debug_.get();
@@ -124,6 +127,7 @@ bool Batch::may_fail(const ir::Function& function) {
     for (const ir::Edge& edge : function.blocks[id].edges)
       if (cfg.position[edge.target] <= cfg.position[id]) return true;  // the user may want to stop a loop
   }
+  std::optional<ir::BoundsProofs> proofs;
   auto concrete = [&](const Type* type) { return type && layout_->of(type).kind != Kind::dynamic; };
   for (ir::BlockId id : cfg.order) {
     const ir::Block& block = function.blocks[id];
@@ -132,7 +136,11 @@ bool Batch::may_fail(const ir::Function& function) {
       if (!concrete(function.insts[p].type)) return true;
     }
     for (std::uint32_t i : block.insts) {
-      if (may_fail(function, function.insts[i])) return true;
+      const ir::Inst& inst = function.insts[i];
+      if (may_fail(function, inst)) return true;
+      if (!layout_->tests_indices || !ir::is_element_access(inst.op)) continue;
+      if (!proofs) proofs = ir::prove_bounds(runtime_, function, cfg);
+      if (!proofs->is_inside(i)) return true;
     }
     const ir::Inst& end = function.insts[block.terminator];
     switch (ir::in_group<ir::TerminatorOp>(end.op)) {
@@ -175,6 +183,7 @@ bool Batch::may_fail(const ir::Function& function, const ir::Inst& inst) {
     if (!plain(type_of(i))) return true;
   }
   const bool raises = (ir::op_info(inst.op).effects & effect_throws) && !(inst.flags & ir::inst_nothrow);
+  if (inst.op == Op::string_byte) return layout_->tests_indices;  // the index may be outside
   switch (ir::op_info(inst.op).fails) {
     case ir::Fails::never:
       return false;

@@ -43,7 +43,8 @@ struct BatchPolicy {
 
 class Batch : public EmitHost {
  public:
-  Batch(Runtime& runtime, PublishedCode& published, std::uint64_t first_name);
+  // `tests_indices`: Layout::tests_indices.
+  Batch(Runtime& runtime, PublishedCode& published, std::uint64_t first_name, bool tests_indices);
   bool build(CodeInstance& root, const BatchPolicy& policy, std::string& why);
   // `boxed_root`: with the wrapper for dynamic callers of the function that was asked for; others get theirs when they
   // are asked for.

@@ -39,6 +39,7 @@ constexpr std::int64_t largest_step = 1 << 20;
 constexpr unsigned largest_loop = tuning::counted_loop_size;
 constexpr std::size_t most_conditions = 32;
 constexpr unsigned expansion_budget = 8;
+constexpr unsigned most_copies = 8;
 
 bool is_poll(const llvm::Instruction& inst) {
   auto* call = llvm::dyn_cast<llvm::CallInst>(&inst);
@@ -79,9 +80,13 @@ struct Condition {
   const SCEV* start = nullptr;
   const SCEV* step = nullptr;  // null: the same in every turn
   const SCEV* bound = nullptr;
-  bool one_less = false;  // not evaluated in the turn in which the loop ends
+  bool one_less = false;         // not evaluated in the turn in which the loop ends
+  llvm::Value* index = nullptr;  // as it is computed in the loop; null: as `start` says
 
-  friend bool operator==(const Condition&, const Condition&) = default;
+  friend bool operator==(const Condition& a, const Condition& b) {
+    return a.predicate == b.predicate && a.start == b.start && a.step == b.step && a.bound == b.bound &&
+           a.one_less == b.one_less;
+  }
 };
 
 class CountedLoop {
@@ -214,6 +219,7 @@ class CountedLoop {
   }
 
   void find_checks() {
+    llvm::SCEVExpander expander(evolution_, counter_->getModule()->getDataLayout(), "check");
     llvm::SmallVector<BasicBlock*, 8> leaving;
     loop_->getExitingBlocks(leaving);
     for (BasicBlock* block : leaving) {
@@ -231,6 +237,9 @@ class CountedLoop {
         found.assign({Condition{ICmpInst::ICMP_ULT, nullptr, nullptr, taken, one_less}});
       }
       if (conditions_.size() + found.size() > most_conditions) continue;
+      const bool cheap =
+          std::all_of(found.begin(), found.end(), [&](const Condition& c) { return is_cheap(expander, c); });
+      if (!cheap) continue;
       for (const Condition& condition : found)
         if (std::find(conditions_.begin(), conditions_.end(), condition) == conditions_.end())
           conditions_.push_back(condition);
@@ -251,8 +260,10 @@ class CountedLoop {
     ICmpInst::Predicate predicate = wanted ? compare->getPredicate() : compare->getInversePredicate();
     const SCEV* left = evolution_.getSCEVAtScope(compare->getOperand(0), loop_);
     const SCEV* right = evolution_.getSCEVAtScope(compare->getOperand(1), loop_);
+    llvm::Value* computed = compare->getOperand(0);
     if (!evolution_.isLoopInvariant(right, loop_)) {
       std::swap(left, right);
+      computed = compare->getOperand(1);
       predicate = ICmpInst::getSwappedPredicate(predicate);
     }
     if (!evolution_.isLoopInvariant(right, loop_)) return false;
@@ -266,7 +277,7 @@ class CountedLoop {
     // be "negative") neither.
     if (predicate == ICmpInst::ICMP_NE || predicate == ICmpInst::ICMP_UGT || predicate == ICmpInst::ICMP_UGE)
       return false;
-    found.push_back({predicate, index->getStart(), index->getStepRecurrence(evolution_), right, one_less});
+    found.push_back({predicate, index->getStart(), index->getStepRecurrence(evolution_), right, one_less, computed});
     return !limit_.step || (limit_.step == found.back().step && ICmpInst::isUnsigned(predicate));
   }
 
@@ -282,6 +293,40 @@ class CountedLoop {
            !expander.isHighCostExpansion({expression}, loop_, expansion_budget, &target_, at);
   }
 
+  bool is_cheap(llvm::SCEVExpander& expander, const Condition& c) const {
+    const llvm::Instruction* end = preheader_->getTerminator();
+    unsigned copies = 0;
+    return (!c.start || is_copied(c.index, copies) || is_cheap(expander, c.start, end)) &&
+           is_cheap(expander, c.bound, end) && (!c.step || is_cheap(expander, c.step, end));
+  }
+
+  // Whether the value in the first turn is had by copies of a few sums and products of the loop. An expression over the
+  // induction variables of the loops around would be made anew from the start of the outermost.
+  bool is_copied(llvm::Value* v, unsigned& copies) const {
+    if (!v || !v->getType()->isIntegerTy()) return false;
+    if (loop_->isLoopInvariant(v)) return true;
+    auto* inst = llvm::cast<llvm::Instruction>(v);
+    if (auto* phi = llvm::dyn_cast<llvm::PHINode>(inst)) return phi->getParent() == loop_->getHeader();
+    switch (inst->getOpcode()) {
+      case llvm::Instruction::Add:
+      case llvm::Instruction::Sub:
+      case llvm::Instruction::Mul:
+      case llvm::Instruction::Shl:
+        return ++copies <= most_copies && is_copied(inst->getOperand(0), copies) &&
+               is_copied(inst->getOperand(1), copies);
+      default:
+        return false;
+    }
+  }
+  llvm::Value* copy(llvm::IRBuilder<>& b, llvm::Value* v) {
+    if (loop_->isLoopInvariant(v)) return v;
+    auto* inst = llvm::cast<llvm::Instruction>(v);
+    if (auto* phi = llvm::dyn_cast<llvm::PHINode>(inst)) return phi->getIncomingValueForBlock(preheader_);
+    llvm::Value* left = copy(b, inst->getOperand(0));
+    llvm::Value* right = copy(b, inst->getOperand(1));
+    return b.CreateBinOp(static_cast<llvm::Instruction::BinaryOps>(inst->getOpcode()), left, right);
+  }
+
   // Asked before the loop. `turns`: how many, or of a loop with a limit how far its index goes.
   llvm::Value* holds(llvm::IRBuilder<>& b, llvm::SCEVExpander& expander, const Condition& condition,
                      llvm::Value* turns) {
@@ -289,7 +334,8 @@ class CountedLoop {
     llvm::Value* bound = value(condition.bound);
     llvm::Value* last = condition.one_less ? b.CreateSub(turns, llvm::ConstantInt::get(i64_, 1)) : turns;
     if (!condition.start) return b.CreateFreeze(b.CreateICmpULT(last, bound));
-    llvm::Value* start = value(condition.start);
+    unsigned copies = 0;
+    llvm::Value* start = is_copied(condition.index, copies) ? copy(b, condition.index) : value(condition.start);
     llvm::Value* result = b.CreateICmp(condition.predicate, start, bound);
     if (!condition.step) return b.CreateFreeze(result);
     bool is_unsigned = ICmpInst::isUnsigned(condition.predicate);
@@ -325,11 +371,6 @@ class CountedLoop {
     if (limit_.step && (!is_cheap(expander, limit_.start, end) || !is_cheap(expander, limit_.bound, end) ||
                         !is_cheap(expander, limit_.step, end)))
       return false;
-    for (const Condition& c : conditions_) {
-      if ((c.start && !is_cheap(expander, c.start, end)) || !is_cheap(expander, c.bound, end) ||
-          (c.step && !is_cheap(expander, c.step, end)))
-        return false;
-    }
     llvm::IRBuilder<> b(end);
     llvm::Value* safe = nullptr;
     llvm::Value* turns = limit_.step ? distance(b, expander, safe) : expander.expandCodeFor(turns_, i64_, end);

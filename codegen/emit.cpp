@@ -4,11 +4,14 @@
 #include <llvm/IR/MDBuilder.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <iostream>
 
 #include "codegen/counted_loops.hpp"
 #include "codegen/debug_info.hpp"
 #include "lang/ir/passes/checked.hpp"
 #include "lang/ir/passes/escape.hpp"
+#include "lang/support/dump.hpp"
 
 namespace slope::codegen {
 
@@ -41,7 +44,77 @@ bool has_op(const ir::Function& function, const ir::Cfg& cfg, std::initializer_l
 
 }  // namespace
 
+// Where no test is needed. In builds that verify, what the proofs refer to must come before the accesses, and code that
+// should not need a test traps when it does.
+void Emitter::find_tests() {
+  if (!layout_.tests_indices) return;
+  bounds_ = ir::prove_bounds(layout_.runtime(), function_, cfg_);
+  if (dump_wants("bounds"))
+    std::cerr << "; bounds " << function_.name << '\n' << print_bounds_proofs(function_, bounds_);
+  // Where nothing resizes, a length stays in a register.
+  wants_length_.resize(function_.insts.size());
+  lengths_.resize(function_.insts.size());
+  for (ir::BlockId block : cfg_.order) {
+    for (std::uint32_t id : function_.blocks[block].insts) {
+      const ir::Inst& inst = function_.insts[id];
+      if (!ir::is_element_access(inst.op) || bounds_.is_inside(id) || !inst.operands[0].is_inst()) continue;
+      if (bounds_.has_fixed_length(layout_.runtime(), function_, inst.operands[0]) &&
+          is_surely_array(inst.operands[0], 0))
+        wants_length_[inst.operands[0].index()] = 1;
+    }
+  }
+  if (!ir::verifies_passes()) return;
+  const std::string wrong = ir::check_bounds_proofs(function_, cfg_, bounds_);
+  if (wrong.empty()) return;
+  std::cerr << "internal error: bounds of " << function_.name << ": " << wrong << '\n' << ir::print(function_);
+  std::abort();
+}
+
+// Its header may be read wherever the value is defined. What comes from an `undef` on a path that does not use it may
+// not.
+bool Emitter::is_surely_array(ir::Operand o, int depth) {
+  if (!o.is_inst() || depth > 4) return false;
+  const ir::Inst& inst = function_.inst(o);
+  switch (inst.op) {
+    case Op::array_new:
+    case Op::array_share:
+    case Op::array_get:
+    case Op::invoke:
+    case Op::call:
+    case Op::native:
+      return true;
+    case Op::refine:
+      return is_surely_array(inst.operands[0], depth + 1);
+    case Op::field_at: {
+      const DataType* object = as_data(type_of(inst.operands[0]));
+      return object && inst.aux < object->initialized_fields && is_surely_array(inst.operands[0], depth + 1);
+    }
+    case Op::parameter: {
+      if (inst.block == 0) return true;
+      const auto& parameters = function_.blocks[inst.block].parameters;
+      const auto position = std::find(parameters.begin(), parameters.end(), o.index()) - parameters.begin();
+      for (ir::BlockId from : cfg_.predecessors[inst.block]) {
+        if (!cfg_.reachable(from)) continue;
+        for (const ir::Edge& edge : function_.blocks[from].edges) {
+          if (edge.target != inst.block) continue;
+          const ir::Operand given = edge.arguments[static_cast<std::size_t>(position)];
+          if (given != o && !is_surely_array(given, depth + 1)) return false;
+        }
+      }
+      return true;
+    }
+    default:
+      return false;
+  }
+}
+
+void Emitter::note_length(std::uint32_t id) {
+  if (wants_length_.empty() || !wants_length_[id] || values_[id].leaves.size() != 1) return;
+  lengths_[id] = load(layout_.i64, at(values_[id].leaves[0], offset::array_length), Memory::array_header);
+}
+
 void Emitter::run() {
+  find_tests();
   values_.resize(function_.insts.size());
   stack_check_ = block_of_stack_check();
   find_fresh_arrays();
@@ -265,6 +338,7 @@ void Emitter::emit_block(ir::BlockId id) {
   current_site_ = nullptr;
   if (layout_.debug) layout_.debug->at(b_, function_, *current_);
   if (id == stack_check_ && signature_.has_status) check_stack();
+  for (std::uint32_t parameter : block.parameters) note_length(parameter);
   for (std::uint32_t inst_id : block.insts) {
     const ir::Inst& inst = function_.insts[inst_id];
     current_ = &inst;
@@ -279,6 +353,7 @@ void Emitter::emit_block(ir::BlockId id) {
       if (block.edges.empty()) return;
       b_.SetInsertPoint(new_block("dead"));
     }
+    if (!never_returns) note_length(inst_id);
   }
   current_ = &function_.insts[block.terminator];
   current_error_ = nullptr;
@@ -529,7 +604,7 @@ Emitter::V Emitter::helper(Helper which, llvm::ArrayRef<V> arguments) {
     if (info.result == 'b') callee->addRetAttr(llvm::Attribute::ZExt);
     if (which == Helper::trace || which == Helper::throw_value || which == Helper::stack_overflow ||
         which == Helper::branch_type_error || which == Helper::interrupt || which == Helper::unreachable ||
-        which == Helper::catch_error || which == Helper::tape_release) {
+        which == Helper::bounds_error || which == Helper::catch_error || which == Helper::tape_release) {
       callee->addFnAttr(llvm::Attribute::Cold);
     }
   }

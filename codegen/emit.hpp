@@ -30,6 +30,7 @@
 #include "codegen/helpers.hpp"
 #include "codegen/layout.hpp"
 #include "lang/ir/cfg.hpp"
+#include "lang/ir/passes/bounds.hpp"
 #include "lang/runtime/call_cache.hpp"
 
 namespace slope::codegen {
@@ -80,6 +81,9 @@ class Emitter {
   llvm::BasicBlock* begin_wrapper();
 
   // --- emit.cpp ---
+  void find_tests();
+  bool is_surely_array(ir::Operand o, int depth);
+  void note_length(std::uint32_t id);
   void prologue();
   void make_blocks();
   void find_catch_depths();
@@ -171,6 +175,9 @@ class Emitter {
   bool make_object(const DataType* type, std::span<const ir::Operand> fields, Val& result);
   const Type* tape_column(const ir::Inst& inst);
   V element_address(V array, V index, const Type* element);
+  void check_element(const ir::Inst& inst, V index);
+  void check_index(ir::Operand object, V index, std::int64_t length_offset, Memory memory, bool is_known,
+                   V known_length = nullptr);
   void find_fresh_arrays();
   void know_array(ir::Operand array);
   V scratch_or_heap_array(const ir::Inst& inst, llvm::ArrayRef<V> dims);
@@ -199,6 +206,9 @@ class Emitter {
   llvm::Function* output_;
   llvm::IRBuilder<> b_;
   ir::Cfg cfg_;
+  ir::BoundsProofs bounds_;         // accesses to elements that need no test
+  std::vector<char> wants_length_;  // by inst: arrays whose length cannot change while accesses to them are tested
+  std::vector<V> lengths_;          // by inst, of those: loaded once
 
   V context_ = nullptr;
   std::vector<Val> values_;                                 // by inst

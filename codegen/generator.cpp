@@ -73,7 +73,7 @@ BatchPolicy Generator::policy(Context& ctx, const CodeInstance& root) const {
 bool Generator::compile(Context& ctx, CodeInstance& code, std::string& why) {
   if (!start(why)) return false;
   if (code.boxed.load(std::memory_order_acquire)) return true;
-  Batch batch(runtime_, published_, names_);
+  Batch batch(runtime_, published_, names_, !host_.trusts_inbounds);
   jit_->prepare(batch.module());
   if (!code.entry.load(std::memory_order_acquire) || !batch.build_wrapper(code)) {
     if (!batch.build(code, policy(ctx, code), why)) return false;
@@ -137,7 +137,7 @@ bool Generator::locate(const void* address, std::uintptr_t& function, std::vecto
 DirectCode Generator::direct(Context& ctx, CodeInstance& code, std::span<const std::uint8_t> steps, std::string& why) {
   DirectCode made;
   if (!compile(ctx, code, why)) return made;
-  Batch batch(runtime_, published_, names_);
+  Batch batch(runtime_, published_, names_, !host_.trusts_inbounds);
   jit_->prepare(batch.module());
   llvm::Function* wrapper = batch.build_direct(code);
   if (!wrapper) {
@@ -215,7 +215,7 @@ __attribute__((no_sanitize("address"))) void Generator::find_in_use(Context& ctx
 std::string Generator::dump(Context& ctx, CodeInstance& code, Dump what) {
   std::string why;
   if (!start(why)) return why + "\n";
-  Batch batch(runtime_, published_, 1);
+  Batch batch(runtime_, published_, 1, !host_.trusts_inbounds);
   BatchPolicy alone = policy(ctx, code);
   alone.max_functions = 1;
   if (!batch.build(code, alone, why)) return why + "\n";

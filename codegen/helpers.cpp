@@ -254,6 +254,11 @@ bool store_global(Context* ctx, Binding* binding, const Type* type, std::int64_t
   return ir::execute(*ctx, ir::Op::store_global, &v, 1, reinterpret_cast<std::uintptr_t>(binding), result);
 }
 
+void bounds_error(Context* ctx, const Type* type, Object* object, std::int64_t index) {
+  SharedAccess shared(*ctx);
+  ctx->bounds_error(Value(type, object), ctx->runtime->from_int(index));
+}
+
 bool undef_var(Context* ctx, const Symbol* name) {
   SharedAccess shared(*ctx);
   return ctx->undef_var(name);

@@ -22,6 +22,7 @@ namespace slope::codegen {
   H(stop, v, "ppll")             /* ctx, TraceSite, tape serial, catch depth (-1: none): the same */    \
   H(branch_type_error, v, "ppl") /* ctx, type, payload of what is no Bool */                            \
   H(unreachable, v, "pp")        /* ctx, ir::Function */                                                \
+  H(bounds_error, v, "pppl")     /* ctx, type, array or string, index */                                \
   H(call, b, "ppplp")            /* ctx, CallCache, callee and args, count, result */                   \
   H(invoke, b, "ppplp")          /* ctx, Specialization, callee and args, count, result */              \
   H(native, b, "ppplp")          /* ctx, NativeInfo, args, count, result */                             \

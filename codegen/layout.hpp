@@ -95,6 +95,7 @@ class Layout {
   llvm::MDNode* alias_tag(Memory memory, llvm::Type* leaf);
 
   DebugInfo* debug = nullptr;  // of the module, when the code is described
+  bool tests_indices = true;   // of every access to an element that is not known to be inside; off: the host trusts
   llvm::LLVMContext& context;
   llvm::PointerType* ptr;
   llvm::IntegerType *i1, *i8, *i32, *i64;

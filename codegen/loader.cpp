@@ -38,7 +38,8 @@ std::string own_folder() {
 }  // namespace
 
 std::unique_ptr<CodeGenerator> load_code_generator(Runtime& runtime, const std::string& build_path,
-                                                   const std::string& install_path, std::string& why) {
+                                                   const std::string& install_path, bool trusts_inbounds,
+                                                   std::string& why) {
   constexpr std::string_view name = "libslope_codegen.so";
   std::vector<std::string> places;
   const auto add = [&](const std::string& place) {
@@ -58,6 +59,7 @@ std::unique_ptr<CodeGenerator> load_code_generator(Runtime& runtime, const std::
   CodegenHost host;
   host.fingerprint = codegen_fingerprint();
   host.dump_llvm = dump_wants("llvm");
+  host.trusts_inbounds = trusts_inbounds;
   const char* checks = std::getenv("SLOPE_VERIFY");
   host.verify = checks && std::strcmp(checks, "0") != 0;
   why.clear();

@@ -24,6 +24,7 @@ struct CodegenHost {
   std::uint64_t fingerprint = 0;  // codegen_fingerprint()
   bool dump_llvm = false;  // SLOPE_DUMP=llvm: print the optimised LLVM IR of whatever is compiled to standard error
   bool verify = false;     // SLOPE_VERIFY=1: check the LLVM IR that is made
+  bool trusts_inbounds = false;  // indices are tested only where the code says so
 };
 // A hash of the sources of which engine and shared object each hold a copy; two that differ do not work together.
 std::uint64_t codegen_fingerprint();
@@ -34,6 +35,7 @@ using CreateCodeGenerator = CodeGenerator* (*)(Runtime*, const CodegenHost*);
 // code in it and in ../lib from there, where the dynamic linker looks, at `build_path` and at `install_path` (both may
 // be empty). Null: not found or from another build, and `why` says which places were tried.
 std::unique_ptr<CodeGenerator> load_code_generator(Runtime& runtime, const std::string& build_path,
-                                                   const std::string& install_path, std::string& why);
+                                                   const std::string& install_path, bool trusts_inbounds,
+                                                   std::string& why);
 
 }  // namespace slope

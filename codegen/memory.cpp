@@ -1,9 +1,11 @@
 // Memory: arrays, strings, fields of objects, captured variables, globals, slots and tapes.
+#include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/MDBuilder.h>
 
 #include <algorithm>
 
 #include "codegen/emit.hpp"
+#include "lang/ir/passes/checked.hpp"
 #include "lang/memory/tape.hpp"
 #include "lang/support/tuning.hpp"
 #include "lang/types/module.hpp"
@@ -38,6 +40,7 @@ bool Emitter::emit_memory(const ir::Inst& inst, Val& result) {
       Val s = operand(inst.operands[0]);
       Val i = operand(inst.operands[1]);
       if (s.type != names.string || i.type != names.int64) return false;
+      if (layout_.tests_indices) check_index(inst.operands[0], i.leaves[0], offset::string_length, Memory::box, false);
       V where = b_.CreateInBoundsGEP(layout_.i8, at(s.leaves[0], offset::string_bytes - 1), i.leaves[0]);
       result = {names.uint8, {load(layout_.i8, where, Memory::box)}, nullptr};
       return true;
@@ -226,6 +229,34 @@ void Emitter::know_array(ir::Operand array) {
   if (!others.empty()) element_no_alias_ = llvm::MDNode::get(layout_.context, others);
 }
 
+void Emitter::check_element(const ir::Inst& inst, V index) {
+  if (!layout_.tests_indices) return;
+  const bool is_known = bounds_.is_inside(static_cast<std::uint32_t>(&inst - function_.insts.data()));
+  if (is_known && !ir::verifies_passes()) return;
+  V length = inst.operands[0].is_inst() ? lengths_[inst.operands[0].index()] : nullptr;
+  check_index(inst.operands[0], index, offset::array_length, Memory::array_header, is_known, length);
+}
+
+// A BoundsError unless the array or string has the index now: whoever called this code may have tested it, but may have
+// tested something else, or the array may be shorter since. `is_known`: it has, or the compiler is wrong.
+void Emitter::check_index(ir::Operand object, V index, std::int64_t length_offset, Memory memory, bool is_known,
+                          V known_length) {
+  const Val v = operand(object);
+  V length = known_length ? known_length : load(layout_.i64, at(v.leaves[0], length_offset), memory);
+  llvm::BasicBlock* outside = new_block("outside");
+  llvm::BasicBlock* inside = new_block("inside");
+  branch_likely(b_.CreateICmpULT(b_.CreateSub(index, integer(1)), length), inside, outside);
+  b_.SetInsertPoint(outside);
+  if (is_known) {
+    b_.CreateIntrinsic(llvm::Intrinsic::trap, {}, {});
+    b_.CreateUnreachable();
+  } else {
+    helper(Helper::bounds_error, {context_, pointer(v.type), v.leaves[0], index});
+    fail();
+  }
+  b_.SetInsertPoint(inside);
+}
+
 Emitter::V Emitter::element_address(V array, V index, const Type* element) {
   V data = load(layout_.ptr, at(array, offset::array_data), Memory::array_header);
   V zero_based = b_.CreateNSWSub(index, integer(1));
@@ -285,6 +316,7 @@ bool Emitter::emit_array(const ir::Inst& inst, Val& result) {
       V i = a ? index(inst.operands[1]) : nullptr;
       if (!i) return false;
       const Type* element = as_data(type_of(inst.operands[0]))->params[0];
+      check_element(inst, i);
       know_array(inst.operands[0]);
       result = load_stored(element_address(a, i, element), element, Memory::elements, !(inst.flags & ir::inst_nothrow));
       element_scope_ = element_no_alias_ = nullptr;
@@ -303,6 +335,7 @@ bool Emitter::emit_array(const ir::Inst& inst, Val& result) {
         Storage storage = storage_of(element);
         if (storage == Storage::reference || storage == Storage::dynamic) v.box = box(v);
       }
+      check_element(inst, i);
       know_array(inst.operands[0]);
       store_stored(element_address(a, i, element), element, v, Memory::elements);
       element_scope_ = element_no_alias_ = nullptr;

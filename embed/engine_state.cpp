@@ -129,7 +129,8 @@ EngineState::EngineState(Options given)
   runtime.interpreter = interpreter.get();
   pipeline = std::make_unique<Pipeline>(runtime, [this]() -> CodeGenerator* {
 #if SLOPE_JIT
-    generator = load_code_generator(runtime, SLOPE_CODEGEN_PATH, SLOPE_CODEGEN_INSTALL_PATH, no_generator);
+    generator = load_code_generator(runtime, SLOPE_CODEGEN_PATH, SLOPE_CODEGEN_INSTALL_PATH, options.trusts_inbounds,
+                                    no_generator);
 #else
     no_generator = "this build has no code generator\n";
     if (options.tier != Tier::compile) return nullptr;  // as it was built
@@ -149,6 +150,7 @@ EngineState::EngineState(Options given)
   leave(before);
   pipeline->mode = static_cast<TierMode>(options.tier);
   runtime.check_generators = options.check_generators;
+  if (options.trusts_inbounds) lower::trust_inbounds(runtime);
   pipeline->check_rules = options.check_rules || is_set("SLOPE_CHECK_RULES");
   set_limits();
   grant();

@@ -90,6 +90,7 @@ class Command {
     options.tier = line_.tier;
     options.check_generators = line_.check_generators;
     options.check_rules = line_.check_rules;
+    options.trusts_inbounds = line_.trusts_inbounds;
     options.arguments = line_.arguments;
     options.capabilities = Capabilities::all();
     options.output = [this](std::string_view text) { output_.out(text); };

@@ -26,6 +26,7 @@ else runs standard input.
       --no-startup     without ~/.config/slope/startup.slope, which otherwise runs before the prompt opens
       --check-generators   run the generator of each @generated function twice and compare what it returns
       --check-rules    check what derivative rules return: types, shapes, numbers, arguments left as they were
+      --trust-inbounds     believe @inbounds: a wrong script may then destroy any memory of the process
       --version        print the version
   -h, --help           print this
 
@@ -45,6 +46,7 @@ std::optional<CommandLine> read_command_line(int count, char** arguments, int& s
   app.add_flag("--version", show_version);
   app.add_flag("--check-generators", line.check_generators);
   app.add_flag("--check-rules", line.check_rules);
+  app.add_flag("--trust-inbounds", line.trusts_inbounds);
   app.add_flag("-i,--interactive", line.interactive);
   auto snippet = [&](bool prints) {
     return [&line, prints](const std::string& code) { line.snippets.push_back({code, prints}); };

@@ -22,6 +22,7 @@ struct CommandLine {
   Tier tier = Tier::automatic;
   bool check_generators = false;
   bool check_rules = false;
+  bool trusts_inbounds = false;
   bool interactive = false;
   bool startup = true;  // run the startup file before the prompt
   ColorChoice color = ColorChoice::automatic;

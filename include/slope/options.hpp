@@ -44,6 +44,10 @@ struct Options {
   Tier tier = Tier::automatic;
   bool check_generators = false;  // run each generator of @generated functions twice and compare
   bool check_rules = false;       // check what derivative rules return, where they return it
+  // Believe `@inbounds`, in scripts and in the library: machine code then tests an index only where the code says so, and
+  // a wrong script can read and write any memory of the process. Without: `@inbounds` means nothing in scripts, and no
+  // code leaves an array.
+  bool trusts_inbounds = false;
   // Keep records of running functions, for slope/profile.hpp and Allocation::position. Loops pay nothing; the shortest
   // calls of machine code take a third longer.
   bool profile = false;

@@ -49,6 +49,7 @@ class Compiler : public Tiers {
                                 const std::vector<Edge>& more_edges) = 0;
   // Code of this specialisation is never freed.
   virtual void pin(const Specialization& target) = 0;
+  virtual bool is_pinned(const Specialization* target) const = 0;  // also of an address that is none
 
   virtual Derivatives& derivatives() = 0;
 

@@ -204,6 +204,7 @@ class DynamicForward {
     is_derivative_ = target_ != nullptr;
     if (!target_) target_ = runtime_.dispatch(ctx_, operands_[0], operands_.data() + 1, operands_.size() - 1);
     if (!is_derivative_) return target_ != nullptr;
+    if (!takes(*target_, operands_)) return ctx_.argument_error("the derivative is called with other arguments");
     for (std::size_t i = 0; i < operands_.size(); ++i) {  // its parameters may know less than the values say
       active_[i] = asked(!packed_call_ ? i : i == 0 ? 1 : 2) && tangents_.differentiable(declared(i));
       any_ |= active_[i] != 0;
@@ -224,6 +225,14 @@ class DynamicForward {
     if (stores.any())
       kept_memory_of(ctx_).keep(stores, operands_.data(), operands_.size(),
                                 method.is_vararg ? method.arg_count : operands_.size());
+    return true;
+  }
+  // Its code expects what its types say, and does not ask.
+  bool takes(const Specialization& target, const std::vector<Value>& operands) const {
+    const auto& parameters = as_data(target.types)->params;
+    if (parameters.size() != operands.size()) return false;
+    for (std::size_t i = 0; i < operands.size(); ++i)
+      if (!is_instance(runtime_.types, operands[i], parameters[i])) return false;
     return true;
   }
   // A derivative, or what stands for one: what it writes of what it is given are accumulators and what was overwritten
@@ -672,6 +681,11 @@ bool call_derivative(Context& ctx, const Value* args, std::size_t count, Value& 
   Rooted given(ctx.runtime->heap);
   for (std::size_t i = 0; i < as_data(args[1].type)->fields.size(); ++i)
     given.values.push_back(field_of(*ctx.runtime, args[1], i));
+  const auto& parameters = as_data(target->types)->params;
+  bool fits = parameters.size() == given.values.size() + 1;
+  for (std::size_t i = 0; fits && i < given.values.size(); ++i)
+    fits = is_instance(ctx.runtime->types, given.values[i], parameters[i + 1]);
+  if (!fits) return ctx.argument_error("call_derivative: the derivative takes other arguments");
   return ctx.runtime->call_specialized(ctx, *target, args[0], given.values.data(), given.values.size(), result);
 }
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "lang/ir/passes/checked.hpp"
+#include "lang/lower/intrinsics.hpp"
 #include "lang/lower/scope.hpp"
 #include "lang/lower/state.hpp"
 
@@ -165,7 +166,16 @@ void Emitter::fresh_variables(const std::vector<Variable*>& variables, bool in_b
   }
 }
 
+bool Emitter::refuse_intrinsic(const Binding& binding, Span span) {
+  if (binding.module != runtime_.core || is_library_text(runtime_, span)) return false;
+  const std::string why = refusal(runtime_, binding);
+  if (why.empty()) return false;
+  error(span, why);
+  return true;
+}
+
 Emitter::Operand Emitter::read_binding(Binding* binding) {
+  if (refuse_intrinsic(*binding, builder_.span())) return nothing();
   // Constants of the library cannot change; those of a program may be redefined, which inference watches.
   if (binding->is_constant && binding->value.defined() &&
       (binding->module == runtime_.core || binding->module == runtime_.base))

@@ -35,6 +35,8 @@ class Emitter {
   Operand read(Variable* variable);
   Operand shared(Variable* variable);  // what a closure captures: the cell, or the value
   void write(Variable* variable, Operand value);
+  // Whether only the library may name it, and this is not the library: then reports it.
+  bool refuse_intrinsic(const Binding& binding, Span span);
   Operand read_binding(Binding* binding);
   Operand assign(Form* form);
   Operand defined(Form* form);

@@ -44,6 +44,7 @@ Emitter::Operand Emitter::call(Form* form) {
   Form* callee = form->children[0];
   Binding* binding = static_binding(callee);
   const std::size_t count = form->children.size() - 1;
+  if (binding != nullptr && refuse_intrinsic(*binding, form->span)) return nothing();
   if (binding != nullptr && form->aux == 0 && binding->is_constant && binding->value.defined()) {
     const auto& types = runtime_.types.builtin();
     if (const auto op = ir::as_builtin_op(types, binding->value); op && ir::is_callable_op(*op)) {

@@ -667,6 +667,7 @@ bool eval(Runtime& runtime, Context& ctx, Module* module, Value expression, Valu
   std::string error;
   Span span;
   if (!ctx.trace.empty()) span = ctx.trace.front().span;
+  if (is_library_text(runtime, span)) span = {};  // `eval` itself is; what it evaluates is not
   if (expression.type == builtin.symbol || expression.type == builtin.expr) {
     const NodeId node = from_value(runtime, ctx, *ast, span, expression, nullptr, error);
     if (node == no_node) return ctx.failed() ? false : ctx.raise_error("eval: " + error);

@@ -23,6 +23,8 @@ const std::shared_ptr<Ast>& library_tree(Runtime& runtime, std::uint32_t source)
 bool open_library(Runtime& runtime, Context& ctx, std::vector<LibraryPart> parts, std::string_view image) {
   LoweringState& state = state_of(runtime);
   state.library_parts = std::move(parts);
+  for (const LibraryPart& part : state.library_parts)
+    state.last_library_file = std::max(state.last_library_file, part.file);
   std::optional<LibraryIndex> index = LibraryIndex::read(image);
   if (!index) {
     LibraryIndexBuilder builder;

@@ -44,6 +44,9 @@ struct LibraryPart {
 // and outliving the runtime; empty: it is made now. False: error raised in ctx.
 bool open_library(Runtime& runtime, Context& ctx, std::vector<LibraryPart> parts, std::string_view index);
 
+// `@inbounds` of scripts means something from now on.
+void trust_inbounds(Runtime& runtime);
+
 // Lowers a method's body to method.ir. False: error raised in ctx (a syntax error found only now).
 bool lower_method(Runtime& runtime, Context& ctx, Method& method);
 

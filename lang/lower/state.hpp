@@ -75,6 +75,8 @@ struct LoweringState {
   std::deque<Definition> definitions;
   std::vector<LibraryPart> library_parts;            // where postponed definitions stand: Postponed::source
   std::string library_index;                         // when it was made here
+  FileId last_library_file = 0;                      // files 1 to this one are the library's
+  bool trusts_inbounds = false;                      // @inbounds of scripts means something
   std::unordered_set<const Symbol*> foreign_uses;    // names that Main resolved to another module's binding
   std::shared_ptr<SignatureSyntax> spare_signature;  // nobody uses it: for the next definition
   // What the names of a tree meant the last time: by their numbers, to be checked against the spelling.
@@ -91,6 +93,9 @@ struct LoweringState {
 constexpr std::string_view package_root = "#package";
 
 LoweringState& state_of(Runtime& runtime);
+
+// The text there is the library's own. What scripts evaluate in Base is not.
+bool is_library_text(Runtime& runtime, Span span);
 
 // The tree of a file of the standard library, by its number in load order.
 const std::shared_ptr<syntax::Ast>& library_tree(Runtime& runtime, std::uint32_t source);

@@ -307,8 +307,11 @@ class Inliner {
 
   static constexpr std::uint16_t math_flags = ir::inst_fast | ir::inst_reassociate;
 
+  // A test that was inside @boundscheck belongs to the call that is inlined: `@inbounds` at a call of the function that it
+  // goes into means that function's own tests, not those of what it calls.
   std::uint32_t copy_inst(const ir::Function& body, std::uint32_t source, BlockId block, std::uint32_t first_scope) {
     ir::Inst copy = body.insts[source];
+    copy.flags &= static_cast<std::uint16_t>(~ir::inst_boundscheck);
     copy.block = block;
     copy.scope = first_scope + (body.scopes.empty() ? 0 : copy.scope);
     copy.operands.clear();

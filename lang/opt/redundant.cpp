@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "lang/ir/cfg.hpp"
+#include "lang/ir/passes/bounds.hpp"
 #include "lang/ir/passes/passes.hpp"
 #include "lang/opt/opt.hpp"
 
@@ -13,34 +14,6 @@ using ir::Op;
 using ir::Operand;
 
 namespace {
-
-// Something in the function may change an array's length.
-bool may_resize(const ir::Function& function, const Type* bottom) {
-  for (const ir::Block& block : function.blocks) {
-    for (std::uint32_t id : block.insts) {
-      const ir::Inst& inst = function.insts[id];
-      if (ir::is_resize(inst.op)) return true;
-      switch (inst.op) {
-        case Op::call:
-        case Op::call_splat:
-          if (inst.type == bottom) break;
-          return true;
-        case Op::invoke:
-          if (inst.type == bottom) break;  // does not come back
-          if (const CodeInstance* code = inst.aux_as<Specialization>()->current;
-              code && !(code->effects & effect_writes))
-            break;
-          return true;
-        case Op::native:
-          if (ir::op_effects(inst) & effect_writes) return true;
-          break;
-        default:
-          break;
-      }
-    }
-  }
-  return false;
-}
 
 bool is_fixed_size(const ir::Function& function, const ir::Inst& inst, Runtime& runtime, bool resizes) {
   const DataType* array = as_data(function.type_of(inst.operands[0], runtime.types));
@@ -76,7 +49,7 @@ std::uint64_t hash_of(const ir::Inst& inst) {
 
 bool common_subexpressions(Runtime& runtime, ir::Function& function) {
   ir::Cfg cfg = ir::build_cfg(function);
-  bool resizes = may_resize(function, runtime.types.builtin().bottom);
+  bool resizes = ir::may_resize(function, runtime.types.builtin().bottom);
   std::unordered_multimap<std::uint64_t, std::uint32_t> seen;
   std::vector<Operand> replacement(function.insts.size());
   bool any = false;
@@ -124,7 +97,7 @@ bool has_partials(const ir::Inst& inst) {
 bool hoist_invariants(Runtime& runtime, ir::Function& function) {
   ir::Cfg cfg = ir::build_cfg(function);
   ir::LoopForest forest = ir::find_loops(function, cfg);
-  bool resizes = may_resize(function, runtime.types.builtin().bottom);
+  bool resizes = ir::may_resize(function, runtime.types.builtin().bottom);
   bool any = false;
   // Inner loops first: what leaves them may leave the outer one too.
   for (auto at = forest.loops.rbegin(); at != forest.loops.rend(); ++at) {

@@ -65,6 +65,7 @@ class Pipeline final : public derive::Compiler {
   CodeInstance* publish(derive::Synthetic& synthetic, infer::InferResult&& result,
                         const std::vector<Edge>& more_edges) override;
   void pin(const Specialization& target) override;
+  bool is_pinned(const Specialization* target) const override;
   derive::Derivatives& derivatives() override;
 
   // --- questions ---

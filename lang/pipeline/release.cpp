@@ -64,6 +64,7 @@ class Marking {
 }  // namespace
 
 void Pipeline::pin(const Specialization& target) { impl_->pinned.insert(&target); }
+bool Pipeline::is_pinned(const Specialization* target) const { return impl_->pinned.count(target) != 0; }
 
 void Pipeline::release_ended(Context& ctx) {
   // What goes on in the middle of methods that were replaced is asked for by nobody but their frames.

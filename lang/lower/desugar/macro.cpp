@@ -6,6 +6,7 @@
 
 #include "lang/lower/definition.hpp"
 #include "lang/lower/desugar/desugar.hpp"
+#include "lang/lower/state.hpp"
 #include "lang/support/similar.hpp"
 #include "lang/syntax/print.hpp"
 
@@ -182,7 +183,8 @@ Form* Desugar::macro_flag(NodeId node, std::span<const NodeId> arguments, std::u
 }
 
 Form* Desugar::macro_inbounds(NodeId node, std::span<const NodeId> arguments) {
-  return macro_flag(node, arguments, ir::inst_inbounds);
+  const bool counts = state_of(runtime_).trusts_inbounds || is_library_text(runtime_, span(node));
+  return macro_flag(node, arguments, counts ? ir::inst_inbounds : 0);
 }
 
 Form* Desugar::macro_simd(NodeId node, std::span<const NodeId> arguments) {
