@@ -58,6 +58,7 @@ std::optional<KnownName> elementary_function(Op op) {
   }
 }
 
+// Long because it is the table of partial derivatives: one case for each operation.
 bool emit_partials(ir::Builder& b, Runtime& runtime, const ir::Inst& inst, Operand y, const Partials& partials) {
   const Type* t = inst.type;
   const BuiltinTypes& builtin = runtime.types.builtin();

@@ -407,6 +407,11 @@ bool Forward::tangent_of_value(std::uint32_t id) {
     default:
       break;
   }
+  return tangent_of_float(id);
+}
+
+bool Forward::tangent_of_float(std::uint32_t id) {
+  const ir::Inst& inst = primal_->insts[id];
   if (!tangents_.is_float(inst.type) || tangents_.has_shadow(inst.type))
     return refuse(inst, "`" + std::string(ir::op_info(inst.op).name) + "` cannot be differentiated in forward mode");
   Operand sum;
@@ -440,7 +445,7 @@ bool Forward::tangent_of_value(std::uint32_t id) {
         return refuse(inst, "`" + std::string(ir::op_info(inst.op).name) + "` has no derivative");
     }
   }
-  numbers = {sum};
+  d_->leaves[id] = {sum};
   return true;
 }
 
