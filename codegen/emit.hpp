@@ -163,6 +163,8 @@ class Emitter {
 
   // --- memory.cpp ---
   bool emit_memory(const ir::Inst& inst, Val& result);
+  bool emit_name(const ir::Inst& inst, Val& result);
+  bool emit_cell(const ir::Inst& inst, Val& result);
   bool emit_array(const ir::Inst& inst, Val& result);
   bool emit_fields(const ir::Inst& inst, Val& result);
   bool emit_tape(const ir::Inst& inst, Val& result);
