@@ -207,8 +207,7 @@ bool Forward::block(BlockId b) {
   }
 }
 
-// --- operands
-// ---------------------------------------------------------------------------------------------------------
+// --- operands ---
 
 Operand Forward::value(Operand primal) {
   return primal.is_constant() ? b_->constant(primal_->constant_value(primal)) : value_[primal.index()];
@@ -249,8 +248,7 @@ Operand Forward::fresh_shadow(Operand primal) {
                       {value(primal)}, made);
 }
 
-// --- operations
-// -------------------------------------------------------------------------------------------------------
+// --- operations ---
 
 void Forward::clone(std::uint32_t id) {
   const ir::Inst& inst = primal_->insts[id];
