@@ -27,7 +27,8 @@ Emitter::Emitter(Layout& layout, llvm::Module& module, BatchData& data, EmitHost
       signature_(signature),
       output_(output),
       b_(layout.context),
-      cfg_(ir::build_cfg(function)) {}
+      cfg_(ir::build_cfg(function)),
+      buffers_(layout, output) {}
 
 namespace {
 

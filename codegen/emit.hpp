@@ -27,6 +27,7 @@
 #include <deque>
 #include <map>
 
+#include "codegen/call_buffers.hpp"
 #include "codegen/helpers.hpp"
 #include "codegen/layout.hpp"
 #include "lang/ir/cfg.hpp"
@@ -146,7 +147,7 @@ class Emitter {
   void undefined_when(V condition);
   Val boolean(V bit) { return {layout_.builtin().boolean, {bit}, nullptr}; }
   V store_values(llvm::ArrayRef<Val> values);  // into the buffer for arguments of dynamic calls
-  V result_buffer();
+  V result_buffer() { return buffers_.result(); }
   Val load_result(const Type* type);  // from the buffer for results
 
   // --- arithmetic.cpp ---
@@ -167,6 +168,8 @@ class Emitter {
 
   // --- memory.cpp ---
   bool emit_memory(const ir::Inst& inst, Val& result);
+  bool emit_name(const ir::Inst& inst, Val& result);
+  bool emit_cell(const ir::Inst& inst, Val& result);
   bool emit_array(const ir::Inst& inst, Val& result);
   bool emit_fields(const ir::Inst& inst, Val& result);
   bool emit_tape(const ir::Inst& inst, Val& result);
@@ -221,9 +224,7 @@ class Emitter {
   TraceSite* current_site_ = nullptr;
   llvm::BasicBlock* return_error_ = nullptr;
   llvm::PHINode* error_site_ = nullptr;
-  llvm::AllocaInst* argument_buffer_ = nullptr;
-  std::size_t argument_count_ = 0;
-  llvm::AllocaInst* result_buffer_ = nullptr;
+  CallBuffers buffers_;
   ir::BlockId stack_check_ = ir::no_block;
   V tape_mark_ = nullptr;
   V scratch_ = nullptr;                     // serial of the activation, when it has objects in scratch memory

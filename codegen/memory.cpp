@@ -45,6 +45,24 @@ bool Emitter::emit_memory(const ir::Inst& inst, Val& result) {
       result = {names.uint8, {load(layout_.i8, where, Memory::box)}, nullptr};
       return true;
     }
+    case Op::caught:
+      helper(Helper::caught, {context_, result_buffer()});
+      result = load_result(inst.type);
+      return true;
+    case Op::caught_end:
+      helper(Helper::caught_end, {context_, caught_base_ ? caught_base_ : integer(0)});
+      result = constant(layout_.runtime().nothing(), names.nothing);
+      return true;
+    default:
+      return emit_name(inst, result) || emit_cell(inst, result) || emit_array(inst, result) ||
+             emit_fields(inst, result) || emit_tape(inst, result);
+  }
+}
+
+// Variables and globals.
+bool Emitter::emit_name(const ir::Inst& inst, Val& result) {
+  const BuiltinTypes& names = layout_.builtin();
+  switch (inst.op) {
     case Op::slot_get: {
       const Slot& slot = slots_[inst.aux];
       if (!(inst.flags & ir::inst_nothrow)) undefined_when(b_.CreateNot(b_.CreateLoad(layout_.i1, slot.defined)));
@@ -116,6 +134,15 @@ bool Emitter::emit_memory(const ir::Inst& inst, Val& result) {
       result = v;
       return true;
     }
+    default:
+      return false;
+  }
+}
+
+// Captured variables.
+bool Emitter::emit_cell(const ir::Inst& inst, Val& result) {
+  const BuiltinTypes& names = layout_.builtin();
+  switch (inst.op) {
     case Op::cell_new: {
       std::pair<V, V> words;
       if (!inst.operands.empty()) words = to_dynamic(operand(inst.operands[0]));
@@ -153,16 +180,8 @@ bool Emitter::emit_memory(const ir::Inst& inst, Val& result) {
       result = boolean(b_.CreateIsNotNull(load(layout_.ptr, at(cell.leaves[0], offset::cell_type), Memory::cell)));
       return true;
     }
-    case Op::caught:
-      helper(Helper::caught, {context_, result_buffer()});
-      result = load_result(inst.type);
-      return true;
-    case Op::caught_end:
-      helper(Helper::caught_end, {context_, caught_base_ ? caught_base_ : integer(0)});
-      result = constant(layout_.runtime().nothing(), names.nothing);
-      return true;
     default:
-      return emit_array(inst, result) || emit_fields(inst, result) || emit_tape(inst, result);
+      return false;
   }
 }
 

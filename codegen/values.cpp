@@ -301,35 +301,15 @@ void Emitter::store_stored(V where, const Type* declared, const Val& given, Memo
 }
 
 Emitter::V Emitter::store_values(llvm::ArrayRef<Val> values) {
-  // One buffer for all dynamic calls of the function: it is only read during the call.
   llvm::SmallVector<std::pair<V, V>, 8> words;
   for (const Val& v : values) words.push_back(to_dynamic(v));
-  if (!argument_buffer_) {
-    llvm::IRBuilderBase::InsertPointGuard guard(b_);
-    llvm::BasicBlock& entry = output_->getEntryBlock();
-    b_.SetInsertPoint(&entry, entry.begin());
-    argument_buffer_ = b_.CreateAlloca(layout_.value, integer(1), "arguments");
-  }
-  if (values.size() > argument_count_) {
-    argument_count_ = values.size();
-    argument_buffer_->setOperand(0, integer(static_cast<std::int64_t>(argument_count_)));
-  }
+  V buffer = buffers_.arguments(values.size());
   for (std::size_t i = 0; i < words.size(); ++i) {
     auto where = static_cast<std::int64_t>(16 * i);
-    b_.CreateStore(words[i].first, at(argument_buffer_, where));
-    b_.CreateStore(words[i].second, at(argument_buffer_, where + 8));
+    b_.CreateStore(words[i].first, at(buffer, where));
+    b_.CreateStore(words[i].second, at(buffer, where + 8));
   }
-  return argument_buffer_;
-}
-
-Emitter::V Emitter::result_buffer() {
-  if (!result_buffer_) {
-    llvm::IRBuilderBase::InsertPointGuard guard(b_);
-    llvm::BasicBlock& entry = output_->getEntryBlock();
-    b_.SetInsertPoint(&entry, entry.begin());
-    result_buffer_ = b_.CreateAlloca(layout_.value, nullptr, "result");
-  }
-  return result_buffer_;
+  return buffer;
 }
 
 Val Emitter::load_result(const Type* type) {

@@ -234,173 +234,212 @@ bool is_immutable(const Type* type) {
 
 }  // namespace
 
-// Long because it is a table: what each operation does to memory, in sweeps until nothing changes.
-MemorySummary MemoryEffects::analyse(const ir::Function& function) {
-  MemorySummary summary;
-  MemoryMask kept = 0;  // in memory made here: what is loaded from anywhere may be it
-  std::vector<MemoryMask> mask(function.insts.size(), 0);
-  auto of_operand = [&](Operand o) -> MemoryMask {
-    if (o.is_inst()) return mask[o.index()];
+// One function's summary, by sweeps over its code until nothing changes.
+class MemoryEffects::Analysis {
+ public:
+  Analysis(MemoryEffects& effects, const ir::Function& function)
+      : effects_(effects), function_(function), mask_(function.insts.size(), 0) {
+    const std::vector<std::uint32_t>& parameters = function.blocks[0].parameters;
+    for (std::size_t i = 0; i < parameters.size(); ++i)
+      if (holds_memory(function.insts[parameters[i]].type)) mask_[parameters[i]] = parameter_mask(i);
+  }
+
+  MemorySummary run() {
+    do {
+      changed_ = false;
+      for (const ir::Block& block : function_.blocks) {
+        for (std::uint32_t id : block.insts) visit(id);
+        for (const ir::Edge& edge : block.edges)
+          for (std::size_t i = 0; i < edge.arguments.size(); ++i)
+            set(function_.blocks[edge.target].parameters[i], of_operand(edge.arguments[i]));
+        if (block.terminator != ~0u && function_.insts[block.terminator].op == Op::ret)
+          returned(function_.insts[block.terminator].operands[0]);
+      }
+    } while (changed_);
+    return summary_;
+  }
+
+ private:
+  bool holds_memory(const Type* t) const { return effects_.holds_memory(t); }
+  MemoryMask of_operand(Operand o) const {
+    if (o.is_inst()) return mask_[o.index()];
     if (!o.is_constant()) return 0;
-    return holds_memory(function.constant_value(o)) ? global_memory : 0;
-  };
-  const std::vector<std::uint32_t>& parameters = function.blocks[0].parameters;
-  for (std::size_t i = 0; i < parameters.size(); ++i)
-    if (holds_memory(function.insts[parameters[i]].type)) mask[parameters[i]] = parameter_mask(i);
-  for (bool changed = true; changed;) {
-    changed = false;
-    auto set = [&](std::uint32_t id, MemoryMask m) {
-      if (!holds_memory(function.insts[id].type)) return;
-      if ((mask[id] | m) == mask[id]) return;
-      mask[id] |= m;
-      changed = true;
-    };
-    auto store = [&](MemoryMask object, MemoryMask value) {
-      summary.writes |= object;
-      if (object) summary.stored |= value;
-      if ((kept | value) != kept) {
-        kept |= value;
-        changed = true;
-      }
-    };
-    auto wrote = [&](Operand object) {
-      note_written(summary, of_operand(object), function.type_of(object, runtime_.types));
-    };
-    // A builtin's own stores are in what it is given.
-    auto note_unknown_call = [&](const ir::Inst& call, MemoryMask given) {
-      const Operand callee = call.operands[0];
-      const bool builtin =
-          callee.is_constant() && function.constant_value(callee).type == runtime_.types.builtin().builtin_function;
-      if (!builtin) {
-        summary.calls_unknown = true;
-      } else if (follows_all() && builtin_stores(function.constant_value(callee))) {
-        summary.writes |= given;
-        summary.writes_any_type |= given != 0;
-      }
-    };
-    for (const ir::Block& block : function.blocks) {
-      for (std::uint32_t id : block.insts) {
-        const ir::Inst& inst = function.insts[id];
-        MemoryMask all = 0;
-        for (Operand o : inst.operands) all |= of_operand(o);
-        switch (inst.op) {
-          case Op::load_global:
-            set(id, global_memory);
-            break;
-          case Op::invoke: {
-            MemorySummary callee = read_call(inst);
-            MemoryMask written = 0;
-            MemoryMask result = callee.result & global_memory;
-            MemoryMask stored = 0;
-            for (std::size_t i = 0; i < inst.operands.size(); ++i) {
-              MemoryMask bit = parameter_mask(i);
-              MemoryMask operand = of_operand(inst.operands[i]);
-              if (callee.writes & bit) written |= operand;
-              if (callee.unknown & bit) summary.unknown |= operand;
-              if (callee.result & bit) result |= operand;
-              if (callee.stored & bit) stored |= operand;
-              if (callee.reads & bit) summary.reads |= operand;
-            }
-            if (callee.writes & global_memory) written |= global_memory;
-            store(written, stored);
-            if (!written) callee.written_types.clear(), callee.writes_any_type = false;
-            merge_written(summary, callee);
-            set(id, result);
-            break;
-          }
-          case Op::call:
-          case Op::call_splat:
-            note_unknown_call(inst, all);
-            summary.reads |= all;
-            summary.unknown |= all;
-            kept |= all;
-            set(id, all | global_memory);
-            break;
-          case Op::native: {
-            summary.reads |= all;
-            if (calls_what_it_is_given(inst)) {
-              summary.calls_unknown = true;
-              summary.unknown |= all;
-              kept |= all;
-              set(id, all | global_memory);
-              break;
-            }
-            std::uint32_t effects = inst.aux_as<const NativeInfo>()->effects;
-            if ((effects & effect_writes) && !keeps_memory(inst)) {
-              summary.writes |= all;
-              for (Operand o : inst.operands) note_written(summary, of_operand(o), function.type_of(o, runtime_.types));
-            }
-            if (effects == effect_all) summary.calls_unknown = true;  // it may call
-            set(id, all);
-            break;
-          }
-          case Op::store_global:
-            summary.stored |= all;
-            if (follows_all()) insert_sorted(summary.assigned, inst.aux_as<Binding>());
-            break;
-          case Op::array_set:
-          case Op::array_init:
-          case Op::cell_set:
-          case Op::set_field_at:
-            store(of_operand(inst.operands[0]), of_operand(inst.operands[1]));
-            wrote(inst.operands[0]);
-            break;
-          case Op::set_field:
-            wrote(inst.operands[0]);
-            store(of_operand(inst.operands[0]), of_operand(inst.operands[2]));
-            set(id, of_operand(inst.operands[2]));
-            break;
-          case Op::array_resize:
-          case Op::array_resize_front:
-            summary.writes |= all;
-            wrote(inst.operands[0]);
-            break;
-          case Op::array_new:
-          case Op::array_check:
-            break;
-          case Op::slot_set:
-            store(0, all);
-            break;
-          case Op::tape_store:
-            store(0, of_operand(inst.operands[2]));
-            break;
-          case Op::array_get:
-          case Op::field_at:
-          case Op::get_field:
-          case Op::cell_get:
-            if (inst.op != Op::field_at || !is_immutable(function.type_of(inst.operands[0], runtime_.types)))
-              summary.reads |= all;
-            set(id, all | kept);
-            break;
-          case Op::tape_load:
-          case Op::slot_get:
-            set(id, all | kept);
-            break;
-          case Op::make_struct:
-          case Op::make_closure:
-          case Op::tuple:
-          case Op::cell_new:
-            if (all && as_data(inst.type) && as_data(inst.type)->is_mutable) store(0, all);
-            set(id, all);
-            break;
-          default:
-            set(id, all);
-            break;
-        }
-      }
-      for (const ir::Edge& edge : block.edges)
-        for (std::size_t i = 0; i < edge.arguments.size(); ++i)
-          set(function.blocks[edge.target].parameters[i], of_operand(edge.arguments[i]));
-      if (block.terminator != ~0u && function.insts[block.terminator].op == Op::ret) {
-        MemoryMask result = of_operand(function.insts[block.terminator].operands[0]);
-        if (holds_memory(function.type_of(function.insts[block.terminator].operands[0], runtime_.types)))
-          result |= kept;
-        summary.result |= result;
-      }
+    return effects_.holds_memory(function_.constant_value(o)) ? global_memory : 0;
+  }
+  void set(std::uint32_t id, MemoryMask m) {
+    if (!holds_memory(function_.insts[id].type)) return;
+    if ((mask_[id] | m) == mask_[id]) return;
+    mask_[id] |= m;
+    changed_ = true;
+  }
+  void store(MemoryMask object, MemoryMask value) {
+    summary_.writes |= object;
+    if (object) summary_.stored |= value;
+    if ((kept_ | value) != kept_) {
+      kept_ |= value;
+      changed_ = true;
     }
   }
-  return summary;
+  const Type* type_of(Operand o) const { return function_.type_of(o, effects_.runtime_.types); }
+  void wrote(Operand object) { effects_.note_written(summary_, of_operand(object), type_of(object)); }
+  void give_to_unknown(std::uint32_t id, MemoryMask all) {
+    summary_.unknown |= all;
+    kept_ |= all;
+    set(id, all | global_memory);
+  }
+  void returned(Operand value) {
+    summary_.result |= of_operand(value);
+    if (holds_memory(function_.type_of(value, effects_.runtime_.types))) summary_.result |= kept_;
+  }
+  void invoke(std::uint32_t id);
+  void native(std::uint32_t id, MemoryMask all);
+  void unknown_call(std::uint32_t id, MemoryMask all);
+  void access(std::uint32_t id, MemoryMask all);
+  void visit(std::uint32_t id);
+
+  MemoryEffects& effects_;
+  const ir::Function& function_;
+  MemorySummary summary_;
+  MemoryMask kept_ = 0;  // in memory made here: what is loaded from anywhere may be it
+  std::vector<MemoryMask> mask_;
+  bool changed_ = false;
+};
+
+void MemoryEffects::Analysis::invoke(std::uint32_t id) {
+  const ir::Inst& inst = function_.insts[id];
+  MemorySummary callee = effects_.read_call(inst);
+  MemoryMask written = 0;
+  MemoryMask result = callee.result & global_memory;
+  MemoryMask stored = 0;
+  for (std::size_t i = 0; i < inst.operands.size(); ++i) {
+    MemoryMask bit = parameter_mask(i);
+    MemoryMask operand = of_operand(inst.operands[i]);
+    if (callee.writes & bit) written |= operand;
+    if (callee.unknown & bit) summary_.unknown |= operand;
+    if (callee.result & bit) result |= operand;
+    if (callee.stored & bit) stored |= operand;
+    if (callee.reads & bit) summary_.reads |= operand;
+  }
+  if (callee.writes & global_memory) written |= global_memory;
+  store(written, stored);
+  if (!written) callee.written_types.clear(), callee.writes_any_type = false;
+  merge_written(summary_, callee);
+  set(id, result);
 }
+
+void MemoryEffects::Analysis::native(std::uint32_t id, MemoryMask all) {
+  const ir::Inst& inst = function_.insts[id];
+  summary_.reads |= all;
+  if (calls_what_it_is_given(inst)) {
+    summary_.calls_unknown = true;
+    give_to_unknown(id, all);
+    return;
+  }
+  std::uint32_t effects = inst.aux_as<const NativeInfo>()->effects;
+  if ((effects & effect_writes) && !keeps_memory(inst)) {
+    summary_.writes |= all;
+    for (Operand o : inst.operands) wrote(o);
+  }
+  if (effects == effect_all) summary_.calls_unknown = true;  // it may call
+  set(id, all);
+}
+
+// A builtin's own stores are in what it is given.
+void MemoryEffects::Analysis::unknown_call(std::uint32_t id, MemoryMask all) {
+  const ir::Inst& inst = function_.insts[id];
+  const Operand callee = inst.operands[0];
+  const bool builtin = callee.is_constant() &&
+                       function_.constant_value(callee).type == effects_.runtime_.types.builtin().builtin_function;
+  if (!builtin) {
+    summary_.calls_unknown = true;
+  } else if (effects_.follows_all() && builtin_stores(function_.constant_value(callee))) {
+    summary_.writes |= all;
+    summary_.writes_any_type |= all != 0;
+  }
+  summary_.reads |= all;
+  give_to_unknown(id, all);
+}
+
+// What the table of operations says. `all`: what the operands may be.
+void MemoryEffects::Analysis::access(std::uint32_t id, MemoryMask all) {
+  const ir::Inst& inst = function_.insts[id];
+  const ir::OpInfo& info = ir::op_info(inst.op);
+  switch (info.access) {
+    case ir::Access::none:
+    case ir::Access::checks:
+      set(id, all);
+      return;
+    case ir::Access::loads:
+      summary_.reads |= all;
+      set(id, all | kept_);
+      return;
+    case ir::Access::stores:
+      store(of_operand(inst.operands[0]), of_operand(inst.operands[static_cast<std::size_t>(info.stored)]));
+      wrote(inst.operands[0]);
+      set(id, all);
+      return;
+    case ir::Access::keeps:
+      if (all && as_data(inst.type) && as_data(inst.type)->is_mutable) store(0, all);
+      set(id, all);
+      return;
+    case ir::Access::resizes:
+      summary_.writes |= all;
+      wrote(inst.operands[0]);
+      set(id, all);
+      return;
+  }
+}
+
+void MemoryEffects::Analysis::visit(std::uint32_t id) {
+  const ir::Inst& inst = function_.insts[id];
+  MemoryMask all = 0;
+  for (Operand o : inst.operands) all |= of_operand(o);
+  switch (inst.op) {
+    case Op::load_global:
+      set(id, global_memory);
+      break;
+    case Op::invoke:
+      invoke(id);
+      break;
+    case Op::call:
+    case Op::call_splat:
+      unknown_call(id, all);
+      break;
+    case Op::native:
+      native(id, all);
+      break;
+    case Op::store_global:
+      summary_.stored |= all;
+      if (effects_.follows_all()) insert_sorted(summary_.assigned, inst.aux_as<Binding>());
+      break;
+    case Op::set_field:
+      wrote(inst.operands[0]);
+      store(of_operand(inst.operands[0]), of_operand(inst.operands[2]));
+      set(id, of_operand(inst.operands[2]));
+      break;
+    case Op::array_new:
+      break;
+    case Op::slot_set:
+      store(0, all);
+      break;
+    case Op::tape_store:
+      store(0, of_operand(inst.operands[2]));
+      break;
+    case Op::field_at:
+      if (!is_immutable(function_.type_of(inst.operands[0], effects_.runtime_.types))) summary_.reads |= all;
+      set(id, all | kept_);
+      break;
+    case Op::tape_load:
+    case Op::slot_get:
+      set(id, all | kept_);
+      break;
+    default:
+      access(id, all);
+      break;
+  }
+}
+
+MemorySummary MemoryEffects::analyse(const ir::Function& function) { return Analysis(*this, function).run(); }
 
 MemoryEffects::Globals MemoryEffects::globals(const ir::Function& function) {
   Globals found;

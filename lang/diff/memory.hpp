@@ -67,6 +67,7 @@ class MemoryEffects {
   };
   bool is_growing(const Specialization& target) const;
   Known& known(Specialization& target);
+  class Analysis;
   MemorySummary analyse(const ir::Function& function);
   MemorySummary read_call(const ir::Inst& invoke);
   MemorySummary of_rule(RuleKind rule, const DataType* call_types);

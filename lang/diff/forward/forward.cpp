@@ -207,8 +207,7 @@ bool Forward::block(BlockId b) {
   }
 }
 
-// --- operands
-// ---------------------------------------------------------------------------------------------------------
+// --- operands ---
 
 Operand Forward::value(Operand primal) {
   return primal.is_constant() ? b_->constant(primal_->constant_value(primal)) : value_[primal.index()];
@@ -249,8 +248,7 @@ Operand Forward::fresh_shadow(Operand primal) {
                       {value(primal)}, made);
 }
 
-// --- operations
-// -------------------------------------------------------------------------------------------------------
+// --- operations ---
 
 void Forward::clone(std::uint32_t id) {
   const ir::Inst& inst = primal_->insts[id];
@@ -408,6 +406,11 @@ bool Forward::tangent_of_value(std::uint32_t id) {
     default:
       break;
   }
+  return tangent_of_float(id);
+}
+
+bool Forward::tangent_of_float(std::uint32_t id) {
+  const ir::Inst& inst = primal_->insts[id];
   if (!tangents_.is_float(inst.type) || tangents_.has_shadow(inst.type))
     return refuse(inst, "`" + std::string(ir::op_info(inst.op).name) + "` cannot be differentiated in forward mode");
   Operand sum;
@@ -441,7 +444,7 @@ bool Forward::tangent_of_value(std::uint32_t id) {
         return refuse(inst, "`" + std::string(ir::op_info(inst.op).name) + "` has no derivative");
     }
   }
-  numbers = {sum};
+  d_->leaves[id] = {sum};
   return true;
 }
 

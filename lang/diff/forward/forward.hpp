@@ -46,6 +46,7 @@ class Forward : private Transform {
   void check_caught(std::uint32_t id);
   // In the current direction.
   bool tangent_of_value(std::uint32_t id);
+  bool tangent_of_float(std::uint32_t id);
   void store(std::uint32_t id);
   void load(std::uint32_t id);
   bool aggregate(std::uint32_t id);

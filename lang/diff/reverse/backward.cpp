@@ -68,73 +68,27 @@ bool Reverse::backward_step(std::uint32_t id) {
     case Op::cell_get:
       backward_load(id);
       return true;
-    case Op::field_at: {
-      const DataType* object = as_data(type_of(inst.operands[0]));
-      if (object->is_mutable) {
+    case Op::field_at:
+      if (as_data(type_of(inst.operands[0]))->is_mutable)
         backward_load(id);
-        return true;
-      }
-      if (!object->is_concrete) {  // a tuple whose type is known in part
-        std::vector<Operand> part = convert_leaves(r_, inst.type, adjoints_.take(id), builtin_.any);
-        if (none(part)) return true;
-        Operand index = int_constant(r_, static_cast<std::int64_t>(inst.aux) + 1);
-        Operand count = int_constant(r_, static_cast<std::int64_t>(object->fields.size()));
-        adjoints_.add_as(
-            inst.operands[0], builtin_.any,
-            {call_library(r_, KnownName::tangent_with_part, {part[0], index, count}, tangents_.dynamic())});
-        return true;
-      }
-      std::vector<Operand> leaves = convert_leaves(r_, inst.type, adjoints_.take(id), object->fields[inst.aux].type);
-      std::size_t first = 0;
-      for (std::size_t i = 0; i < inst.aux; ++i) first += leaf_count(object->fields[i].type);
-      for (std::size_t i = 0; i < leaves.size(); ++i) adjoints_.add(inst.operands[0], first + i, leaves[i]);
+      else
+        backward_field(id);
       return true;
-    }
     case Op::tuple:
     case Op::make_struct:
-    case Op::make_closure: {
+    case Op::make_closure:
       backward_aggregate(id);
       return true;
-    }
-    case Op::get_field: {  // t[i]: every element but the i-th gets zero
-      std::vector<Operand> leaves = adjoints_.take(id);
-      if (none(leaves)) return true;
-      Operand index = values_.primal_in_reverse(inst.operands[1]);
-      const auto& described = tangents_.leaves(inst.type);
-      std::size_t count = as_data(type_of(inst.operands[0]))->fields.size();
-      for (std::size_t k = 0; k < count; ++k) {
-        Operand here =
-            r_.emit(Op::eq_int, {index, int_constant(r_, static_cast<std::int64_t>(k) + 1)}, builtin_.boolean);
-        for (std::size_t i = 0; i < leaves.size(); ++i) {
-          if (!leaves[i].valid()) continue;
-          Operand part = r_.emit(Op::select, {here, leaves[i], zero(r_, described[i].type)}, described[i].type);
-          adjoints_.add(inst.operands[0], k * leaves.size() + i, part);
-        }
-      }
+    case Op::get_field:
+      backward_indexed_field(id);
       return true;
-    }
     case Op::refine:
     case Op::type_assert:
       adjoints_.add_as(inst.operands[0], inst.type, adjoints_.take(id));
       return true;
-    case Op::select: {
-      std::vector<Operand> leaves = adjoints_.take(id);
-      if (none(leaves)) return true;
-      Operand condition = values_.primal_in_reverse(inst.operands[0]);
-      const auto& described = tangents_.leaves(inst.type);
-      for (std::size_t side = 1; side < 3; ++side) {
-        if (!varied(inst.operands[side])) continue;
-        std::vector<Operand> chosen(leaves.size());
-        for (std::size_t i = 0; i < leaves.size(); ++i) {
-          if (!leaves[i].valid()) continue;
-          const Type* type = described[i].type;
-          chosen[i] = side == 1 ? r_.emit(Op::select, {condition, leaves[i], zero(r_, type)}, type)
-                                : r_.emit(Op::select, {condition, zero(r_, type), leaves[i]}, type);
-        }
-        adjoints_.add_as(inst.operands[side], inst.type, chosen);
-      }
+    case Op::select:
+      backward_select(id);
       return true;
-    }
     case Op::invoke:
       return backward_call(id);
     default:
@@ -144,6 +98,62 @@ bool Reverse::backward_step(std::uint32_t id) {
     return refuse(inst, "`" + std::string(ir::op_info(inst.op).name) + "` of a composite value");
   backward_float(inst, id);
   return true;
+}
+
+// A field of a tuple, or of an object that does not change.
+void Reverse::backward_field(std::uint32_t id) {
+  const ir::Inst& inst = primal_->insts[id];
+  const DataType* object = as_data(type_of(inst.operands[0]));
+  if (!object->is_concrete) {  // a tuple whose type is known in part
+    std::vector<Operand> part = convert_leaves(r_, inst.type, adjoints_.take(id), builtin_.any);
+    if (none(part)) return;
+    Operand index = int_constant(r_, static_cast<std::int64_t>(inst.aux) + 1);
+    Operand count = int_constant(r_, static_cast<std::int64_t>(object->fields.size()));
+    adjoints_.add_as(inst.operands[0], builtin_.any,
+                     {call_library(r_, KnownName::tangent_with_part, {part[0], index, count}, tangents_.dynamic())});
+    return;
+  }
+  std::vector<Operand> leaves = convert_leaves(r_, inst.type, adjoints_.take(id), object->fields[inst.aux].type);
+  std::size_t first = 0;
+  for (std::size_t i = 0; i < inst.aux; ++i) first += leaf_count(object->fields[i].type);
+  for (std::size_t i = 0; i < leaves.size(); ++i) adjoints_.add(inst.operands[0], first + i, leaves[i]);
+}
+
+// t[i] of a tuple: every element but the i-th gets zero.
+void Reverse::backward_indexed_field(std::uint32_t id) {
+  const ir::Inst& inst = primal_->insts[id];
+  std::vector<Operand> leaves = adjoints_.take(id);
+  if (none(leaves)) return;
+  Operand index = values_.primal_in_reverse(inst.operands[1]);
+  const auto& described = tangents_.leaves(inst.type);
+  std::size_t count = as_data(type_of(inst.operands[0]))->fields.size();
+  for (std::size_t k = 0; k < count; ++k) {
+    Operand here = r_.emit(Op::eq_int, {index, int_constant(r_, static_cast<std::int64_t>(k) + 1)}, builtin_.boolean);
+    for (std::size_t i = 0; i < leaves.size(); ++i) {
+      if (!leaves[i].valid()) continue;
+      Operand part = r_.emit(Op::select, {here, leaves[i], zero(r_, described[i].type)}, described[i].type);
+      adjoints_.add(inst.operands[0], k * leaves.size() + i, part);
+    }
+  }
+}
+
+void Reverse::backward_select(std::uint32_t id) {
+  const ir::Inst& inst = primal_->insts[id];
+  std::vector<Operand> leaves = adjoints_.take(id);
+  if (none(leaves)) return;
+  Operand condition = values_.primal_in_reverse(inst.operands[0]);
+  const auto& described = tangents_.leaves(inst.type);
+  for (std::size_t side = 1; side < 3; ++side) {
+    if (!varied(inst.operands[side])) continue;
+    std::vector<Operand> chosen(leaves.size());
+    for (std::size_t i = 0; i < leaves.size(); ++i) {
+      if (!leaves[i].valid()) continue;
+      const Type* type = described[i].type;
+      chosen[i] = side == 1 ? r_.emit(Op::select, {condition, leaves[i], zero(r_, type)}, type)
+                            : r_.emit(Op::select, {condition, zero(r_, type), leaves[i]}, type);
+    }
+    adjoints_.add_as(inst.operands[side], inst.type, chosen);
+  }
 }
 
 void Reverse::backward_tape(std::uint32_t id) {

@@ -66,44 +66,13 @@ bool Reverse::forward_inst(std::uint32_t id) {
     return true;
   }
   keep_written_arrays(id);
-  if (inst.op == Op::invoke && classify(inst, activity_.rules[id]) == Treatment::call && activity_.varied[id])
-    return forward_call(id);
-  if (inst.op == Op::invoke && activity_.rules[id] == RuleKind::stateful) {
-    // It may overwrite what carries a derivative, whatever it returns.
-    for (Operand o : inst.operands)
-      if (varied(o)) return forward_call(id);
-  } else if (inst.op == Op::invoke && classify(inst, activity_.rules[id]) == Treatment::call) {
-    // The result carries nothing, but the call may move derivatives between its arguments.
-    for (Operand o : inst.operands)
-      if (varied(o) && tangents_.has_shadow(type_of(o)) && activity_.rules[id] == RuleKind::none)
-        return forward_call(id);
-  }
+  if (calls_derivative(id)) return forward_call(id);
   if (is_dynamic_call(*primal_, inst, runtime_)) {
     bool any = activity_.varied[id];
     for (Operand o : inst.operands) any |= varied(o);
     if (any) return forward_dynamic(id);
   }
-  switch (inst.op) {
-    case Op::array_set:
-    case Op::array_init:
-    case Op::set_field_at:
-    case Op::cell_set:
-      if (!forward_store(id)) return false;
-      break;
-    case Op::array_resize:
-    case Op::array_resize_front:
-      forward_resize(id);
-      break;
-    case Op::native:
-      if (forgets_element(inst) && varied(inst.operands[0])) {
-        std::vector<Operand> place{values_.forward(inst.operands[0]), values_.forward(inst.operands[1])};
-        extra_of_[id] = values_.remember(call_library(f_, KnownName::saved_element, place, builtin_.any), builtin_.any);
-      }
-      break;
-    default:
-      break;
-  }
-
+  if (!forward_effect(id)) return false;
   if (ir::group_of(inst.op) == ir::OpGroup::tapes) return forward_tape(id);
   const bool watched = finds_calls(inst);
   if (watched) watch_calls(true);
@@ -111,6 +80,53 @@ bool Reverse::forward_inst(std::uint32_t id) {
   // An exception leaves it on.
   if ((watched && (!inst.type || inst.type->kind != TypeKind::bottom)) || inst.op == Op::caught) watch_calls(false);
   if (!activity_.varied[id] || !tangents_.has_shadow(inst.type)) return true;
+  return forward_shadow(id);
+}
+
+bool Reverse::calls_derivative(std::uint32_t id) {
+  const ir::Inst& inst = primal_->insts[id];
+  if (inst.op != Op::invoke) return false;
+  const RuleKind rule = activity_.rules[id];
+  const bool is_call = classify(inst, rule) == Treatment::call;
+  if (is_call && activity_.varied[id]) return true;
+  if (rule == RuleKind::stateful) {  // it may overwrite what carries a derivative, whatever it returns
+    for (Operand o : inst.operands)
+      if (varied(o)) return true;
+  } else if (is_call && rule == RuleKind::none) {
+    // The result carries nothing, but the call may move derivatives between its arguments.
+    for (Operand o : inst.operands)
+      if (varied(o) && tangents_.has_shadow(type_of(o))) return true;
+  }
+  return false;
+}
+
+// Before the operation itself: what it overwrites is kept, and its effect on shadows.
+bool Reverse::forward_effect(std::uint32_t id) {
+  const ir::Inst& inst = primal_->insts[id];
+  switch (inst.op) {
+    case Op::array_set:
+    case Op::array_init:
+    case Op::set_field_at:
+    case Op::cell_set:
+      return forward_store(id);
+    case Op::array_resize:
+    case Op::array_resize_front:
+      forward_resize(id);
+      return true;
+    case Op::native:
+      if (forgets_element(inst) && varied(inst.operands[0])) {
+        std::vector<Operand> place{values_.forward(inst.operands[0]), values_.forward(inst.operands[1])};
+        extra_of_[id] = values_.remember(call_library(f_, KnownName::saved_element, place, builtin_.any), builtin_.any);
+      }
+      return true;
+    default:
+      return true;
+  }
+}
+
+// The shadow of what it made.
+bool Reverse::forward_shadow(std::uint32_t id) {
+  const ir::Inst& inst = primal_->insts[id];
   const Type* shadow_type = tangents_.shadow(inst.type);
   switch (inst.op) {
     case Op::array_new: {

@@ -220,8 +220,9 @@ bool Overwritten::is_stored_after(std::uint32_t id, Operand memory) const {
   for (const ir::Block& block : primal_.blocks)
     for (std::uint32_t later : block.insts) {
       const ir::Inst& inst = primal_.insts[later];
-      const bool stores = inst.op == Op::array_set || ir::is_resize(inst.op) || inst.op == Op::set_field_at ||
-                          inst.op == Op::cell_set || inst.op == Op::set_field;
+      // array_init writes only what was never read; globals and tapes are no memory of the function.
+      const bool stores = ir::is_resize(inst.op) || (ir::is_store(inst.op) && inst.op != Op::array_init &&
+                                                     inst.op != Op::store_global && inst.op != Op::tape_store);
       if (stores && hits(sharing_.group(inst.operands[0]), later)) return true;
       for (std::uint32_t written : sharing_.written_by(later))
         if (hits(written, later)) return true;

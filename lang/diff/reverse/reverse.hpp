@@ -75,6 +75,9 @@ class Reverse : private Transform {
 
   // --- forward.cpp ---
   bool forward_inst(std::uint32_t id);
+  bool calls_derivative(std::uint32_t id);  // the forward step of an invoke is that of its derivative
+  bool forward_effect(std::uint32_t id);
+  bool forward_shadow(std::uint32_t id);
   bool forward_call(std::uint32_t id);
   bool forward_halves(std::uint32_t id);
   bool forward_tape(std::uint32_t id);
@@ -112,6 +115,9 @@ class Reverse : private Transform {
   bool backward_step(std::uint32_t id);
   bool backward_call(std::uint32_t id);
   bool backward_halves(std::uint32_t id);
+  void backward_field(std::uint32_t id);
+  void backward_indexed_field(std::uint32_t id);
+  void backward_select(std::uint32_t id);
   void backward_tape(std::uint32_t id);
   void backward_aggregate(std::uint32_t id);
   void backward_new_object(std::uint32_t id);
