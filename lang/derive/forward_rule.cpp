@@ -69,7 +69,22 @@ class ForwardRule {
     const Type* result = basis_->return_type;
     std::vector<const Type*> outcome{result};
     std::vector<ir::Operand> all{ir::Operand()};
-    for (std::vector<ir::Operand>& parts : directions(b, width)) {
+    const std::vector<std::vector<ir::Operand>> given = directions(b, width);
+    if (nothing_moves()) {
+      // A dynamic call of constants: rules expect a tangent.
+      all[0] = b.emit(ir::Op::call, std::vector<ir::Operand>(operands.begin() + 2, operands.end()), nullptr);
+      all[0] = asserted(b, all[0], result);
+      for (std::size_t k = 0; k < width; ++k) {
+        outcome.insert(outcome.end(), {tangents_.shadow(result), tangents_.cotangent(result)});
+        all.push_back(zero_part(b, all[0], tangents_.has_shadow(result), "zero_shadow", tangents_.shadow(result)));
+        all.push_back(
+            zero_part(b, all[0], tangents_.has_cotangent(result), "zero_cotangent", tangents_.cotangent(result)));
+      }
+      made->return_type = runtime_.types.tuple(outcome);
+      b.ret(b.emit(ir::Op::tuple, all, made->return_type));
+      return made;
+    }
+    for (std::vector<ir::Operand> parts : given) {
       if (has_keywords_) parts.erase(parts.begin(), parts.begin() + 2);
       operands[1] = b.emit(ir::Op::tuple, parts, nullptr);
       std::vector<ir::Operand> passed = operands;
@@ -86,6 +101,18 @@ class ForwardRule {
   }
 
  private:
+  bool nothing_moves() {
+    for (std::size_t i = 0; i < types_.size(); ++i)
+      if (active_[i] && tangents_.differentiable(types_[i])) return false;
+    return true;
+  }
+  ir::Operand zero_part(ir::Builder& b, ir::Operand value, bool wanted, const char* made_by, const Type* type) {
+    if (!wanted) return b.constant(runtime_.nothing());
+    ir::Operand part = b.emit(ir::Op::call, {b.constant(in_base(made_by)), value}, nullptr);
+    if (type == tangents_.dynamic()) part = b.emit(ir::Op::call, {b.constant(in_base("boxed_tangent")), part}, nullptr);
+    return asserted(b, part, type);
+  }
+
   Value in_base(const char* name) { return runtime_.base->find(runtime_.symbol(name))->value; }
   bool holds_both(const Type* t) { return tangents_.has_shadow(t) && tangents_.has_cotangent(t); }
 

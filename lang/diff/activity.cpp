@@ -213,44 +213,108 @@ class Analysis {
   }
 
   // The bits of a number that carries a derivative may be looked at (signs, hashes, exponents); made into a number
-  // again they would have lost it.
+  // again they would have lost it. So may its text, for messages and tables. What is made of either is followed through
+  // variables, arithmetic of integers, and what it is stored into.
   bool visit_bits(std::uint32_t id) {
     const ir::Inst& inst = function_.insts[id];
     bool from_float = false;
     bool bits = false;
     for (Operand o : inst.operands) {
       from_float |= varied(o) && tangents_.is_float(type_of(o));
-      bits |= o.is_inst() && bits_[o.index()];
+      bits |= made_of_bits(o);
     }
-    if (inst.op == Op::invoke || inst.type == tangents_.runtime().types.builtin().string) return visit_text(id, bits);
-    bool is_float = tangents_.is_float(inst.type);
-    if (inst.op == Op::bitcast && is_float && bits) {
+    if (result_.rules[id] == RuleKind::non_differentiable) return visit_text(id);
+    if ((inst.op == Op::bitcast || inst.op == Op::sitofp || inst.op == Op::uitofp) && bits &&
+        tangents_.is_float(inst.type)) {
       refusal_ = refusal_at(function_, inst, tangents_.runtime(),
                             "the bits of a number that carries a derivative are made into a number again");
       return false;
     }
-    bool carries = (inst.op == Op::bitcast && from_float && !is_float) ||
-                   (bits && inst.type != tangents_.runtime().types.builtin().boolean && integer_op(inst.op));
-    if (carries && !bits_[id]) bits_[id] = changed_ = true;
+    if (ir::is_store(inst.op)) {
+      if (made_of_bits(inst.operands[1])) make_of_bits(inst.operands[0]);
+      return true;
+    }
+    const BuiltinTypes& builtin = tangents_.runtime().types.builtin();
+    const bool carries = (inst.op == Op::bitcast && from_float && !tangents_.is_float(inst.type)) ||
+                         (bits && inst.type != builtin.boolean && hands_on_bits(inst));
+    if (carries) make_of_bits(Operand::inst(id));
     return true;
   }
-  // So may its text and its hash, for messages and tables; `bits`: an argument is made of such.
-  bool visit_text(std::uint32_t id, bool bits) {
+  // A call whose result is declared to have no derivative.
+  bool visit_text(std::uint32_t id) {
     const ir::Inst& inst = function_.insts[id];
-    const bool by_rule = result_.rules[id] == RuleKind::non_differentiable;
-    if (by_rule && bits && may_carry(inst.type)) {
+    bool from_varied = false;
+    bool from_text = false;
+    for (Operand o : inst.operands) {
+      from_varied |= varied(o);
+      from_text |= made_of_bits(o) && holds_text(type_of(o));
+    }
+    if (from_text && may_carry(inst.type)) {
       refusal_ = refusal_at(function_, inst, tangents_.runtime(),
                             "a number is read from the text of a number that carries a derivative");
       return false;
     }
-    const BuiltinTypes& builtin = tangents_.runtime().types.builtin();
-    if (inst.type != builtin.string) return true;
-    bool from_varied = false;
-    for (Operand o : inst.operands) from_varied |= by_rule && varied(o);
-    if ((bits || from_varied) && !bits_[id]) bits_[id] = changed_ = true;
+    if (!from_varied && !from_text) return true;
+    // Text, a hash; and the stream that it was printed into.
+    if (holds_text(inst.type) || inst.type == tangents_.runtime().types.builtin().uint64)
+      make_of_bits(Operand::inst(id));
+    for (Operand o : inst.operands)
+      if (o.is_inst() && !may_carry(type_of(o)) && is_mutable_text(type_of(o))) make_of_bits(o);
     return true;
   }
-  static bool integer_op(Op op) { return ir::is_integer_arithmetic(op) || op == Op::bitcast || op == Op::select; }
+  bool made_of_bits(Operand o) const { return o.is_inst() && bits_[o.index()]; }
+  void make_of_bits(Operand o) {
+    if (o.is_inst() && !bits_[o.index()]) bits_[o.index()] = changed_ = true;
+  }
+  // Of an operand that is made of bits or text the result is, too.
+  bool hands_on_bits(const ir::Inst& inst) {
+    if (ir::is_integer_arithmetic(inst.op)) return true;
+    switch (inst.op) {
+      case Op::bitcast:
+      case Op::select:
+      case Op::sext_int:
+      case Op::zext_int:
+      case Op::trunc_int:
+      case Op::sdiv_int:
+      case Op::udiv_int:
+      case Op::srem_int:
+      case Op::urem_int:
+      case Op::refine:
+      case Op::type_assert:
+      case Op::array_share:
+        return true;
+      case Op::array_get:
+      case Op::field_at:
+      case Op::get_field:
+        return made_of_bits(inst.operands[0]);
+      default:
+        return holds_text(inst.type);  // pieces of text, text in tuples and objects
+    }
+  }
+  bool is_mutable_text(const Type* t) {
+    const DataType* data = as_data(t);
+    const bool memory = data && (data->is_mutable || data->object_kind == DataType::ObjectKind::array);
+    return memory && holds_text(t);
+  }
+  // Texts, symbols, characters, bytes, and what is made of such (parts of texts, streams).
+  bool holds_text(const Type* t, int depth = 0) {
+    const BuiltinTypes& builtin = tangents_.runtime().types.builtin();
+    if (t == builtin.string || t == builtin.symbol || t == builtin.character) return true;
+    if (depth > 4) return false;
+    const auto any_of = [&](const auto& types) {
+      for (const Type* part : types)
+        if (holds_text(part, depth + 1)) return true;
+      return false;
+    };
+    if (const UnionType* choices = as_union(t)) return any_of(choices->members);
+    const DataType* data = as_data(t);
+    if (!data || !data->is_concrete || data->is_type_of_type || may_carry(t)) return false;
+    if (data->object_kind == DataType::ObjectKind::array)
+      return data->params[0] == builtin.uint8 || holds_text(data->params[0], depth + 1);
+    for (const Field& field : data->fields)
+      if (holds_text(field.type, depth + 1)) return true;
+    return false;
+  }
 
   // What the forward half of a derivative gives back (the result's accumulators, the record) is written by its other
   // half and by whoever called it. Derivatives are functions of `nothing`.
@@ -319,6 +383,7 @@ class Analysis {
     for (std::size_t i = 0; i < edge.arguments.size(); ++i) {
       std::uint32_t parameter = target.parameters[i];
       if (varied(edge.arguments[i])) vary(parameter);
+      if (made_of_bits(edge.arguments[i])) make_of_bits(Operand::inst(parameter));
       if (result_.varied[parameter] && edge.arguments[i].is_inst() && undefined_[edge.arguments[i].index()] &&
           is_memory(type_of(edge.arguments[i])))
         vary(edge.arguments[i].index());
@@ -352,7 +417,7 @@ class Analysis {
   std::vector<bool> global_;      // read from globals
   std::vector<bool> written_slots_;
   std::vector<bool> undefined_;
-  std::vector<bool> bits_;  // integers made of the bits of what is varied
+  std::vector<bool> bits_;  // made of the bits or the text of what is varied
   bool forward_mode_;
   bool changed_ = false;
 };

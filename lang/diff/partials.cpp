@@ -1,5 +1,6 @@
 #include "lang/diff/partials.hpp"
 
+#include <algorithm>
 #include <limits>
 
 #include "lang/ir/op_groups.hpp"
@@ -58,6 +59,32 @@ std::optional<KnownName> elementary_function(Op op) {
   }
 }
 
+bool may_be_infinite(const ir::Function& function, Operand o, int steps) {
+  if (!o.is_inst()) return false;
+  const ir::Inst& inst = function.insts[o.index()];
+  switch (inst.op) {
+    case Op::log_float:
+    case Op::log2_float:
+    case Op::log10_float:
+    case Op::log1p_float:
+    case Op::div_float:
+    case Op::pow_float:
+    case Op::invoke:
+      return true;
+    case Op::add_float:
+    case Op::sub_float:
+    case Op::mul_float:
+    case Op::neg_float:
+    case Op::muladd_float:
+    case Op::fma_float:
+    case Op::select:
+      return steps > 0 && std::any_of(inst.operands.begin(), inst.operands.end(),
+                                      [&](Operand part) { return may_be_infinite(function, part, steps - 1); });
+    default:
+      return false;
+  }
+}
+
 // Long because it is the table of partial derivatives: one case for each operation.
 bool emit_partials(ir::Builder& b, Runtime& runtime, const ir::Inst& inst, Operand y, const Partials& partials) {
   const Type* t = inst.type;
@@ -74,6 +101,15 @@ bool emit_partials(ir::Builder& b, Runtime& runtime, const ir::Inst& inst, Opera
   auto over = [&](Operand x, Operand z) { return op2(Op::div_float, x, z); };
   auto test = [&](Op op, Operand x, Operand z) { return b.emit(op, {x, z}, builtin.boolean); };
   auto choose = [&](Operand condition, Operand x, Operand z) { return b.emit(Op::select, {condition, x, z}, t); };
+  // A factor that may be infinite: an exact zero stays zero, as for quotients below.
+  auto factor = [&](std::size_t i) {
+    const Operand z = partials.value(i);
+    if (!partials.may_be_infinite || !partials.may_be_infinite(i)) return z;
+    const double largest = t == builtin.float64 ? std::numeric_limits<double>::max()
+                                                : static_cast<double>(std::numeric_limits<float>::max());
+    const Operand finite = test(Op::le_float, op1(Op::abs_float, z), number(largest));
+    return choose(finite, z, choose(test(Op::eq_float, y, number(0)), number(0), z));
+  };
   if (ir::group_of(inst.op) != ir::OpGroup::floats) return false;
   switch (ir::in_group<FloatOp>(inst.op)) {
     case FloatOp::add_float:
@@ -85,8 +121,8 @@ bool emit_partials(ir::Builder& b, Runtime& runtime, const ir::Inst& inst, Opera
       if (partials.active(1)) partials.add(1, op1(Op::neg_float, y));
       return true;
     case FloatOp::mul_float:
-      if (partials.active(0)) partials.add(0, times(y, partials.value(1)));
-      if (partials.active(1)) partials.add(1, times(y, partials.value(0)));
+      if (partials.active(0)) partials.add(0, times(y, factor(1)));
+      if (partials.active(1)) partials.add(1, times(y, factor(0)));
       return true;
     case FloatOp::div_float: {
       // An exact zero stays zero where the partials are infinite: a value that nobody used has no derivative. The
@@ -112,8 +148,8 @@ bool emit_partials(ir::Builder& b, Runtime& runtime, const ir::Inst& inst, Opera
       return true;
     case FloatOp::fma_float:
     case FloatOp::muladd_float:
-      if (partials.active(0)) partials.add(0, times(y, partials.value(1)));
-      if (partials.active(1)) partials.add(1, times(y, partials.value(0)));
+      if (partials.active(0)) partials.add(0, times(y, factor(1)));
+      if (partials.active(1)) partials.add(1, times(y, factor(0)));
       if (partials.active(2)) partials.add(2, y);
       return true;
     case FloatOp::abs_float:

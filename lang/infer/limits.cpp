@@ -22,6 +22,9 @@ namespace {
 constexpr std::uint64_t frame_limit = tuning::inference_frames;
 constexpr std::uint64_t constant_frame_limit = tuning::inference_constant_frames;
 constexpr int same_method_limit = tuning::same_method_activations;
+// A walk over a tree of types passes through several bodies at each level. One takes little stack; what is left of it is
+// asked as well. What an answer is cut at depends on what was inferred before, so nothing that ends by itself may be.
+constexpr std::size_t bodies_a_level = 16;
 constexpr std::size_t argument_limit = tuning::inference_arguments;
 constexpr int growing_recursion = 3;    // activations of one method for ever larger types
 constexpr int changing_recursion = 24;  // … for ever other types
@@ -132,8 +135,8 @@ bool Inference::Impl::limits_reached(const Specialization& target) const {
     tell_limit(&target, limit, value);
     return true;
   };
-  if (stack.size() >= static_cast<std::size_t>(options.recursion_limit))
-    return passed(Limit::nesting, options.recursion_limit);
+  const std::size_t nesting = bodies_a_level * static_cast<std::size_t>(options.recursion_limit);
+  if (stack.size() >= nesting) return passed(Limit::nesting, static_cast<std::int64_t>(nesting));
   if (frames_made - constant_frames_made >= frame_limit) return passed(Limit::bodies, frame_limit);
   char here;
   return ctx.stack_limit && &here < ctx.stack_limit + stack_reserve && passed(Limit::stack, 0);
@@ -145,6 +148,23 @@ bool Inference::Impl::constant_limits_reached(const Specialization& target) cons
   return true;
 }
 
+// An argument whose type is smaller than in every activation before (the tree that a walk goes down) ends the recursion,
+// whatever else grows meanwhile (the path to where it is).
+template <class Stack>
+static bool descends(const Stack& stack, const Specialization& target) {
+  const std::span<const Type* const> now = target.types->params;
+  for (std::size_t i = 1; i < now.size(); ++i) {
+    const int size = complexity(now[i]).size;
+    const bool smallest = std::all_of(stack.begin(), stack.end(), [&](const Frame* f) {
+      if (!repeats(*f, target)) return true;
+      const std::span<const Type* const> before = f->target->types->params;
+      return i < before.size() && size < complexity(before[i]).size;
+    });
+    if (smallest) return true;
+  }
+  return false;
+}
+
 Specialization* Inference::Impl::limit_growth(Specialization& target) {
   const Frame* last = nullptr;
   int same = 0;
@@ -153,6 +173,7 @@ Specialization* Inference::Impl::limit_growth(Specialization& target) {
     ++same;
     last = f;
   }
+  if (same >= same_method_limit && descends(stack, target)) return &target;
   if (target.types->params.size() > argument_limit) {
     tell_limit(&target, Limit::arguments, argument_limit);
     return nullptr;

@@ -126,6 +126,10 @@ Source Runtime::source(Context& ctx, Specialization& target, SourceUse use, Worl
     if (!ctx.failed()) ctx.raise_error("nothing runs generators here");
     return made;
   }
+  // A variable that was read is marked by its version, so that its next assignment ends what was made of its value.
+  for (const Edge& edge : made.edges)
+    if (edge.kind == Edge::Kind::binding && edge.binding && !edge.binding->is_constant && edge.binding->version == 0)
+      const_cast<Binding*>(edge.binding)->version = 1;
   if (!keeps) return made;
 
   // Ended sources that nothing runs any more go first.

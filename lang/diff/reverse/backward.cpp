@@ -235,6 +235,7 @@ void Reverse::backward_float(const ir::Inst& inst, std::uint32_t id) {
   partials.value = [&](std::size_t i) { return values_.primal_in_reverse(inst.operands[i]); };
   partials.result = [&] { return values_.primal_in_reverse(Operand::inst(id)); };
   partials.add = [&](std::size_t i, Operand x) { adjoints_.add(inst.operands[i], 0, x); };
+  partials.may_be_infinite = [&](std::size_t i) { return may_be_infinite(*primal_, inst.operands[i]); };
   if (inst.op == Op::fptrunc || inst.op == Op::fpext) {
     const Type* from = type_of(inst.operands[1]);
     Op back = inst.op == Op::fptrunc ? Op::fpext : Op::fptrunc;

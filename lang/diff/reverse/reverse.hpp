@@ -143,6 +143,7 @@ class Reverse : private Transform {
   void check_forward_step(const ir::Inst& inst, ir::Operand before, ir::Operand value, bool compare);
   std::size_t callee_operand(const ir::Inst& inst);
   void give_rule_result(const ir::Inst& inst, ir::Operand result);
+  ir::Operand checked_rule_part(const ir::Inst& inst, std::size_t i, ir::Operand part);
   void accumulate_rule_result(ir::Operand argument, ir::Operand cotangent);
 
   Flow flow_;

@@ -197,8 +197,28 @@ void Reverse::give_rule_result(const ir::Inst& inst, Operand result) {
         !argument->is_tuple)
       operands.push_back(type_constant(r_, argument));
     Operand part = call_library(r_, KnownName::rule_part, operands, nullptr);
-    accumulate_rule_result(inst.operands[i], part);
+    accumulate_rule_result(inst.operands[i], checked_rule_part(inst, i, part));
   }
+}
+
+// What a rule of the program returned for operand `i`, as what the operand's tangent is made of. An array that stands for
+// another kind of array (a view, an adjoint, a range) goes to what that is made of. An error names the rule.
+Operand Reverse::checked_rule_part(const ir::Inst& inst, std::size_t i, Operand part) {
+  const Method* rule = rule_method(inst);
+  const Operand argument = inst.operands[i];
+  const DataType* type = as_data(type_of(argument));
+  if (!rule || rule->module == runtime_.base || !type || !type->is_concrete) return part;
+  const bool spread =
+      type->object_kind == DataType::ObjectKind::fields && is_subtype(runtime_.types, type, builtin_.abstract_array);
+  const bool memory = spread && tangents_.has_shadow(type);
+  const std::string place =
+      std::string(inst.aux_as<Specialization>()->method->name->name) + "` at " + runtime_.sources.describe(rule->span);
+  return call_library(
+      r_, KnownName::rule_cotangent,
+      {part, type_constant(r_, type), spread ? values_.primal_in_reverse(argument) : nothing(r_),
+       memory ? values_.shadow_in_reverse(argument) : nothing(r_), r_.constant(runtime_.from_string(place)),
+       int_constant(r_, static_cast<std::int64_t>(i - callee_operand(inst)))},
+      nullptr);
 }
 
 // Adds what a rule returned for one argument: numbers to the value's cotangent, arrays into the shadow.

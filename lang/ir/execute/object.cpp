@@ -209,9 +209,10 @@ bool store_global(const Operation& o) {
     if (!converted.defined() || !is_instance(o.runtime.types, converted, binding->declared))
       return o.ctx.type_error("global " + binding->name->name, binding->declared, v);
     binding->value = converted;
-    return o.give(v);
+  } else {
+    binding->value = v;
   }
-  binding->value = v;
+  if (binding->version != 0) o.runtime.binding_changed(binding);  // a generator has read it (Runtime::source)
   return o.give(v);
 }
 
