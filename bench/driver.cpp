@@ -422,6 +422,10 @@ int main(int count, char** arguments) {
     bench.compare("derivatives", {});
     bench.compare_row("1000 gradients of nested conditionals", "qux", "qux", 1.5);
     bench.compare_row("1000 gradients of a fold over a tuple", "foldminus", "foldminus", 0);
+    bench.compare_row("1000 plain gradients of nested conditionals", "qux_plain", "qux", 1.5);
+    bench.compare_row("1000 plain gradients of a fold over a tuple", "foldminus_plain", "foldminus", 0);
+    for (const std::string kind : {"struct", "vector", "storing", "pullback", "jvp", "hvp", "hessian", "dynamic"})
+      bench.row("  1000 calls, " + kind, "operator_" + kind);
     bench.process_row("gradient of 1000 ifs", {settings->slope, settings->program("many_branches")}, 2000);
     bench.process_row("gradient of 10,000 statements", {settings->slope, settings->program("straight_line")}, 10000);
   }

@@ -17,6 +17,8 @@ Derivatives::Derivatives(Compiler& of_compiler, Runtime& of_runtime)
   root_key_ = runtime.heap.add_root_tracer([this](Tracer& tracer) {
     rules.trace(tracer);
     stores.trace(tracer);
+    for (const auto& [target, globals] : globals_)
+      for (const Value v : globals->constants) tracer.value(v);
     if (!runtime.hooks().trace_function) return;
     primals.trace(tracer);
     cache.trace(tracer);
@@ -74,6 +76,7 @@ void Derivatives::raise(Context& ctx, const Specialization& primal, const diff::
 diff::MemoryEffects& Derivatives::memory(Context& ctx) {
   if (memory_effects_ && memory_world_ == ctx.world) return *memory_effects_;
   memory_world_ = ctx.world;
+  globals_.clear();
   memory_effects_ = memory_effects(ctx, diff::MemoryScope::differentiable);
   return *memory_effects_;
 }
@@ -110,10 +113,16 @@ diff::MemoryMask Derivatives::overwritten_by(Context& ctx, const DataType* call_
   return mask;
 }
 
-diff::MemoryEffects::Globals Derivatives::globals_of(Context& ctx, Specialization& target) {
+const diff::MemoryEffects::Globals& Derivatives::globals_of(Context& ctx, Specialization& target) {
+  memory(ctx);  // of this world
+  if (const auto known = globals_.find(&target); known != globals_.end()) return *known->second;
   const CollectionPause pause(runtime.heap);
   const ir::Function* code = primals.primal_or_rule(ctx, target);
-  return code ? memory(ctx).globals(*code) : diff::MemoryEffects::Globals{};
+  auto found = std::make_unique<diff::MemoryEffects::Globals>();
+  if (code) *found = memory(ctx).globals(*code);
+  diff::TangentTypes& tangents = diff::tangent_types(runtime);
+  std::erase_if(found->constants, [&](Value v) { return !tangents.holds_memory(v); });  // an exception with a text
+  return *(globals_[&target] = std::move(found));
 }
 
 void Derivatives::forget(const GoneCode& gone) {
@@ -122,6 +131,7 @@ void Derivatives::forget(const GoneCode& gone) {
   cache.forget(gone);
   stores.forget();
   memory_effects_ = nullptr;  // it goes by the addresses of functions
+  globals_.clear();
 }
 
 }  // namespace slope::derive

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -37,7 +38,7 @@ class Derivatives {
   // What functions do to memory, for the world that `ctx` sees.
   diff::MemoryEffects& memory(Context& ctx);
   std::unique_ptr<diff::MemoryEffects> memory_effects(Context& ctx, diff::MemoryScope scope);
-  diff::MemoryEffects::Globals globals_of(Context& ctx, Specialization& target);
+  const diff::MemoryEffects::Globals& globals_of(Context& ctx, Specialization& target);
   // What a function with a rule overwrites, as the rule declares: `overwrites(f, args…)` says it by its type, Val(i) or
   // a tuple of such.
   diff::MemoryMask overwritten_by(Context& ctx, const DataType* call_types);
@@ -47,6 +48,10 @@ class Derivatives {
   // `known_only`: those alone that ordinary code gains by.
   bool expand_operators(Context& ctx, ir::Function& function, std::vector<Edge>& edges, bool known_only = false);
   bool calls_known_gradient(const ir::Function& function) const;
+  // An operator whose function, arguments and directions are of plain types (plain_operators.cpp).
+  bool is_plain_operator(const ir::Function& function, const ir::Inst& inst) const;
+  bool is_plain_reverse(const ir::Function& function, const ir::Inst& inst) const;
+  bool is_plain_type(const Type* type) const;
 
   // Where the last DifferentiationError came from, once.
   Span take_refused() { return std::exchange(refused_, Span{}); }
@@ -61,10 +66,13 @@ class Derivatives {
 
  private:
   void raise(Context& ctx, const Specialization& primal, const diff::Refusal& refusal);
-  bool is_of_numbers(const ir::Function& function, const ir::Inst& inst) const;
+  ir::Operand expand_operator(Context& ctx, ir::Function& function, std::uint32_t id, std::vector<Edge>& edges,
+                              bool known_only, std::vector<std::uint32_t>& made);
 
   std::unique_ptr<diff::MemoryEffects> memory_effects_;
   World memory_world_ = 0;
+  // Of one world, as memory_effects_.
+  std::unordered_map<const Specialization*, std::unique_ptr<diff::MemoryEffects::Globals>> globals_;
   Span refused_;
   int root_key_ = 0;
 };

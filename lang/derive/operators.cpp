@@ -5,6 +5,11 @@
 //
 // What stays a call of the native is differentiated when its types are there, as a call whose target is not known
 // (diff::operator_function).
+//
+// In code that is not differentiated the same is done with operators whose function and arguments are plain
+// (is_plain): the road by the native takes many times what the derivative of a small function takes. What it does must
+// be what the native does; so what needs a look at run time (arguments that share memory which the function stores
+// into) is decided by Base.gradient_if_apart, and what is not plain stays a call of the native.
 #include <algorithm>
 
 #include "lang/derive/derivatives.hpp"
@@ -21,14 +26,17 @@ using ir::Operand;
 
 class OperatorExpansion {
  public:
-  OperatorExpansion(Derivatives& derivatives, Context& ctx, ir::Function& function, std::vector<Edge>& edges)
+  // `is_plain`: in code that is not itself differentiated.
+  OperatorExpansion(Derivatives& derivatives, Context& ctx, ir::Function& function, std::vector<Edge>& edges,
+                    bool is_plain)
       : derivatives_(derivatives),
         ctx_(ctx),
         runtime_(*ctx.runtime),
         tangents_(diff::tangent_types(runtime_)),
         builtin_(runtime_.types.builtin()),
         function_(function),
-        edges_(edges) {}
+        edges_(edges),
+        is_plain_(is_plain) {}
 
   // In the place of instruction `id`: what it is done by, in `made`; its result.
   Operand run(const ir::Inst& native, std::vector<std::uint32_t>& made) {
@@ -39,12 +47,17 @@ class OperatorExpansion {
       if (!find_target(native.operands[0], native.operands[2])) return {};
       into_ = native.operands[1];
       const DataType* given = as_data(type_of(into_));
-      if (!given || !given->is_tuple || !given->is_concrete || given->fields.size() != user_.size() || may_share())
+      if (!given || !given->is_tuple || !given->is_concrete || given->fields.size() != user_.size())
         return failed(made);
-      Operand done = gradient();
+      const Sharing sharing = name_of(native) == "value_and_gradient_into" ? sharing_of_call() : Sharing::none;
+      if (sharing == Sharing::unknown || (may_share() && !derivatives_.is_plain_type(type_of(native.operands[2]))))
+        return failed(made);
+      Operand done = sharing == Sharing::looked_for
+                         ? call_base("gradient_into_if_apart", with_constants(native.operands), nullptr)
+                         : gradient();
       return done.valid() ? done : failed(made);
     }
-    const std::string_view name = native.aux_as<const NativeInfo>()->name;
+    const std::string_view name = name_of(native);
     if (name == "call_derivative") {
       Operand result = derivative_call();
       return result.valid() ? result : failed(made);
@@ -52,12 +65,19 @@ class OperatorExpansion {
     if (is_pullback(native)) {
       if (native.operands.size() < 2 || !find_target(native.operands[0], native.operands[1])) return failed(made);
       made.clear();
+      if (is_plain_ && (sharing_of_call() != Sharing::none || !keeps_no_memory())) return {};
       return name == "pullback_step" ? pullback_step() : written_out(name);
     }
-    const bool is_gradient = name == "value_and_gradient_call";
+    if (name == "mutates_arguments" || name == "keep_memory_of") return known_effect(native);
+    const bool is_gradient = name != "jvp_call";
     if (native.operands.size() < (is_gradient ? 2 : 3)) return {};
     if (!find_target(native.operands[0], native.operands[1])) return no_method_ ? plain_call() : failed(made);
-    Operand result = is_gradient ? gradient() : directional(native);
+    sharing_ = is_plain_ && name != "value_and_gradient_apart" ? sharing_of_call() : Sharing::none;
+    if (sharing_ == Sharing::unknown) return failed(made);
+    Operand result = !is_gradient ? directional(native)
+                     : sharing_ == Sharing::looked_for
+                         ? call_base("gradient_if_apart", with_constants(native.operands), nullptr)
+                         : gradient();
     return result.valid() ? result : failed(made);
   }
   static Operand failed(std::vector<std::uint32_t>& made) {
@@ -68,24 +88,24 @@ class OperatorExpansion {
   // Into accumulators that the caller keeps: no operator of the language's own, but what a prepared gradient calls.
   static bool is_gradient_into(const ir::Inst& inst) {
     return inst.op == Op::native && inst.operands.size() == 3 &&
-           std::string_view(inst.aux_as<const NativeInfo>()->name) == "value_and_gradient_into";
+           (name_of(inst) == "value_and_gradient_into" || name_of(inst) == "value_and_gradient_into_apart");
   }
 
   // What pullbacks are made of: the library's code for it says the same (stdlib/derivatives/derivatives_again.slope), and what is
   // to be called is known when the types are.
   static bool is_pullback(const ir::Inst& inst) {
     if (inst.op != Op::native) return false;
-    const std::string_view name = inst.aux_as<const NativeInfo>()->name;
+    const std::string_view name = name_of(inst);
     return name == "pullback_forward" || name == "pullback_reverse" || name == "pullback_step" ||
            name == "call_derivative";
   }
 
   static bool makes_named_tuple(const ir::Inst& inst) {
-    return inst.op == Op::native && inst.operands.size() == 2 &&
-           std::string_view(inst.aux_as<const NativeInfo>()->name) == "make_named_tuple";
+    return inst.op == Op::native && inst.operands.size() == 2 && name_of(inst) == "make_named_tuple";
   }
 
  private:
+  static std::string_view name_of(const ir::Inst& native) { return native.aux_as<const NativeInfo>()->name; }
   const Type* type_of(Operand o) { return function_.type_of(o, runtime_.types); }
 
   Operand emit(Op op, std::vector<Operand> operands, const Type* type, std::uintptr_t aux = 0) {
@@ -135,6 +155,10 @@ class OperatorExpansion {
     return true;
   }
 
+  bool is_of_numbers() {
+    return std::all_of(user_.begin(), user_.end(), [&](Operand o) { return tangents_.is_float(type_of(o)); });
+  }
+
   // Of a function that has no method for the arguments: the call itself, which says so.
   Operand plain_call() {
     const DataType* given = as_data(type_of(at_->operands[1]));
@@ -163,7 +187,42 @@ class OperatorExpansion {
         return true;
     return false;
   }
+  // Of a call in code that is not differentiated: what the native asks at each call (DerivedCall::find_shared_memory).
+  enum class Sharing : std::uint8_t {
+    none,        // nothing is stored into, or only one argument holds memory
+    looked_for,  // when the call runs
+    unknown,     // the native must look: calls of unknown targets, globals
+  };
+  Sharing sharing_of_call() {
+    const diff::MemorySummary effects = derivatives_.memory(ctx_).of(*target_);
+    diff::MemoryMask holders = 0;
+    int count = 0;
+    for (std::size_t i = 0; i < arguments_.size(); ++i) {
+      if (!tangents_.has_shadow(type_of(arguments_[i]))) continue;
+      ++count;  // what the parts of a vararg share, their shadows share, which are made at once
+      if (i > 0) holders |= diff::parameter_mask(i);
+    }
+    if (!((effects.writes | effects.unknown) & holders)) return Sharing::none;
+    const diff::MemoryEffects::Globals& globals = derivatives_.globals_of(ctx_, *target_);
+    if ((effects.unknown & holders) || !globals.bindings.empty()) return Sharing::unknown;
+    looked_at_ = globals.constants;
+    for (Value v : looked_at_)
+      if (!derivatives_.is_plain_type(v.type)) return Sharing::unknown;
+    return count > 1 || !looked_at_.empty() ? Sharing::looked_for : Sharing::none;
+  }
+  // With the constants that the function looks at, as a tuple.
+  std::vector<Operand> with_constants(std::vector<Operand> operands) {
+    std::vector<Operand> parts;
+    for (Value v : looked_at_) parts.push_back(constant(v));
+    operands.push_back(tuple(parts));
+    return operands;
+  }
   void check_sharing() {
+    if (is_plain_) {
+      if (sharing_ == Sharing::looked_for)
+        call_base("check_apart", with_constants({at_->operands[0], at_->operands[1]}), builtin_.nothing);
+      return;
+    }
     if (!may_share()) return;
     Binding* check = library_binding(runtime_, KnownName::check_sharing);
     emit(Op::call, {constant(check->value), at_->operands[0], at_->operands[1]}, builtin_.any);
@@ -172,7 +231,7 @@ class OperatorExpansion {
   // The shadows of the arguments of a function that stores into some: what they share, these share. Invalid: each has
   // its own.
   Operand joint_shadows() {
-    if (!may_share()) return {};
+    if (is_plain_ || !may_share()) return {};
     if (target_->method->is_vararg) {
       check_sharing();
       return {};
@@ -188,6 +247,22 @@ class OperatorExpansion {
                      nullptr);
   }
 
+  // Nothing that was there before is stored into, so that nothing has to be put back (kept_memory.hpp).
+  bool keeps_no_memory() {
+    const Stores& stores = derivatives_.stores.of(ctx_, *target_);
+    return !stores.any() && !stores.calls_unknown;
+  }
+  // Core.mutates_arguments(f, xs), Core.keep_memory_of(f, xs): answers that rest on the code of the function alone.
+  Operand known_effect(const ir::Inst& native) {
+    if (!find_target(native.operands[0], native.operands[1])) return failed(*made_);
+    made_->clear();
+    const bool is_level = name_of(native) == "keep_memory_of";
+    if (is_level && !keeps_no_memory()) return {};
+    edges_.push_back({Edge::Kind::callee, nullptr, nullptr, target_});
+    if (is_level) return constant(runtime_.from_int(0));
+    const diff::MemorySummary effects = derivatives_.memory(ctx_).of(*target_);
+    return constant(runtime_.from_bool((effects.writes | effects.unknown) != 0));
+  }
   // As the native of that name (lang/derive/natives/gradient.cpp).
   Operand pullback_step() {
     std::vector<char> asked(arguments_.size(), 1);
@@ -235,6 +310,7 @@ class OperatorExpansion {
     diff::Refusal refusal;  // raised when the call is reached
     const GradientCode* code = derivatives_.cache.gradient(ctx_, *target_, asked, refusal);
     if (!code) return {};
+    if (is_plain_ && !tangents_.is_float(code->target->types->params.back()) && !is_of_numbers()) return {};
     edges_.push_back({Edge::Kind::callee, nullptr, nullptr, code->target});
     const Operand joint = into_.valid() ? Operand() : joint_shadows();
     std::vector<Operand> operands{constant(code->callee)};
@@ -339,6 +415,7 @@ class OperatorExpansion {
     diff::Refusal refusal;
     const Tangent* code = derivatives_.cache.tangent(ctx_, *target_, asked, width, refusal);
     if (!code) return {};
+    if (is_plain_ && !derivatives_.is_plain_type(code->result_type) && !is_of_numbers()) return {};
     asked = code->active;  // what is stored into, too: it stands still at first
     edges_.push_back({Edge::Kind::callee, nullptr, nullptr, code->target});
     check_sharing();
@@ -469,29 +546,34 @@ class OperatorExpansion {
   std::vector<Operand> arguments_;  // callee first, as the method has them
   Operand into_;                    // the accumulators that the caller gave
   int depth_ = 0;
+  const bool is_plain_;
+  Sharing sharing_ = Sharing::none;
+  std::vector<Value> looked_at_;  // constants with memory, of a function that stores into its arguments
 };
 
 bool Derivatives::calls_known_gradient(const ir::Function& function) const {
   for (const ir::Block& block : function.blocks)
     for (std::uint32_t id : block.insts)
-      if (OperatorExpansion::is_gradient_into(function.insts[id]) || is_of_numbers(function, function.insts[id]))
+      if (OperatorExpansion::is_gradient_into(function.insts[id]) || is_plain_operator(function, function.insts[id]))
         return true;
   return false;
 }
 
-// An operator of numbers, whose function is known and holds no memory: what it costs by way of the native is many times
-// the derivative.
-bool Derivatives::is_of_numbers(const ir::Function& function, const ir::Inst& inst) const {
-  if (!diff::is_operator(inst)) return false;
-  const DataType* callee = as_data(function.type_of(inst.operands[0], runtime.types));
-  if (!callee || !callee->is_concrete || !callee->is_isbits) return false;
-  for (std::size_t i = 1; i < inst.operands.size(); ++i) {
-    const DataType* given = as_data(function.type_of(inst.operands[i], runtime.types));
-    if (!given || !given->is_tuple || !given->is_concrete) return false;
-    for (const Field& field : given->fields)
-      if (field.type != runtime.types.builtin().float64 && field.type != runtime.types.builtin().float32) return false;
-  }
-  return true;
+// In the place of instruction `id`, when it is an operator that can be expanded; invalid: it stays.
+ir::Operand Derivatives::expand_operator(Context& ctx, ir::Function& function, std::uint32_t id,
+                                         std::vector<Edge>& edges, bool known_only, std::vector<std::uint32_t>& made) {
+  const ir::Inst& inst = function.insts[id];
+  const bool wanted = OperatorExpansion::is_gradient_into(inst) || is_plain_operator(function, inst) ||
+                      (!known_only && (diff::is_operator(inst) || OperatorExpansion::makes_named_tuple(inst) ||
+                                       OperatorExpansion::is_pullback(inst)));
+  if (!wanted) return {};
+  const bool had_failed = ctx.failed();
+  const ir::Inst native = inst;
+  Operand result = OperatorExpansion(*this, ctx, function, edges, known_only).run(native, made);
+  if (result.valid() || had_failed || !known_only) return result;
+  // The call may never be reached: it raises what is to be raised (by the builder of a rule) when it is.
+  if (ctx.failed()) ctx.take_error();
+  return result;
 }
 
 bool Derivatives::expand_operators(Context& ctx, ir::Function& function, std::vector<Edge>& edges, bool known_only) {
@@ -500,22 +582,15 @@ bool Derivatives::expand_operators(Context& ctx, ir::Function& function, std::ve
   for (ir::BlockId b = 0; b < function.blocks.size(); ++b) {
     std::vector<std::uint32_t> insts;
     for (std::uint32_t id : std::vector<std::uint32_t>(function.blocks[b].insts)) {
-      const ir::Inst& inst = function.insts[id];
-      bool wanted = OperatorExpansion::is_gradient_into(inst) || is_of_numbers(function, inst) ||
-                    (!known_only && (diff::is_operator(inst) || OperatorExpansion::makes_named_tuple(inst) ||
-                                     OperatorExpansion::is_pullback(inst)));
-      if (wanted) {
-        const ir::Inst native = function.insts[id];
-        std::vector<std::uint32_t> made;
-        Operand result = OperatorExpansion(*this, ctx, function, edges).run(native, made);
-        if (result.valid()) {
-          insts.insert(insts.end(), made.begin(), made.end());
-          replacement[id] = result;
-          any = true;
-          continue;
-        }
+      std::vector<std::uint32_t> made;
+      Operand result = expand_operator(ctx, function, id, edges, known_only, made);
+      if (result.valid()) {
+        insts.insert(insts.end(), made.begin(), made.end());
+        replacement[id] = result;
+        any = true;
+      } else {
+        insts.push_back(id);
       }
-      insts.push_back(id);
     }
     function.blocks[b].insts = std::move(insts);
   }

@@ -72,7 +72,7 @@ class Analysis {
       if (function_.insts[function_.blocks[b].terminator].op == Op::ret) result_.returns[b] = true;
     for (bool grew = true; grew;) {
       grew = false;
-      for (ir::BlockId b = 0; b < function_.blocks.size(); ++b) {
+      for (ir::BlockId b = static_cast<ir::BlockId>(function_.blocks.size()); b-- > 0;) {  // as it spreads
         if (result_.returns[b]) continue;
         // What a `try` did before it raised stays done.
         ir::BlockId handler = function_.blocks[b].handler;

@@ -55,6 +55,7 @@ class MemoryEffects {
   struct Globals {
     std::vector<Value> constants;
     std::vector<Binding*> bindings;
+    bool empty() const { return constants.empty() && bindings.empty(); }
   };
   Globals globals(const ir::Function& function);
 

@@ -113,7 +113,8 @@ bool makes_shadows(const ir::Inst& inst) {
 bool is_operator(const ir::Inst& inst) {
   if (inst.op != Op::native) return false;
   std::string_view name = inst.aux_as<const NativeInfo>()->name;
-  return name == "value_and_gradient_call" || name == "jvp_call";
+  return name == "value_and_gradient_call" || name == "value_and_gradient_apart" ||
+         name == "value_and_gradient_shared" || name == "jvp_call";
 }
 
 bool calls_what_it_is_given(const ir::Inst& inst) {
@@ -165,7 +166,7 @@ Value implied_callee(const ir::Inst& inst, Runtime& runtime) {
     return runtime.core->find(runtime.symbol(inst.aux_as<const NativeInfo>()->name))->value;
   if (!is_operator(inst))
     return Value(runtime.types.builtin().builtin_function, static_cast<std::int64_t>(inst.op) << 1 | 1);
-  bool gradient = std::string_view(inst.aux_as<const NativeInfo>()->name) == "value_and_gradient_call";
+  bool gradient = std::string_view(inst.aux_as<const NativeInfo>()->name) != "jvp_call";
   return library_value(runtime, gradient ? KnownName::value_and_gradient_of : KnownName::jvp_of);
 }
 

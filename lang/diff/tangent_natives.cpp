@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "lang/diff/tangent.hpp"
+#include "lang/diff/user_types.hpp"
 
 namespace slope::diff {
 
@@ -465,6 +466,13 @@ bool tangent_kinds(Context& ctx, const Value* args, std::size_t count, Value& re
   return true;
 }
 
+// user_tangent(T::Type) → the type of what users see of a derivative of a T (user_types.hpp)
+bool user_tangent(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count != 1 || !ctx.runtime->is_type_value(args[0])) return ctx.argument_error("user_tangent takes one type");
+  result = ctx.runtime->from_type(user_tangent_type(ctx.runtime->types, args[0].as_type));
+  return true;
+}
+
 // shadowed_type(S::Type) → the mutable type that has this shadow; `nothing`: it is no shadow of such.
 bool shadowed_type(Context& ctx, const Value* args, std::size_t count, Value& result) {
   if (count != 1 || !ctx.runtime->is_type_value(args[0])) return ctx.argument_error("shadowed_type takes one type");
@@ -541,6 +549,12 @@ const Type* constant_shadow_type(TypeTable& types, std::span<const Type* const> 
   if (element == types.builtin().float64 || element == types.builtin().float32) return array;
   return types.builtin().any;
 }
+// Type{…} of the answer, which inference knows from the argument's type.
+const Type* gives_user_tangent(TypeTable& types, std::span<const Type* const> arguments) {
+  const DataType* given = arguments.size() == 1 ? as_data(arguments[0]) : nullptr;
+  const Type* told = given && given->is_type_of_type ? given->params[0] : nullptr;
+  return told && !told->has_free_vars ? types.type_type(user_tangent_type(types, told)) : types.builtin().type;
+}
 const Type* gives_bool(TypeTable& types, std::span<const Type* const>) { return types.builtin().boolean; }
 const Type* gives_int(TypeTable& types, std::span<const Type* const>) { return types.builtin().int64; }
 
@@ -548,7 +562,8 @@ const NativeInfo tangent_natives[] = {
     {"take_rule_state", take_rule_state, effect_throws | effect_reads | effect_writes, nullptr},
     {"give_rule_state", give_rule_state, effect_throws | effect_writes, nullptr},
     {"fingerprint", fingerprint, effect_reads | effect_allocates, gives_int},
-    {"tangent_kinds", tangent_kinds, effect_reads, gives_int},
+    {"tangent_kinds", tangent_kinds, effect_throws, gives_int},
+    {"user_tangent", user_tangent, effect_throws, gives_user_tangent},
     {"shadowed_type", shadowed_type, effect_reads, nullptr},
     {"carries_derivative", carries_derivative, effect_reads, gives_bool},
     {"zero_shadows", zero_shadows, effect_throws | effect_allocates | effect_reads, nullptr},

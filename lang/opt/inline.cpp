@@ -119,8 +119,10 @@ class Inliner {
     for (const ir::Block& block : body.blocks) {
       if (block.handler != ir::no_block) return false;
       // What still stands there is a parameter that the arguments left open; its number is the callee's.
-      for (std::uint32_t inside : block.insts)
+      for (std::uint32_t inside : block.insts) {
         if (body.insts[inside].op == Op::static_param) return false;
+        if (body.insts[inside].op == Op::tape_open && options_.is_ordinary) return false;
+      }
     }
     std::size_t cost = live_insts(body);
     if (cost <= tuning::inline_tiny) return true;

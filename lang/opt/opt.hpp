@@ -15,7 +15,10 @@ struct OptOptions {
   int inline_total = tuning::inline_total;
   int self_recursion_depth = tuning::inline_self_depth;
   int self_recursion_budget = tuning::inline_self_budget;
-  const Specialization* self = nullptr;               // whose code this is
+  const Specialization* self = nullptr;  // whose code this is
+  // Not a derivative. What opens tapes stays a call in it: when that fails it closes them, and no others, whoever
+  // catches the error.
+  bool is_ordinary = false;
   std::function<bool(const ir::Inst&)> is_primitive;  // for differentiation: calls that stay calls
   // Typed code of a callee, or null (not inferred, or still being inferred).
   std::function<const ir::Function*(Specialization&)> callee;

@@ -17,8 +17,10 @@ struct Pipeline::Impl {
   Impl(Pipeline& pipeline, std::function<CodeGenerator*()> code_generator);
 
   CodeGenerator* generator();  // null: this build or installation has none
-  // Optimises; when inlining has made calls decidable that were not, infers and optimises once more.
+  // Optimises; when inlining has made calls decidable that were not, or operators became calls of derivatives, infers
+  // and optimises again (refine; false: it could not be inferred).
   void optimise(Context& ctx, infer::InferResult& result, const opt::OptOptions& options);
+  bool refine(Context& ctx, infer::InferResult& result, const opt::OptOptions& options);
   bool worth_compiling(Context& ctx, Specialization& target, std::uint32_t calls);
   CodeInstance* typed_loop(Context& ctx, const ir::Function& running, Specialization* target, std::uint32_t header);
   void forget(const std::vector<CodeInstance*>& codes);  // that will be destroyed

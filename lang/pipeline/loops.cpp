@@ -70,7 +70,9 @@ CodeInstance* Pipeline::on_hot_loop(Context& ctx, const ir::Function& running, S
   infer::InferResult result = inference.infer_function(*rest, types);
   CodeInstance* code = nullptr;
   if (result.typed) {
-    impl_->optimise(ctx, result, opt_options(nullptr));
+    opt::OptOptions options = opt_options(nullptr);
+    options.is_ordinary = true;
+    impl_->optimise(ctx, result, options);
     derive::Synthetic& made = synthetic(rest->name, types, &running);
     code = publish(made, std::move(result), {});
     std::string why;

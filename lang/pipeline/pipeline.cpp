@@ -95,6 +95,7 @@ CodeInstance* Pipeline::typed_code(Context& ctx, Specialization& target) {
 opt::OptOptions Pipeline::opt_options(const Specialization* self) {
   opt::OptOptions options;
   options.self = self;
+  options.is_ordinary = self != nullptr;
   options.callee = [this](Specialization& callee) -> const ir::Function* {
     CodeInstance* code = derive::valid_code(runtime_.context, callee);
     return code ? code->typed.get() : nullptr;
@@ -104,14 +105,21 @@ opt::OptOptions Pipeline::opt_options(const Specialization* self) {
 
 void Pipeline::Impl::optimise(Context& ctx, infer::InferResult& result, const opt::OptOptions& options) {
   opt::optimise(runtime, *result.typed, options);
-  bool expanded = pipeline.derivatives().calls_known_gradient(*result.typed) &&
-                  pipeline.derivatives().expand_operators(ctx, *result.typed, result.edges, true);
-  // What the second inference infers anew may want one, too; the bound is on the way down.
-  if (!expanded && (refining >= 3 || !pipeline.has_decidable_calls(*result.typed))) return;
+  // An operator that is expanded may become calls of others.
+  for (int round = 0; round < 3; ++round) {
+    const bool expanded = pipeline.derivatives().calls_known_gradient(*result.typed) &&
+                          pipeline.derivatives().expand_operators(ctx, *result.typed, result.edges, true);
+    // What the second inference infers anew may want one, too; the bound is on the way down.
+    if (!expanded && (round > 0 || refining >= 3 || !pipeline.has_decidable_calls(*result.typed))) return;
+    if (!refine(ctx, result, options)) return;
+  }
+}
+
+bool Pipeline::Impl::refine(Context& ctx, infer::InferResult& result, const opt::OptOptions& options) {
   ++refining;
   infer::InferResult again = infer::Inference(runtime, ctx, ctx.world, pipeline.infer_options()).reinfer(*result.typed);
   --refining;
-  if (!again.typed) return;
+  if (!again.typed) return false;
   opt::optimise(runtime, *again.typed, options);
   result.typed = std::move(again.typed);
   if (again.return_type && is_subtype(runtime.types, again.return_type, result.return_type))
@@ -120,6 +128,7 @@ void Pipeline::Impl::optimise(Context& ctx, infer::InferResult& result, const op
   result.min_world = std::max(result.min_world, again.min_world);
   result.max_world = std::min(result.max_world, again.max_world);
   result.edges.insert(result.edges.end(), again.edges.begin(), again.edges.end());
+  return true;
 }
 
 bool Pipeline::has_decidable_calls(const ir::Function& function) const {

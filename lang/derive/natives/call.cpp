@@ -39,6 +39,12 @@ Specialization* inferred_call_of(Context& ctx, Value f, Value given_types) {
   return ctx.failed() ? nullptr : target;
 }
 
+bool raise_written_twice(Context& ctx, const Specialization& target) {
+  return ctx.raise_message(ctx.runtime->types.builtin().differentiation_error,
+                           "cannot differentiate `" + std::string(target.method->name->name) +
+                               "`: two arguments share memory that it stores into; give it a copy of one");
+}
+
 void define_natives(Runtime& runtime) {
   diff::define_tangent_natives(runtime);
   define_gradient_natives(runtime);
@@ -71,6 +77,35 @@ bool DerivedCall::resolve(Value f, Value xs_tuple) {
   return true;
 }
 
+namespace {
+
+// Arrays of numbers, and where their memory is: all that most calls have to compare.
+class NumberArrays {
+ public:
+  // False: it may hold other memory.
+  bool add(Value v, diff::TangentTypes& tangents) {
+    if (!tangents.holds_memory(v)) return true;
+    const DataType* d = as_data(v.type);
+    if (!d || d->object_kind != DataType::ObjectKind::array || tangents.has_shadow(d->params[0])) return false;
+    arrays_.push_back(static_cast<const ArrayObject*>(v.object));
+    return true;
+  }
+  bool lie_apart() const {
+    for (std::size_t a = 0; a < arrays_.size(); ++a)
+      for (std::size_t b = a + 1; b < arrays_.size(); ++b)
+        if (begin(a) < end(b) && begin(b) < end(a)) return false;
+    return true;
+  }
+
+ private:
+  const char* begin(std::size_t i) const { return arrays_[i]->data; }
+  const char* end(std::size_t i) const { return arrays_[i]->data + arrays_[i]->length * arrays_[i]->element_size; }
+
+  std::vector<const ArrayObject*> arrays_;
+};
+
+}  // namespace
+
 bool DerivedCall::find_shared_memory() {
   Runtime& runtime = *ctx.runtime;
   diff::TangentTypes& tangents = diff::tangent_types(runtime);
@@ -84,6 +119,14 @@ bool DerivedCall::find_shared_memory() {
   for (std::size_t i : holders)
     if (i != 0) mask |= diff::parameter_mask(i);
   if (!((effects.writes | effects.unknown) & mask)) return true;
+  const diff::MemoryEffects::Globals& looked_at = derivatives_of(ctx).globals_of(ctx, *target);
+  if (holders.size() == 1 && looked_at.empty()) return true;
+  NumberArrays arrays;
+  bool are_numbers = true;
+  for (std::size_t i : holders) are_numbers = are_numbers && arrays.add(arguments[i], tangents);
+  for (Value v : looked_at.constants) are_numbers = are_numbers && arrays.add(v, tangents);
+  for (const Binding* binding : looked_at.bindings) are_numbers = are_numbers && arrays.add(binding->value, tangents);
+  if (are_numbers && arrays.lie_apart()) return true;
   std::vector<std::unique_ptr<diff::ShadowMaker>> makers;
   for (std::size_t i : holders) {
     makers.push_back(std::make_unique<diff::ShadowMaker>(ctx));
@@ -103,7 +146,6 @@ bool DerivedCall::find_shared_memory() {
     }
   diff::ShadowMaker globals(ctx);
   Value ignored;
-  diff::MemoryEffects::Globals looked_at = derivatives_of(ctx).globals_of(ctx, *target);
   for (Value v : looked_at.constants)
     if (tangents.has_shadow(v.type) && !globals.shadow(v, ignored)) return false;
   for (const Binding* binding : looked_at.bindings)

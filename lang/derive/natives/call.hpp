@@ -20,6 +20,9 @@ bool append_argument_types(Context& ctx, Value tuple, std::vector<const Type*>& 
 // callees; null: error raised.
 Specialization* inferred_call_of(Context& ctx, Value f, Value given_types);
 
+// The error of forward mode, whose directions are told for each argument. Returns false.
+bool raise_written_twice(Context& ctx, const Specialization& target);
+
 void define_gradient_natives(Runtime& runtime);
 void define_forward_natives(Runtime& runtime);
 

@@ -90,10 +90,7 @@ bool jvp_call(Context& ctx, const Value* args, std::size_t count, Value& result)
   std::size_t width = count - 2;
   DerivedCall primal(ctx);
   if (!primal.resolve(args[0], args[1]) || !primal.find_shared_memory()) return false;
-  if (primal.shared)
-    return ctx.raise_message(runtime.types.builtin().differentiation_error,
-                             "cannot differentiate `" + std::string(primal.target->method->name->name) +
-                                 "`: two arguments share memory that it stores into; give it a copy of one");
+  if (primal.shared) return raise_written_twice(ctx, *primal.target);
   Directions directions(ctx);
   directions.stores_forbidden = primal.stores_forbidden;
   std::vector<std::vector<Value>> given_directions(width);

@@ -185,6 +185,15 @@ bool check_sharing(Context& ctx, const Value* args, std::size_t count, Value& re
   return (!primal.shared && !primal.stores_forbidden) || raise_sharing(ctx, *primal.target);
 }
 
+// check_apart(f, xs::Tuple): raises when `f` stores into memory that two of its arguments share, as forward mode does.
+bool check_apart(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count != 2) return ctx.argument_error("check_apart takes a function and a tuple of arguments");
+  DerivedCall primal(ctx);
+  if (!primal.resolve(args[0], args[1]) || !primal.find_shared_memory()) return false;
+  result = ctx.runtime->nothing();
+  return !primal.shared || raise_written_twice(ctx, *primal.target);
+}
+
 // share_memory(f, xs::Tuple) → Bool: whether `f` stores into memory that it reaches through several of its arguments.
 // What it has captured is not told to an inner derivative's callers: shared with that it is refused.
 bool share_memory(Context& ctx, const Value* args, std::size_t count, Value& result) {
@@ -279,11 +288,16 @@ const NativeInfo gradient_natives[] = {
     {"derivative_counts", derivative_counts, effect_all, nullptr},
     {"share_memory", share_memory, effect_throws | effect_reads | effect_allocates, gives_bool},
     {"check_sharing", check_sharing, effect_throws | effect_reads | effect_allocates, gives_nothing},
+    {"check_apart", check_apart, effect_throws | effect_reads | effect_allocates, gives_nothing},
     {"value_and_gradient_into", value_and_gradient_into, effect_all, nullptr},
+    {"value_and_gradient_into_apart", value_and_gradient_into, effect_all, nullptr},
     {"prepare_gradient_call", prepare_gradient_call, effect_all, nullptr},
     {"mutates_arguments", mutates_arguments, effect_throws | effect_reads | effect_allocates, gives_bool},
     {"derivatives_built", derivatives_built, effect_reads, gives_int},
     {"value_and_gradient_call", value_and_gradient_call, effect_all, nullptr},
+    // The same, for Base.gradient_if_apart: what compiled code makes of them differs (lang/derive/operators.cpp).
+    {"value_and_gradient_apart", value_and_gradient_call, effect_all, nullptr},
+    {"value_and_gradient_shared", value_and_gradient_call, effect_all, nullptr},
     {"pullback_step", pullback_step, effect_throws | effect_reads | effect_allocates, nullptr},
     {"pullback_forward", pullback_forward, effect_all, nullptr},
     {"pullback_reverse", pullback_reverse, effect_all, nullptr},

@@ -230,13 +230,9 @@ bool Reverse::reverse_block(BlockId b) {
     parameter_cotangents.push_back(activity_.varied[id] ? adjoints_.take(id) : std::vector<Operand>());
 
   // Edges into this block, in the order in which the forward sweep numbered them.
-  std::vector<std::pair<BlockId, std::size_t>> incoming;
-  for (BlockId p : flow_.cfg.order)
-    for (std::size_t e = 0; e < primal_->blocks[p].edges.size(); ++e)
-      if (primal_->blocks[p].edges[e].target == b) incoming.push_back({p, e});
-
+  const std::vector<Flow::Incoming>& incoming = flow_.incoming[b];
   if (incoming.size() == 1) {
-    reverse_edge(incoming[0].first, incoming[0].second, parameter_cotangents, b);
+    reverse_edge(incoming[0].source, incoming[0].edge, parameter_cotangents, b);
     return true;
   }
   std::vector<ir::Edge> ways;
@@ -247,7 +243,7 @@ bool Reverse::reverse_block(BlockId b) {
     r_.emit(Op::slot_set, {row}, nullptr, static_cast<std::uintptr_t>(loop.row_slot));
     Operand start = loop.start_row == no_value ? int_constant(r_, 0) : values_.in_reverse(loop.start_row);
     Operand first = r_.emit(Op::eq_int, {row, start}, builtin_.boolean);
-    std::size_t entering = incoming[0].first == loop.latch ? 1 : 0;
+    std::size_t entering = incoming[0].source == loop.latch ? 1 : 0;
     leave_reverse_block();
     r_.branch(first, ways[entering].target, ways[1 - entering].target);
   } else {
@@ -262,7 +258,7 @@ bool Reverse::reverse_block(BlockId b) {
   }
   for (std::size_t i = 0; i < incoming.size(); ++i) {
     r_.set_block(ways[i].target);
-    reverse_edge(incoming[i].first, incoming[i].second, parameter_cotangents, b);
+    reverse_edge(incoming[i].source, incoming[i].edge, parameter_cotangents, b);
   }
   return true;
 }

@@ -7,6 +7,10 @@ using ir::BlockId;
 Flow::Flow(const ir::Function& primal) : cfg(ir::build_cfg(primal)), forest(ir::find_loops(primal, cfg)) {
   for (BlockId b : cfg.order)
     if (primal.insts[primal.blocks[b].terminator].op == ir::Op::ret) exit = b;
+  incoming.resize(primal.blocks.size());
+  for (BlockId b : cfg.order)
+    for (std::size_t e = 0; e < primal.blocks[b].edges.size(); ++e)
+      incoming[primal.blocks[b].edges[e].target].push_back({b, e});
   reaches_exit.assign(primal.blocks.size(), false);
   std::vector<BlockId> work;
   if (exit != ir::no_block) {

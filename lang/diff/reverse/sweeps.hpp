@@ -22,6 +22,11 @@ struct Flow {
   ir::LoopForest forest;
   ir::BlockId exit = ir::no_block;  // the block that returns; none when the function always raises
   std::vector<bool> reaches_exit;   // by block
+  struct Incoming {
+    ir::BlockId source;
+    std::size_t edge;
+  };
+  std::vector<std::vector<Incoming>> incoming;  // by block: edges into it, in the order of their sources
 };
 
 struct Sweeps {

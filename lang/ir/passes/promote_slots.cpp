@@ -8,7 +8,11 @@
 //   3. a slot whose value or flag is live into a handler stays a slot: an exception may come from between two
 //      assignments, which edges of blocks cannot express
 //   4. parameters, renaming
+//
+// Steps 1 to 4 are done for 64 slots at a time, a bit each in one word a block: a reverse sweep has a slot for nearly
+// each of its values, and as many blocks.
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "lang/ir/passes/passes.hpp"
@@ -33,62 +37,122 @@ class Promotion {
         cfg_(build_cfg(function)) {}
 
   void run() {
-    find_assignment();
-    find_liveness();
-    choose();
-    place_parameters();
+    find_frontier();
+    collect_accesses();
+    state_at_.assign(function_.insts.size(), 0);
+    wants_flag_.assign(slots_, false);
+    promoted_.assign(slots_, true);
+    parameters_of_.resize(function_.blocks.size());
+    placed_.assign(function_.blocks.size(), 0);
+    effects_.resize(function_.blocks.size());
+    for (std::size_t group = 0; group < accesses_.size(); ++group) {
+      find_assignment(group);
+      find_liveness(group);
+      choose(group);
+      place_parameters(group);
+    }
     rename();
     remove_unreachable_blocks(function_);
     renumber_slots();
   }
 
  private:
+  using Word = std::uint64_t;  // a bit for each slot of a group
+  static constexpr std::uint32_t group_size = 64;
+  static Word bit_of(std::uint32_t slot) { return Word{1} << (slot % group_size); }
+
   std::uint32_t flag_of(std::uint32_t slot) const { return slots_ + slot; }
 
+  struct Access {
+    BlockId block;
+    std::uint32_t inst;
+  };
+  // accesses_[group]: of the slots of a group, in the order of blocks.
+  void collect_accesses() {
+    accesses_.resize((slots_ + group_size - 1) / group_size);
+    for (BlockId b : cfg_.order)
+      for (std::uint32_t id : function_.blocks[b].insts)
+        if (const Inst& inst = function_.insts[id]; is_slot_op(inst.op))
+          accesses_[inst.aux / group_size].push_back({b, id});
+  }
+
+  // What a block does to the slots of a group.
+  struct Effects {
+    Word touched = 0;   // read by slot_get, assigned or cleared
+    Word changed = 0;   // assigned or cleared
+    Word assigned = 0;  // at its end: the last of these was an assignment,
+    Word read = 0;      // a slot_get,
+    Word cleared = 0;   // or neither
+    Word ever_assigned = 0;
+    Word ever_cleared = 0;
+  };
+  static void note(Effects& effects, Op op, Word bit) {
+    if (op == Op::slot_defined) return;
+    effects.touched |= bit;
+    effects.assigned &= ~bit;
+    effects.read &= ~bit;
+    effects.cleared &= ~bit;
+    if (op == Op::slot_get) {
+      effects.read |= bit;
+    } else {
+      effects.changed |= bit;
+      (op == Op::slot_set ? effects.assigned : effects.cleared) |= bit;
+      (op == Op::slot_set ? effects.ever_assigned : effects.ever_cleared) |= bit;
+    }
+  }
+
+  struct State {  // Assignment bits
+    Word unassigned = 0;
+    Word assigned = 0;
+    bool add(const State& more) {
+      const State before = *this;
+      unassigned |= more.unassigned;
+      assigned |= more.assigned;
+      return before.unassigned != unassigned || before.assigned != assigned;
+    }
+  };
+
   // 1. state_at_[inst]: Assignment bits before a slot_get or slot_defined.
-  void find_assignment() {
-    std::size_t count = function_.blocks.size();
-    std::vector<std::vector<std::uint8_t>> at_start(count, std::vector<std::uint8_t>(slots_, 0));
-    if (count) std::fill(at_start[0].begin(), at_start[0].end(), std::uint8_t{may_be_unassigned});
-    state_at_.assign(function_.insts.size(), 0);
-    auto flow_into = [](std::vector<std::uint8_t>& to, const std::vector<std::uint8_t>& from) {
-      bool changed = false;
-      for (std::size_t i = 0; i < to.size(); ++i) {
-        changed |= (to[i] | from[i]) != to[i];
-        to[i] |= from[i];
-      }
-      return changed;
-    };
+  void find_assignment(std::size_t group) {
+    for (BlockId b : cfg_.order) effects_[b] = {};
+    for (const Access& access : accesses_[group]) {
+      const Inst& inst = function_.insts[access.inst];
+      note(effects_[access.block], inst.op, bit_of(static_cast<std::uint32_t>(inst.aux)));
+    }
+    std::vector<State> at_start(function_.blocks.size());
+    at_start[0].unassigned = ~Word{0};
     for (bool changed = true; changed;) {
       changed = false;
       for (BlockId b : cfg_.order) {
         const Block& block = function_.blocks[b];
-        std::vector<std::uint8_t> state = at_start[b];
-        std::vector<std::uint8_t> anywhere = state;  // what an exception may carry out
-        for (std::uint32_t id : block.insts) {
-          const Inst& inst = function_.insts[id];
-          if (!is_slot_op(inst.op)) continue;
-          std::uint8_t& s = state[inst.aux];
-          switch (inst.op) {
-            case Op::slot_get:
-              state_at_[id] = s;
-              if (s) s = may_be_assigned;  // an unassigned one has raised
-              break;
-            case Op::slot_defined:
-              state_at_[id] = s;
-              break;
-            case Op::slot_set:
-              s = may_be_assigned;
-              break;
-            default:
-              s = may_be_unassigned;
-              break;
-          }
-          anywhere[inst.aux] |= s;
-        }
-        for (const Edge& edge : block.edges) changed |= flow_into(at_start[edge.target], state);
-        if (block.handler != no_block) changed |= flow_into(at_start[block.handler], anywhere);
+        const Effects& effects = effects_[b];
+        const State start = at_start[b];
+        const Word read = start.unassigned | start.assigned | effects.changed;  // an unassigned one has raised
+        const State end = {(start.unassigned & ~effects.touched) | effects.cleared,
+                           (start.assigned & ~effects.touched) | effects.assigned | (effects.read & read)};
+        for (const Edge& edge : block.edges) changed |= at_start[edge.target].add(end);
+        if (block.handler == no_block) continue;
+        const Word reads = effects.touched & ~effects.changed;
+        changed |= at_start[block.handler].add(  // what an exception may carry out
+            {start.unassigned | effects.ever_cleared,
+             start.assigned | effects.ever_assigned | (reads & read) | (effects.read & effects.changed)});
       }
+    }
+    note_states(group, at_start);
+  }
+
+  void note_states(std::size_t group, std::vector<State>& at_start) {
+    for (const Access& access : accesses_[group]) {  // in their order: the state goes on as they do
+      const Inst& inst = function_.insts[access.inst];
+      const Word bit = bit_of(static_cast<std::uint32_t>(inst.aux));
+      State& state = at_start[access.block];
+      if (inst.op == Op::slot_get || inst.op == Op::slot_defined)
+        state_at_[access.inst] = static_cast<std::uint8_t>((state.unassigned & bit ? may_be_unassigned : 0) |
+                                                           (state.assigned & bit ? may_be_assigned : 0));
+      if (inst.op == Op::slot_defined || (inst.op == Op::slot_get && !state_at_[access.inst])) continue;
+      state.unassigned &= ~bit;
+      state.assigned &= ~bit;
+      (inst.op == Op::slot_clear ? state.unassigned : state.assigned) |= bit;
     }
   }
 
@@ -98,113 +162,121 @@ class Promotion {
     return inst.op == Op::slot_defined || (inst.op == Op::slot_get && !undefined_of_);
   }
 
+  struct Live {
+    Word values = 0;
+    Word flags = 0;
+    bool operator==(const Live&) const = default;
+  };
+
   // 2.
-  void find_liveness() {
-    std::size_t count = function_.blocks.size();
-    std::vector<std::vector<bool>> used(count, std::vector<bool>(2 * slots_));
-    std::vector<std::vector<bool>> assigned(count, std::vector<bool>(2 * slots_));
-    wants_flag_.assign(slots_, false);
-    for (BlockId b : cfg_.order) {
-      for (std::uint32_t id : function_.blocks[b].insts) {
-        const Inst& inst = function_.insts[id];
-        if (!is_slot_op(inst.op)) continue;
-        std::uint32_t slot = static_cast<std::uint32_t>(inst.aux);
-        if (inst.op == Op::slot_get && !assigned[b][slot]) used[b][slot] = true;
-        if (asks_flag(id)) {
-          wants_flag_[slot] = true;
-          if (!assigned[b][flag_of(slot)]) used[b][flag_of(slot)] = true;
-        }
-        if (inst.op == Op::slot_set || inst.op == Op::slot_clear) {
-          assigned[b][slot] = true;
-          assigned[b][flag_of(slot)] = true;
-        }
+  void find_liveness(std::size_t group) {
+    live_in_.assign(function_.blocks.size(), {});
+    std::vector<Word> assigned(function_.blocks.size(), 0);
+    for (const Access& access : accesses_[group]) {
+      const Inst& inst = function_.insts[access.inst];
+      const Word bit = bit_of(static_cast<std::uint32_t>(inst.aux));
+      const Word unassigned = bit & ~assigned[access.block];
+      if (inst.op == Op::slot_get) live_in_[access.block].values |= unassigned;
+      if (asks_flag(access.inst)) {
+        wants_flag_[inst.aux] = true;
+        live_in_[access.block].flags |= unassigned;
       }
+      if (inst.op == Op::slot_set || inst.op == Op::slot_clear) assigned[access.block] |= bit;
     }
-    live_in_ = std::move(used);
     for (bool changed = true; changed;) {
       changed = false;
       for (std::size_t k = cfg_.order.size(); k-- > 0;) {
-        BlockId b = cfg_.order[k];
+        const BlockId b = cfg_.order[k];
         const Block& block = function_.blocks[b];
-        for (std::uint32_t v = 0; v < 2 * slots_; ++v) {
-          if (live_in_[b][v]) continue;
-          bool live = block.handler != no_block && live_in_[block.handler][v];
-          if (!live && !assigned[b][v])
-            live = std::any_of(block.edges.begin(), block.edges.end(),
-                               [&](const Edge& edge) { return live_in_[edge.target][v]; });
-          if (!live) continue;
-          live_in_[b][v] = true;
-          changed = true;
+        Live after;
+        for (const Edge& edge : block.edges) {
+          after.values |= live_in_[edge.target].values;
+          after.flags |= live_in_[edge.target].flags;
         }
+        Live live = live_in_[b];
+        live.values |= after.values & ~assigned[b];
+        live.flags |= after.flags & ~assigned[b];
+        if (block.handler != no_block) {
+          live.values |= live_in_[block.handler].values;
+          live.flags |= live_in_[block.handler].flags;
+        }
+        changed |= live != live_in_[b];
+        live_in_[b] = live;
       }
     }
   }
 
+  // The slots of a group: [first, last).
+  std::pair<std::uint32_t, std::uint32_t> slots_of(std::size_t group) const {
+    const auto first = static_cast<std::uint32_t>(group) * group_size;
+    return {first, std::min(slots_, first + group_size)};
+  }
+
   // 3.
-  void choose() {
-    promoted_.assign(slots_, true);
-    for (BlockId b : cfg_.order) {
-      BlockId handler = function_.blocks[b].handler;
-      if (handler == no_block) continue;
-      for (std::uint32_t slot = 0; slot < slots_; ++slot)
-        if (live_in_[handler][slot] || live_in_[handler][flag_of(slot)]) promoted_[slot] = false;
-    }
+  void choose(std::size_t group) {
+    const auto [first, last] = slots_of(group);
+    Word handled = 0;
+    for (BlockId b : cfg_.order)
+      if (const BlockId handler = function_.blocks[b].handler; handler != no_block)
+        handled |= live_in_[handler].values | live_in_[handler].flags;
+    for (std::uint32_t slot = first; slot < last; ++slot)
+      if (handled & bit_of(slot)) promoted_[slot] = false;
     if (builtin_) return;
     // Answers of slot_defined and flags are Bools, which we could not name.
-    for (std::uint32_t slot = 0; slot < slots_; ++slot)
+    for (std::uint32_t slot = first; slot < last; ++slot)
       if (wants_flag_[slot]) promoted_[slot] = false;
+    for (const Access& access : accesses_[group]) {
+      const Inst& inst = function_.insts[access.inst];
+      bool surely_unassigned = inst.op == Op::slot_get && state_at_[access.inst] == may_be_unassigned && !undefined_of_;
+      if (inst.op == Op::slot_defined || surely_unassigned) promoted_[inst.aux] = false;
+    }
+  }
+
+  void find_frontier() {
+    frontier_.resize(function_.blocks.size());
     for (BlockId b : cfg_.order) {
-      for (std::uint32_t id : function_.blocks[b].insts) {
-        const Inst& inst = function_.insts[id];
-        bool surely_unassigned = inst.op == Op::slot_get && state_at_[id] == may_be_unassigned && !undefined_of_;
-        if (inst.op == Op::slot_defined || surely_unassigned) promoted_[inst.aux] = false;
+      for (BlockId runner : cfg_.predecessors[b]) {
+        while (runner != no_block && runner != cfg_.idom[b]) {
+          if (frontier_[runner].empty() || frontier_[runner].back() != b) frontier_[runner].push_back(b);
+          runner = cfg_.idom[runner];
+        }
       }
     }
   }
 
   // 4. parameters_of_[block]: the variables that are parameters there, after the parameters that it had.
-  void place_parameters() {
-    std::size_t count = function_.blocks.size();
-    std::vector<std::vector<BlockId>> frontier(count);
-    for (BlockId b : cfg_.order) {
-      for (BlockId runner : cfg_.predecessors[b]) {
-        while (runner != no_block && runner != cfg_.idom[b]) {
-          if (std::find(frontier[runner].begin(), frontier[runner].end(), b) == frontier[runner].end())
-            frontier[runner].push_back(b);
-          runner = cfg_.idom[runner];
-        }
-      }
+  void place_parameters(std::size_t group) {
+    const auto [first, last] = slots_of(group);
+    std::vector<std::vector<BlockId>> assigning(group_size);
+    for (const Access& access : accesses_[group]) {
+      const Inst& inst = function_.insts[access.inst];
+      if (inst.op != Op::slot_set && inst.op != Op::slot_clear) continue;
+      std::vector<BlockId>& blocks = assigning[inst.aux % group_size];
+      if (blocks.empty() || blocks.back() != access.block) blocks.push_back(access.block);
     }
-    std::vector<std::vector<BlockId>> assigning(slots_);
-    for (BlockId b : cfg_.order)
-      for (std::uint32_t id : function_.blocks[b].insts) {
-        const Inst& inst = function_.insts[id];
-        if (inst.op != Op::slot_set && inst.op != Op::slot_clear) continue;
-        if (assigning[inst.aux].empty() || assigning[inst.aux].back() != b) assigning[inst.aux].push_back(b);
-      }
-    parameters_of_.resize(count);
-    for (std::uint32_t slot = 0; slot < slots_; ++slot) {
+    for (std::uint32_t slot = first; slot < last; ++slot) {
       if (!promoted_[slot]) continue;
-      place(slot, assigning[slot], frontier);
-      if (wants_flag_[slot]) place(flag_of(slot), assigning[slot], frontier);
+      place(slot, assigning[slot % group_size]);
+      if (wants_flag_[slot]) place(flag_of(slot), assigning[slot % group_size]);
     }
   }
 
-  void place(std::uint32_t variable, const std::vector<BlockId>& assigning,
-             const std::vector<std::vector<BlockId>>& frontier) {
-    std::vector<bool> placed(function_.blocks.size());
+  void place(std::uint32_t variable, const std::vector<BlockId>& assigning) {
+    const bool is_flag = variable >= slots_;
+    const std::uint32_t slot = is_flag ? variable - slots_ : variable;
+    const Word bit = bit_of(slot);
     std::vector<BlockId> work = assigning;
     work.push_back(0);  // unassigned at the entry
     while (!work.empty()) {
       BlockId b = work.back();
       work.pop_back();
-      for (BlockId f : frontier[b]) {
-        if (placed[f] || !live_in_[f][variable]) continue;
-        placed[f] = true;
+      for (BlockId f : frontier_[b]) {
+        const Live& live = live_in_[f];
+        if (placed_[f] == variable + 1 || !((is_flag ? live.flags : live.values) & bit)) continue;
+        placed_[f] = variable + 1;
         work.push_back(f);
-        std::uint32_t slot = variable < slots_ ? variable : variable - slots_;
         const Type* type = nullptr;
-        if (function_.typed) type = variable < slots_ ? function_.slot_types[slot] : builtin_->boolean;
+        if (function_.typed) type = is_flag ? builtin_->boolean : function_.slot_types[slot];
         Inst inst;
         inst.op = Op::parameter;
         inst.type = type;
@@ -361,7 +433,11 @@ class Promotion {
   std::vector<std::uint8_t> state_at_;
   std::vector<bool> wants_flag_;
   std::vector<bool> promoted_;
-  std::vector<std::vector<bool>> live_in_;
+  std::vector<std::vector<Access>> accesses_;
+  std::vector<std::vector<BlockId>> frontier_;  // by block: where its dominance ends
+  std::vector<Effects> effects_;                // by block, of the group at hand
+  std::vector<Live> live_in_;                   // likewise
+  std::vector<std::uint32_t> placed_;           // by block: 1 + the variable that was last made a parameter there
   std::vector<std::vector<std::pair<std::uint32_t, std::uint32_t>>> parameters_of_;
   std::vector<Operand> current_;
   std::vector<std::pair<std::uint32_t, Operand>> undo_;

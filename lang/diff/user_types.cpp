@@ -1,0 +1,62 @@
+#include "lang/diff/user_types.hpp"
+
+#include <algorithm>
+
+namespace slope::diff {
+
+namespace {
+
+class UserTangents {
+ public:
+  explicit UserTangents(TypeTable& types) : types_(types), builtin_(types.builtin()) {}
+
+  const Type* of(const Type* t, int levels) {
+    const DataType* d = as_data(t);
+    if (!d || !d->is_concrete || levels == 0) return builtin_.any;
+    if (is_float(d)) return d;
+    if (d == builtin_.string || d == builtin_.symbol || d->storage == Storage::singleton) return builtin_.nothing;
+    if (d->object_kind == DataType::ObjectKind::array) return of_array(d);
+    if (d->object_kind != DataType::ObjectKind::fields || d->is_mutable) return builtin_.any;
+    if (d->fields.empty()) return d->is_isbits ? builtin_.nothing : builtin_.any;
+    return of_fields(d, levels);
+  }
+
+ private:
+  bool is_float(const Type* t) const { return t == builtin_.float64 || t == builtin_.float32; }
+
+  const Type* of_array(const DataType* d) {
+    if (is_float(d->params[0])) return d;
+    const DataType* element = as_data(d->params[0]);
+    const bool is_plain_number = element && element->is_concrete && element->is_isbits && element->fields.empty();
+    return is_plain_number ? builtin_.nothing : builtin_.any;
+  }
+
+  const Type* of_fields(const DataType* d, int levels) {
+    for (const Type* constant :
+         {builtin_.abstract_string, builtin_.integer, builtin_.abstract_char, builtin_.exception})
+      if (is_subtype(types_, d, constant)) return builtin_.any;
+    std::vector<const Type*> parts;
+    std::vector<const Symbol*> names;
+    for (const Field& field : d->fields) {
+      parts.push_back(of(field.type, levels - 1));
+      names.push_back(field.name);
+      if (parts.back() == builtin_.any) return builtin_.any;
+    }
+    const bool is_constant =
+        std::all_of(parts.begin(), parts.end(), [&](const Type* part) { return part == builtin_.nothing; });
+    if (is_constant) return builtin_.nothing;
+    const DataType* tuple = types_.tuple(parts);
+    return d->is_tuple ? tuple : types_.named_tuple(names, tuple);
+  }
+
+  TypeTable& types_;
+  const BuiltinTypes& builtin_;
+};
+
+constexpr int most_levels = 8;  // of structs in structs
+
+}  // namespace
+
+const Type* user_tangent_type(TypeTable& types, const Type* t) { return UserTangents(types).of(t, most_levels); }
+
+}  // namespace slope::diff

@@ -1,0 +1,13 @@
+// The type of what users see of the derivative of a value, from the value's type alone.
+#pragma once
+
+#include "lang/types/type.hpp"
+
+namespace slope::diff {
+
+// Of a number its own, of an array of numbers the array's, of a tuple one of the parts', of an immutable struct a named
+// tuple of the fields', Nothing where there is no derivative. Any: the type does not tell (what may hold anything or
+// itself, mutable objects, arrays of other things).
+const Type* user_tangent_type(TypeTable& types, const Type* t);
+
+}  // namespace slope::diff
