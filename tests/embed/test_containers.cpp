@@ -105,7 +105,7 @@ TEST_CASE("Integers that Int64 does not hold are never others") {
   engine.run("same(x) = x").value();
   auto same = engine.function<double(std::uint64_t)>("same").value();
   CHECK(same(7).value() == 7);
-  CHECK(same(large).error().message == "an argument is an integer that Int64 does not hold");
+  CHECK(same(large).error().message.starts_with("an argument is an integer that Int64 does not hold"));
   CHECK(same.jvp(large, nullptr).error().kind == slope::ErrorKind::conversion);
   engine.define("gives", [=] { return large; }).value();
   engine.define("gives_for", [=](const std::string&) { return large; }).value();

@@ -9,6 +9,7 @@
 //                          for each execution of the loop's header.
 #include "lang/diff/reverse/saved.hpp"
 
+#include <algorithm>
 #include <set>
 
 #include "lang/ir/passes/passes.hpp"
@@ -315,7 +316,11 @@ bool SavedValues::may_be_unmade(ValueIndex index) const {
   const ForwardValue& value = values_[index];
   const DataType* d = as_data(value.type);
   // A stand-in takes the place of what can have one: the record's type is concrete then, and is made without a look-up.
-  if ((d && d->is_isbits) || code_.types().stand_ins.of(value.type).defined()) return false;
+  // Where exceptions are caught, control may come to the exit around what makes the first value of the slot.
+  const std::vector<ir::Block>& blocks = sweeps_.forward_half->blocks;
+  const bool catches =
+      std::any_of(blocks.begin(), blocks.end(), [](const ir::Block& block) { return block.handler != ir::no_block; });
+  if (!catches && ((d && d->is_isbits) || code_.types().stand_ins.of(value.type).defined())) return false;
   for (BlockId b = 0; b < sweeps_.forward_blocks.size(); ++b)
     if (sweeps_.forward_blocks[b] == value.block) return !flow_.cfg.dominates(b, flow_.exit);
   return true;
