@@ -68,7 +68,7 @@ void Reverse::clear_unmade(const Record& record) {
   ir::Function& out = f_.function();
   std::vector<std::uint32_t> first;
   for (const Record::Kept& kept : record.values) {
-    if (kept.held == values_[kept.value].type) continue;
+    if (!values_.may_be_unmade(kept.value)) continue;
     ir::Inst inst;
     inst.op = Op::slot_set;
     inst.aux = kept.slot;

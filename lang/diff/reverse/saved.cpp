@@ -320,7 +320,8 @@ bool SavedValues::may_be_unmade(ValueIndex index) const {
   const std::vector<ir::Block>& blocks = sweeps_.forward_half->blocks;
   const bool catches =
       std::any_of(blocks.begin(), blocks.end(), [](const ir::Block& block) { return block.handler != ir::no_block; });
-  if (!catches && ((d && d->is_isbits) || code_.types().stand_ins.of(value.type).defined())) return false;
+  if (catches) return true;
+  if ((d && d->is_isbits) || code_.types().stand_ins.of(value.type).defined()) return false;
   for (BlockId b = 0; b < sweeps_.forward_blocks.size(); ++b)
     if (sweeps_.forward_blocks[b] == value.block) return !flow_.cfg.dominates(b, flow_.exit);
   return true;
