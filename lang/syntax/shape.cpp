@@ -87,7 +87,8 @@ Count count_of(Head head) {
   }
 }
 
-bool is_name(Head head) { return head == Head::identifier; }
+// Also one of another module, which macros put in as a value.
+bool is_name(Head head) { return head == Head::identifier || head == Head::value; }
 
 bool is_generator(Head head) { return head == Head::generator || head == Head::flatten; }
 
