@@ -231,7 +231,8 @@ class Analysis {
       return false;
     }
     if (ir::is_store(inst.op)) {
-      if (made_of_bits(inst.operands[1])) make_of_bits(inst.operands[0]);
+      // A store into a global has one operand; loads of globals are constants.
+      if (inst.operands.size() > 1 && made_of_bits(inst.operands[1])) make_of_bits(inst.operands[0]);
       return true;
     }
     const BuiltinTypes& builtin = tangents_.runtime().types.builtin();
