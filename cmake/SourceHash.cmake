@@ -1,4 +1,5 @@
-# cmake -DOUTPUT=file.hpp -P SourceHash.cmake file…: a header with one constant, a hash of the files' contents.
+# cmake -DOUTPUT=file.hpp -DNAME=name -P SourceHash.cmake file…: a header with one constant of that name, a hash of the
+# files' contents.
 set(all "")
 set(first_file OFF)
 math(EXPR last "${CMAKE_ARGC} - 1")
@@ -19,7 +20,7 @@ file(WRITE ${OUTPUT} "#pragma once
 
 namespace slope {
 
-inline constexpr std::uint64_t shared_source_hash = 0x${hash};
+inline constexpr std::uint64_t ${NAME} = 0x${hash};
 
 }  // namespace slope
 ")

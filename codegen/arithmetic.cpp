@@ -302,7 +302,7 @@ Emitter::V Emitter::library_call(const ir::Inst& inst, const char* name, llvm::I
   // Under its own name LLVM may replace a call by the vector library's, of less accuracy: only where that is allowed.
   std::string symbol = std::string(is_fast ? "" : "slope.") + name + (type->isFloatTy() ? "f" : "");
   llvm::SmallVector<llvm::Type*, 3> types(operands.size(), type);
-  llvm::FunctionCallee callee = module_.getOrInsertFunction(symbol, llvm::FunctionType::get(type, types, false));
+  llvm::FunctionCallee callee = unit_.module().getOrInsertFunction(symbol, llvm::FunctionType::get(type, types, false));
   auto* function = llvm::cast<llvm::Function>(callee.getCallee());
   function->setDoesNotAccessMemory();
   function->setDoesNotThrow();

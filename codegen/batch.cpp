@@ -16,14 +16,26 @@ namespace slope::codegen {
 using ir::Op;
 using Kind = Representation::Kind;
 
-Batch::Batch(Runtime& runtime, PublishedCode& published, std::uint64_t first_name, bool tests_indices)
-    : runtime_(runtime), published_(published), result_(std::make_shared<NativeBatch>()), next_name_(first_name) {
-  module_ = std::make_unique<llvm::Module>("slope", context_);
+Batch::Batch(Runtime& runtime, PublishedCode& published, const Jit& jit, std::uint64_t first_name, Options options)
+    : runtime_(runtime),
+      published_(published),
+      jit_(jit),
+      result_(std::make_shared<NativeBatch>()),
+      next_name_(first_name) {
+  context_.setDiscardValueNames(!options.keeps_names);
   layout_ = std::make_unique<Layout>(runtime, context_);
-  layout_->tests_indices = tests_indices;
+  layout_->tests_indices = options.tests_indices;
   if (!runtime.describes_code) return;
-  debug_ = std::make_unique<DebugInfo>(runtime, *module_);
+  debug_ = std::make_unique<DebugInfo>(runtime, unit_for_next().module());
   layout_->debug = debug_.get();
+}
+
+Unit& Batch::unit_for_next() {
+  if (!debug_ || units_.empty()) {
+    units_.push_back(std::make_unique<Unit>(context_, !runtime_.describes_code));
+    jit_.prepare(units_.back()->module());
+  }
+  return *units_.back();
 }
 
 CodeInstance* Batch::typed_code(const Specialization& target) const {
@@ -103,19 +115,26 @@ const Signature* Batch::known_signature(Specialization& target) {
   return p ? &p->signature : nullptr;
 }
 
-CallTarget Batch::resolve(Specialization& target) {
+CallTarget Batch::resolve(Specialization& target, Unit& caller) {
   CallTarget result;
   CodeInstance* code = typed_code(target);
   if (!code) return result;
   if (auto found = by_code_.find(code); found != by_code_.end()) {
-    result.signature = &found->second->signature;
-    result.callee = found->second->native;
+    Member& member = *found->second;
+    result.signature = &member.signature;
+    if (member.unit == &caller) {
+      result.callee = member.native;
+    } else {
+      llvm::Function*& declared = declared_[&caller][&member];
+      if (!declared) declared = declare_native(caller, member.signature, caller.refer(member.name));
+      result.callee = declared;
+    }
     return result;
   }
   const Published* p = published(code);
   if (!p) return result;
   result.signature = &p->signature;
-  result.callee = link_to(*p);
+  result.callee = link_to(*p, caller);
   return result;
 }
 
@@ -267,11 +286,9 @@ bool Batch::may_fail(const ir::Function& function, const ir::Inst& inst) {
   }
 }
 
-llvm::FunctionCallee Batch::link_to(const Published& p) {
+llvm::FunctionCallee Batch::link_to(const Published& p, Unit& caller) {
   result_->data.linked.push_back(p.owner.lock());  // by address: the older batch must live as long as this one
-  llvm::Constant* address = llvm::ConstantExpr::getIntToPtr(
-      llvm::ConstantInt::get(layout_->i64, reinterpret_cast<std::uint64_t>(p.entry)), layout_->ptr);
-  return {layout_->function_type(p.signature), address};
+  return caller.code(p.entry, layout_->function_type(p.signature));
 }
 
 bool Batch::build_wrapper(CodeInstance& code) {
@@ -280,61 +297,66 @@ bool Batch::build_wrapper(CodeInstance& code) {
   add(code);
   Member& member = *members_[0];
   member.signature = p->signature;
-  std::string name = member.function->name + ".boxed#" + std::to_string(next_name_++);
-  declare_boxed(member, name);
-  Emitter::emit_boxed(*layout_, *module_, result_->data, *this, *member.function, member.is_vararg(), member.signature,
-                      link_to(*p), member.boxed);
+  member.unit = &unit_for_next();
+  member.name = unique(member.function->name);
+  declare_boxed(member);
+  Emitter::emit_boxed(*layout_, *member.unit, result_->data, *this, *member.function, member.is_vararg(),
+                      member.signature, link_to(*p, *member.unit), member.boxed);
   return true;
 }
 
-llvm::Function* Batch::build_direct(CodeInstance& code) {
+bool Batch::build_direct(CodeInstance& code) {
   const Published* p = published(&code);
-  if (!p) return nullptr;
+  if (!p) return false;
   add(code);
   Member& member = *members_[0];
   member.signature = p->signature;
+  member.unit = &unit_for_next();
   llvm::Function* made = declare_entry("direct", layout_->i1, 3);
-  Emitter::emit_direct(*layout_, *module_, result_->data, *this, *member.function, member.signature, link_to(*p), made);
-  return made;
+  Emitter::emit_direct(*layout_, *member.unit, result_->data, *this, *member.function, member.signature,
+                       link_to(*p, *member.unit), made);
+  return true;
 }
 
-llvm::Function* Batch::build_flat_gradient(const BatchPolicy& policy, llvm::ArrayRef<std::uint8_t> steps) {
+void Batch::build_flat_gradient(const BatchPolicy& policy, llvm::ArrayRef<std::uint8_t> steps) {
   // What is longer gains nothing. Records of frames and debuggers want the derivative as a function of its own.
   constexpr std::size_t most_inlined = tuning::batch_inlined;
   const Member& member = *members_[0];
   policy_ = policy;
   by_code_.clear();  // what calls itself calls what has been published
   llvm::Function* body = nullptr;
-  llvm::FunctionCallee native = link_to(*published(member.code));
+  Unit& unit = *member.unit;
+  llvm::FunctionCallee native = link_to(*published(member.code), unit);
   if (member.function->insts.size() <= most_inlined && !debug_ && !runtime_.records_frames) {
-    body = declare_native(member.signature, member.function->name + ".inlined");
-    Emitter(*layout_, *module_, result_->data, *this, *member.function, member.signature, body).run();
+    body = declare_native(unit, member.signature, "inlined");
+    Emitter(*layout_, unit, result_->data, *this, *member.function, member.signature, body).run();
     native = body;
   }
   llvm::Function* made = declare_entry("gradient", layout_->i8, 5);
-  Emitter::emit_flat_gradient(*layout_, *module_, result_->data, *this, *member.function, member.signature, native,
-                              steps, made);
-  if (!body) return made;
+  Emitter::emit_flat_gradient(*layout_, unit, result_->data, *this, *member.function, member.signature, native, steps,
+                              made);
+  if (!body) return;
   llvm::InlineFunctionInfo info;
   llvm::InlineFunction(*llvm::cast<llvm::CallBase>(*body->user_begin()), info);
   body->eraseFromParent();
-  return made;
 }
 
 // Of a context and other pointers.
 llvm::Function* Batch::declare_entry(const std::string& kind, llvm::Type* result, unsigned parameters) {
   llvm::SmallVector<llvm::Type*, 5> pointers(parameters, layout_->ptr);
+  Unit& unit = *members_[0]->unit;
+  entries_.push_back(unique(members_[0]->function->name + "." + kind));
   llvm::Function* made =
       llvm::Function::Create(llvm::FunctionType::get(result, pointers, false), llvm::Function::ExternalLinkage,
-                             members_[0]->function->name + "." + kind + "#" + std::to_string(next_name_++), *module_);
+                             unit.define(kind, entries_.back()), unit.module());
   made->addFnAttr(llvm::Attribute::NoUnwind);
   made->addRetAttr(llvm::Attribute::ZExt);
   return made;
 }
 
-llvm::Function* Batch::declare_native(const Signature& signature, const std::string& name) {
-  llvm::Function* made =
-      llvm::Function::Create(layout_->function_type(signature), llvm::Function::ExternalLinkage, name, *module_);
+llvm::Function* Batch::declare_native(Unit& unit, const Signature& signature, const std::string& symbol) {
+  llvm::Function* made = llvm::Function::Create(layout_->function_type(signature), llvm::Function::ExternalLinkage,
+                                                symbol, unit.module());
   made->addFnAttr(llvm::Attribute::NoUnwind);
   made->setDSOLocal(true);
   // Nothing else writes a context's leading fields but those who return through calls.
@@ -355,8 +377,10 @@ llvm::Function* Batch::declare_native(const Signature& signature, const std::str
   return made;
 }
 
-void Batch::declare_boxed(Member& member, const std::string& name) {
-  member.boxed = llvm::Function::Create(layout_->boxed_type(), llvm::Function::ExternalLinkage, name, *module_);
+void Batch::declare_boxed(Member& member) {
+  entries_.push_back(member.name + ".boxed");
+  member.boxed = llvm::Function::Create(layout_->boxed_type(), llvm::Function::ExternalLinkage,
+                                        member.unit->define("boxed", entries_.back()), member.unit->module());
   member.boxed->addFnAttr(llvm::Attribute::NoUnwind);
   member.boxed->addRetAttr(llvm::Attribute::ZExt);
 }
@@ -366,14 +390,16 @@ void Batch::emit(bool boxed_root) {
     bool with_boxed = boxed_root && member == members_[0];
     std::string name = member->function->name;
     if (name.empty() && member->code->owner) name = member->code->owner->method->name->name;
-    name += "#" + std::to_string(next_name_++);
-    member->native = declare_native(member->signature, name);
-    if (with_boxed) declare_boxed(*member, name + ".boxed");
+    member->name = unique(name);
+    member->unit = &unit_for_next();
+    entries_.push_back(member->name);
+    member->native = declare_native(*member->unit, member->signature, member->unit->define("f", member->name));
+    if (with_boxed) declare_boxed(*member);
   }
   for (auto& member : members_) {
-    Emitter(*layout_, *module_, result_->data, *this, *member->function, member->signature, member->native).run();
+    Emitter(*layout_, *member->unit, result_->data, *this, *member->function, member->signature, member->native).run();
     if (member->boxed) {
-      Emitter::emit_boxed(*layout_, *module_, result_->data, *this, *member->function, member->is_vararg(),
+      Emitter::emit_boxed(*layout_, *member->unit, result_->data, *this, *member->function, member->is_vararg(),
                           member->signature, member->native, member->boxed);
     }
   }

@@ -1,6 +1,7 @@
 // One compilation: the requested function, and the functions it calls that have typed code but no machine code yet.
-// They form one LLVM module (a module for each function would cost pages and mappings), linked to what was compiled
-// before.
+// Each is a unit of its own, so that its machine code depends on nothing but itself; the linker puts all units into one
+// piece of memory (a piece for each would cost pages and mappings), linked to what was compiled before. What debuggers or
+// the profiler read is one unit.
 #pragma once
 
 #include <llvm/IR/Module.h>
@@ -43,41 +44,51 @@ struct BatchPolicy {
 
 class Batch : public EmitHost {
  public:
-  // `tests_indices`: Layout::tests_indices.
-  Batch(Runtime& runtime, PublishedCode& published, std::uint64_t first_name, bool tests_indices);
+  struct Options {
+    bool tests_indices = true;  // Layout::tests_indices
+    bool keeps_names = false;   // of values, for people who read the LLVM IR
+  };
+  Batch(Runtime& runtime, PublishedCode& published, const Jit& jit, std::uint64_t first_name, Options options);
   bool build(CodeInstance& root, const BatchPolicy& policy, std::string& why);
   // `boxed_root`: with the wrapper for dynamic callers of the function that was asked for; others get theirs when they
   // are asked for.
   void emit(bool boxed_root);
   // The wrapper alone, of a function that has been published.
   bool build_wrapper(CodeInstance& code);
-  // The wrapper for hosts, of a function that has been published; null when it was not.
-  llvm::Function* build_direct(CodeInstance& code);
+  // The wrapper for hosts, of a function that has been published.
+  bool build_direct(CodeInstance& code);
   // After that, of a derivative: the gradient for hosts, with the derivative inlined where it is short.
-  llvm::Function* build_flat_gradient(const BatchPolicy& policy, llvm::ArrayRef<std::uint8_t> steps);
+  void build_flat_gradient(const BatchPolicy& policy, llvm::ArrayRef<std::uint8_t> steps);
 
   struct Member {
     CodeInstance* code = nullptr;
     const ir::Function* function = nullptr;
     Signature signature;
+    std::string name;      // of its function in the batch
+    Unit* unit = nullptr;  // that defines it
     llvm::Function* native = nullptr;
     llvm::Function* boxed = nullptr;
     // Of the method that callers see: a derivative's own, not that of the function which it is derived from.
     bool is_vararg() const { return code->owner && code->owner->method->is_vararg; }
   };
   std::vector<std::unique_ptr<Member>>& members() { return members_; }
-  llvm::Module& module() { return *module_; }
+  std::vector<std::unique_ptr<Unit>>& units() { return units_; }
+  // The names of all that can be entered: of each member its native function, then its wrapper, if there is one; of
+  // those for hosts in the order in which they were built.
+  const std::vector<std::string>& entries() const { return entries_; }
   std::shared_ptr<NativeBatch> result() { return result_; }
   std::uint64_t next_name() const { return next_name_; }
 
-  CallTarget resolve(Specialization& target) override;
+  CallTarget resolve(Specialization& target, Unit& caller) override;
 
  private:
   void add(CodeInstance& code);
-  void declare_boxed(Member& member, const std::string& name);
-  llvm::Function* declare_native(const Signature& signature, const std::string& name);
+  Unit& unit_for_next();  // function: a new one, but where all share one
+  std::string unique(const std::string& name) { return name + "#" + std::to_string(next_name_++); }
+  void declare_boxed(Member& member);
+  llvm::Function* declare_native(Unit& unit, const Signature& signature, const std::string& symbol);
   llvm::Function* declare_entry(const std::string& kind, llvm::Type* result, unsigned parameters);
-  llvm::FunctionCallee link_to(const Published& p);
+  llvm::FunctionCallee link_to(const Published& p, Unit& caller);
   CodeInstance* typed_code(const Specialization& target) const;
   const Published* published(const CodeInstance* code) const;
   const Signature* known_signature(Specialization& target);
@@ -87,15 +98,19 @@ class Batch : public EmitHost {
 
   Runtime& runtime_;
   PublishedCode& published_;
+  const Jit& jit_;
   BatchPolicy policy_;
   llvm::LLVMContext context_;
-  std::unique_ptr<llvm::Module> module_;
+  std::vector<std::unique_ptr<Unit>> units_;
   std::unique_ptr<Layout> layout_;
   std::unique_ptr<DebugInfo> debug_;  // where the engine wants its code described
   std::shared_ptr<NativeBatch> result_;
   std::vector<std::unique_ptr<Member>> members_;
   std::unordered_map<const CodeInstance*, Member*> by_code_;
   std::vector<const Member*> deciding_;  // functions whose may_fail is being found
+  // Of functions of other units, where they have been called.
+  std::unordered_map<const Unit*, std::unordered_map<const Member*, llvm::Function*>> declared_;
+  std::vector<std::string> entries_;
   std::uint64_t next_name_;
 };
 

@@ -1,6 +1,7 @@
 // Calls: of compiled code directly, dynamic calls through a cached helper, natives, and the general path by which every
 // operation without an inline form reaches its one definition in lang/ir/execute.
 #include "codegen/emit.hpp"
+#include "lang/memory/tape.hpp"
 
 namespace slope::codegen {
 
@@ -31,7 +32,7 @@ bool Emitter::emit_call(const ir::Inst& inst, Val& result) {
     case Op::call_splat: {
       V arguments = values();
       return finish(helper(Helper::call_splat, {context_, arguments, count,
-                                                integer(static_cast<std::int64_t>(inst.aux)), result_buffer()}));
+                                                aux_word(inst), result_buffer()}));
     }
     case Op::native: {
       const NativeInfo* info = inst.aux_as<NativeInfo>();
@@ -145,6 +146,30 @@ Val Emitter::call_host_with_words(const ir::Inst& inst, const WordCode& host) {
   return result;
 }
 
+Emitter::V Emitter::aux_word(const ir::Inst& inst) {
+  auto word_of = [&](std::uintptr_t address) {
+    return b_.CreatePtrToInt(pointer(reinterpret_cast<const void*>(address)), layout_.i64);
+  };
+  switch (ir::aux_kind(inst.op)) {
+    case ir::AuxKind::none:
+    case ir::AuxKind::index:
+    case ir::AuxKind::slot:
+      break;
+    case ir::AuxKind::binding:
+    case ir::AuxKind::symbol:
+    case ir::AuxKind::type_name:
+    case ir::AuxKind::specialization:
+    case ir::AuxKind::native:
+    case ir::AuxKind::tape_layout:
+      return word_of(inst.aux);
+  }
+  // A column of a tape with the layout that it is of.
+  if (const TapeLayout* tape = ir::group_of(inst.op) == ir::OpGroup::tapes ? tape_layout_of(inst.aux) : nullptr)
+    return b_.CreateOr(b_.CreateShl(word_of(reinterpret_cast<std::uintptr_t>(tape)), 16),
+                       integer(static_cast<std::int64_t>(tape_column_of(inst.aux))));
+  return integer(static_cast<std::int64_t>(inst.aux));
+}
+
 Val Emitter::execute(const ir::Inst& inst) {
   llvm::SmallVector<Val, 8> all;
   for (ir::Operand o : inst.operands) all.push_back(operand(o));
@@ -152,7 +177,7 @@ Val Emitter::execute(const ir::Inst& inst) {
   // Operations without a result leave the buffer alone.
   V ok = helper(Helper::execute, {context_, b_.getInt32(static_cast<std::uint32_t>(inst.op)), arguments,
                                   integer(static_cast<std::int64_t>(inst.operands.size())),
-                                  integer(static_cast<std::int64_t>(inst.aux)), result_buffer()});
+                                  aux_word(inst), result_buffer()});
   fail_when(b_.CreateNot(ok));
   if (!inst.type || inst.type->kind == TypeKind::bottom) return none(inst.type);
   return load_result(inst.type);
@@ -194,7 +219,7 @@ Val Emitter::call_native_code(const Signature& signature, llvm::FunctionCallee c
 
 Val Emitter::invoke(const ir::Inst& inst) {
   Specialization& target = *inst.aux_as<Specialization>();
-  CallTarget resolved = host_.resolve(target);
+  CallTarget resolved = host_.resolve(target, unit_);
   if (!resolved.signature) {
     llvm::SmallVector<Val, 8> all;
     for (ir::Operand o : inst.operands) all.push_back(given_operand(inst, o));

@@ -17,10 +17,10 @@ namespace slope::codegen {
 
 using ir::Op;
 
-Emitter::Emitter(Layout& layout, llvm::Module& module, BatchData& data, EmitHost& host, const ir::Function& function,
+Emitter::Emitter(Layout& layout, Unit& unit, BatchData& data, EmitHost& host, const ir::Function& function,
                  const Signature& signature, llvm::Function* output)
     : layout_(layout),
-      module_(module),
+      unit_(unit),
       data_(data),
       host_(host),
       function_(function),
@@ -160,8 +160,7 @@ void Emitter::link_record() {
   record_ = b_.CreateAlloca(llvm::ArrayType::get(layout_.i64, sizeof(FrameRecord) / 8), nullptr, "record");
   V frames = at(context_, offset::context_frames);
   store(load(layout_.ptr, frames, Memory::context), record_, Memory::context);
-  store(integer(static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(&function_) | 1)),
-        at(record_, offsetof(FrameRecord, function)), Memory::context);
+  store(pointer(reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(&function_) | 1)), at(record_, offsetof(FrameRecord, function)), Memory::context);
   store(llvm::ConstantPointerNull::get(layout_.ptr), at(record_, offsetof(FrameRecord, site)), Memory::context);
   b_.CreateFence(llvm::AtomicOrdering::Release, llvm::SyncScope::SingleThread);
   store(record_, frames, Memory::context);
@@ -230,7 +229,7 @@ ir::BlockId Emitter::block_of_stack_check() {
 }
 
 void Emitter::check_stack() {
-  const char* name = module_.getTargetTriple().rfind("x86_64", 0) == 0 ? "rsp" : "sp";
+  const char* name = unit_.module().getTargetTriple().rfind("x86_64", 0) == 0 ? "rsp" : "sp";
   llvm::MDNode* node = llvm::MDNode::get(layout_.context, {llvm::MDString::get(layout_.context, name)});
   V stack = b_.CreateIntrinsic(llvm::Intrinsic::read_register, {layout_.i64},
                                {llvm::MetadataAsValue::get(layout_.context, node)});
@@ -261,7 +260,7 @@ void Emitter::check_interrupt() {
   if (current_block_->handler == ir::no_block) {
     // codegen/counted_loops.hpp says what becomes of it.
     V none = integer(-1);
-    b_.CreateCall(poll_function(module_),
+    b_.CreateCall(poll_function(unit_.module()),
                   {context_, pointer(trace_site(*current_)), tape_mark_ ? tape_mark_ : none,
                    caught_base_ ? caught_base_ : none, integer(layout_.runtime().counts_fuel ? 1 : 0)});
     return;
@@ -577,7 +576,7 @@ llvm::BasicBlock* Emitter::new_block(const char* name) {
 Emitter::V Emitter::helper(Helper which, llvm::ArrayRef<V> arguments) {
   note_site();
   const HelperInfo& info = helper_info(which);
-  llvm::Function* callee = module_.getFunction(info.name);
+  llvm::Function* callee = unit_.module().getFunction(info.name);
   if (!callee) {
     auto type_of_code = [&](char code) -> llvm::Type* {
       switch (code) {
@@ -600,7 +599,7 @@ Emitter::V Emitter::helper(Helper which, llvm::ArrayRef<V> arguments) {
     std::vector<llvm::Type*> parameters;
     for (const char* code = info.arguments; *code; ++code) parameters.push_back(type_of_code(*code));
     callee = llvm::Function::Create(llvm::FunctionType::get(type_of_code(info.result), parameters, false),
-                                    llvm::Function::ExternalLinkage, info.name, module_);
+                                    llvm::Function::ExternalLinkage, info.name, unit_.module());
     callee->addFnAttr(llvm::Attribute::NoUnwind);
     if (info.result == 'b') callee->addRetAttr(llvm::Attribute::ZExt);
     if (which == Helper::trace || which == Helper::throw_value || which == Helper::stack_overflow ||
@@ -610,11 +609,6 @@ Emitter::V Emitter::helper(Helper which, llvm::ArrayRef<V> arguments) {
     }
   }
   return b_.CreateCall(callee, arguments);
-}
-
-Emitter::V Emitter::pointer(const void* address) {
-  return llvm::ConstantExpr::getIntToPtr(llvm::ConstantInt::get(layout_.i64, reinterpret_cast<std::uint64_t>(address)),
-                                         layout_.ptr);
 }
 
 Emitter::V Emitter::at(V base, std::int64_t bytes) {

@@ -30,6 +30,7 @@
 #include "codegen/call_buffers.hpp"
 #include "codegen/helpers.hpp"
 #include "codegen/layout.hpp"
+#include "codegen/unit.hpp"
 #include "lang/ir/cfg.hpp"
 #include "lang/ir/passes/bounds.hpp"
 #include "lang/runtime/call_cache.hpp"
@@ -53,25 +54,26 @@ struct CallTarget {
 class EmitHost {
  public:
   virtual ~EmitHost() = default;
-  virtual CallTarget resolve(Specialization& target) = 0;
+  // As `caller` names it.
+  virtual CallTarget resolve(Specialization& target, Unit& caller) = 0;
 };
 
 class Emitter {
  public:
-  Emitter(Layout& layout, llvm::Module& module, BatchData& data, EmitHost& host, const ir::Function& function,
+  Emitter(Layout& layout, Unit& unit, BatchData& data, EmitHost& host, const ir::Function& function,
           const Signature& signature, llvm::Function* output);
   void run();
 
   // The wrapper for dynamic callers (BoxedEntry) of a native function.
-  static void emit_boxed(Layout& layout, llvm::Module& module, BatchData& data, EmitHost& host,
+  static void emit_boxed(Layout& layout, Unit& unit, BatchData& data, EmitHost& host,
                          const ir::Function& function, bool is_vararg, const Signature& signature,
                          llvm::FunctionCallee native, llvm::Function* output);
   // The wrapper for hosts (DirectEntry).
-  static void emit_direct(Layout& layout, llvm::Module& module, BatchData& data, EmitHost& host,
+  static void emit_direct(Layout& layout, Unit& unit, BatchData& data, EmitHost& host,
                           const ir::Function& function, const Signature& signature, llvm::FunctionCallee native,
                           llvm::Function* output);
   // The gradient of a function of numbers and vectors for hosts (flat::Gradient); `native` is its derivative.
-  static void emit_flat_gradient(Layout& layout, llvm::Module& module, BatchData& data, EmitHost& host,
+  static void emit_flat_gradient(Layout& layout, Unit& unit, BatchData& data, EmitHost& host,
                                  const ir::Function& function, const Signature& signature, llvm::FunctionCallee native,
                                  llvm::ArrayRef<std::uint8_t> steps, llvm::Function* output);
 
@@ -117,7 +119,7 @@ class Emitter {
   TraceSite* trace_site(const ir::Inst& inst);
   llvm::BasicBlock* new_block(const char* name);
   V helper(Helper which, llvm::ArrayRef<V> arguments);  // b results as i1
-  V pointer(const void* address);                       // as a constant
+  V pointer(const void* address) { return unit_.address(address); }  // as a constant
   V integer(std::int64_t n) { return llvm::ConstantInt::get(layout_.i64, static_cast<std::uint64_t>(n)); }
   V at(V base, std::int64_t bytes);
   V poison(llvm::Type* type) { return llvm::PoisonValue::get(type); }
@@ -132,6 +134,7 @@ class Emitter {
   Val none(const Type* type) { return {type, {}, nullptr}; }
   Val poison_of(const Type* type);
   Val coerce(const Val& v, const Type* to);
+  V payload_of(Value v);  // as a constant
   std::pair<V, V> to_dynamic(const Val& v);
   Val from_dynamic(V type, V payload, const Type* to);
   V box(const Val& v);
@@ -198,10 +201,11 @@ class Emitter {
   Val call_native_code(const Signature& signature, llvm::FunctionCallee callee, llvm::ArrayRef<Val> arguments);
   void watch_store(const ir::Inst& inst);  // loans.cpp
   Val execute(const ir::Inst& inst);       // through the operation's one definition in lang/ir/execute
+  V aux_word(const ir::Inst& inst);        // Inst::aux, which may be an address
   Val pack_tuple(const DataType* type, llvm::ArrayRef<Val> elements);
 
   Layout& layout_;
-  llvm::Module& module_;
+  Unit& unit_;
   BatchData& data_;
   EmitHost& host_;
   const ir::Function& function_;

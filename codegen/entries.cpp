@@ -13,10 +13,10 @@ llvm::BasicBlock* Emitter::begin_wrapper() {
   return return_error_ = new_block("failed");
 }
 
-void Emitter::emit_boxed(Layout& layout, llvm::Module& module, BatchData& data, EmitHost& host,
+void Emitter::emit_boxed(Layout& layout, Unit& unit, BatchData& data, EmitHost& host,
                          const ir::Function& function, bool is_vararg, const Signature& signature,
                          llvm::FunctionCallee native, llvm::Function* output) {
-  Emitter e(layout, module, data, host, function, signature, output);
+  Emitter e(layout, unit, data, host, function, signature, output);
   // The wrapper returns true for success; the entry's status is the contrary.
   llvm::IRBuilder<>& b = e.b_;
   llvm::BasicBlock* failed = e.begin_wrapper();
@@ -69,10 +69,10 @@ void Emitter::emit_boxed(Layout& layout, llvm::Module& module, BatchData& data, 
   b.CreateRet(b.getFalse());
 }
 
-void Emitter::emit_direct(Layout& layout, llvm::Module& module, BatchData& data, EmitHost& host,
+void Emitter::emit_direct(Layout& layout, Unit& unit, BatchData& data, EmitHost& host,
                           const ir::Function& function, const Signature& signature, llvm::FunctionCallee native,
                           llvm::Function* output) {
-  Emitter e(layout, module, data, host, function, signature, output);
+  Emitter e(layout, unit, data, host, function, signature, output);
   llvm::IRBuilder<>& b = e.b_;
   llvm::BasicBlock* failed = e.begin_wrapper();
   std::int64_t word = 0;
@@ -100,10 +100,10 @@ void Emitter::emit_direct(Layout& layout, llvm::Module& module, BatchData& data,
 
 // What is known when the code is made is not asked again: which arguments are vectors, which derivatives are wanted.
 // The headers of what is lent are written here, so that inlined code finds them in registers.
-void Emitter::emit_flat_gradient(Layout& layout, llvm::Module& module, BatchData& data, EmitHost& host,
+void Emitter::emit_flat_gradient(Layout& layout, Unit& unit, BatchData& data, EmitHost& host,
                                  const ir::Function& function, const Signature& signature, llvm::FunctionCallee native,
                                  llvm::ArrayRef<std::uint8_t> steps, llvm::Function* output) {
-  Emitter e(layout, module, data, host, function, signature, output);
+  Emitter e(layout, unit, data, host, function, signature, output);
   llvm::IRBuilder<>& b = e.b_;
   llvm::BasicBlock* failed = e.begin_wrapper();
   llvm::BasicBlock *begin = e.new_block("begin"), *otherwise = e.new_block("otherwise");

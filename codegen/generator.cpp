@@ -8,6 +8,9 @@
 
 #include "codegen/batch.hpp"
 #include "codegen/loader.hpp"
+#include "codegen/object_cache.hpp"
+#include "lang/support/dump.hpp"
+#include "lang/support/tuning.hpp"
 
 namespace slope::codegen {
 
@@ -28,12 +31,16 @@ class Generator : public CodeGenerator {
  private:
   bool start(std::string& why);
   bool verify(llvm::Module& module, std::string& why);
+  std::unique_ptr<Jit::MachineCode> make_code(Batch& batch, std::vector<void*>& addresses, std::string& why);
+  std::unique_ptr<llvm::MemoryBuffer> make_object(Unit& unit, std::string& why);
+  static void note(const char* what, const Unit& unit);  // SLOPE_DUMP=cache
   BatchPolicy policy(Context& ctx, const CodeInstance& root) const;
   void keep(Batch& batch, const std::vector<void*>& addresses);
 
   Runtime& runtime_;
   CodegenHost host_;
   std::unique_ptr<Jit> jit_;
+  std::unique_ptr<ObjectCache> cache_;
   std::string start_error_;
   PublishedCode published_;
   std::vector<std::weak_ptr<NativeBatch>> batches_;  // all
@@ -46,8 +53,17 @@ bool Generator::start(std::string& why) {
   if (!jit_ && start_error_.empty())
     jit_ = Jit::create({runtime_.shows_code_to_debuggers, runtime_.shows_code_to_perf, runtime_.records_frames},
                        start_error_);
-  if (!jit_) why = start_error_;
-  return jit_ != nullptr;
+  if (!jit_) {
+    why = start_error_;
+    return false;
+  }
+  // Who wants to see what LLVM does wants LLVM to do it.
+  if (!host_.cache.empty() && !cache_ && !host_.dump_llvm && !runtime_.describes_code) {
+    cache_ = ObjectCache::open(host_.cache, jit_->identity() + (runtime_.optimises ? "\noptimised" : "\nplain"),
+                               tuning::cache_bytes);
+    if (!cache_) host_.cache.clear();
+  }
+  return true;
 }
 
 bool Generator::verify(llvm::Module& module, std::string& why) {
@@ -70,32 +86,59 @@ BatchPolicy Generator::policy(Context& ctx, const CodeInstance& root) const {
   return result;
 }
 
+void Generator::note(const char* what, const Unit& unit) {
+  static const bool wanted = dump_wants("cache");
+  if (!wanted) return;
+  for (const Unit::Name& name : unit.defined()) std::fprintf(stderr, "; cache %s %s\n", what, name.name.c_str());
+}
+
+std::unique_ptr<llvm::MemoryBuffer> Generator::make_object(Unit& unit, std::string& why) {
+  if (!verify(unit.module(), why)) return nullptr;
+  ObjectCache::Key key{};
+  if (cache_) {
+    key = cache_->key(unit.module());
+    if (auto found = cache_->find(key)) {
+      note("found", unit);
+      return found;
+    }
+  }
+  jit_->optimise(unit.module(), runtime_.optimises);
+  if (host_.dump_llvm) {
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    unit.module().print(stream, nullptr);
+    std::fputs(stream.str().c_str(), stderr);
+  }
+  std::unique_ptr<llvm::MemoryBuffer> object = jit_->compile(unit.module(), why);
+  if (object && cache_) {
+    cache_->keep(key, object->getBuffer());
+    note("made", unit);
+  }
+  return object;
+}
+
+std::unique_ptr<Jit::MachineCode> Generator::make_code(Batch& batch, std::vector<void*>& addresses, std::string& why) {
+  std::vector<UnitObject> objects;
+  for (std::unique_ptr<Unit>& unit : batch.units()) {
+    std::unique_ptr<llvm::MemoryBuffer> object = make_object(*unit, why);
+    if (!object) return nullptr;
+    objects.push_back({unit.get(), std::move(object)});
+  }
+  return jit_->link(std::move(objects), batch.entries(), addresses, why);
+}
+
 bool Generator::compile(Context& ctx, CodeInstance& code, std::string& why) {
   if (!start(why)) return false;
   if (code.boxed.load(std::memory_order_acquire)) return true;
-  Batch batch(runtime_, published_, names_, !host_.trusts_inbounds);
-  jit_->prepare(batch.module());
+  Batch batch(runtime_, published_, *jit_, names_, {!host_.trusts_inbounds, host_.dump_llvm});
   if (!code.entry.load(std::memory_order_acquire) || !batch.build_wrapper(code)) {
     if (!batch.build(code, policy(ctx, code), why)) return false;
     batch.emit(true);
   }
   names_ = batch.next_name();
-  if (!verify(batch.module(), why)) return false;
-  jit_->optimise(batch.module(), runtime_.optimises);
-  if (host_.dump_llvm) {
-    std::string text;
-    llvm::raw_string_ostream stream(text);
-    batch.module().print(stream, nullptr);
-    std::fputs(stream.str().c_str(), stderr);
-  }
-  std::vector<std::string> names;
-  for (auto& member : batch.members()) {
-    if (member->native) names.push_back(member->native->getName().str());
-    if (member->boxed) names.push_back(member->boxed->getName().str());
-  }
   std::vector<void*> addresses;
   std::shared_ptr<NativeBatch> result = batch.result();
-  result->code = jit_->link(batch.module(), names, addresses, why);
+  result->code = make_code(batch, addresses, why);
   if (!result->code) return false;
   batches_.push_back(result);
   std::size_t next = 0;
@@ -137,22 +180,16 @@ bool Generator::locate(const void* address, std::uintptr_t& function, std::vecto
 DirectCode Generator::direct(Context& ctx, CodeInstance& code, std::span<const std::uint8_t> steps, std::string& why) {
   DirectCode made;
   if (!compile(ctx, code, why)) return made;
-  Batch batch(runtime_, published_, names_, !host_.trusts_inbounds);
-  jit_->prepare(batch.module());
-  llvm::Function* wrapper = batch.build_direct(code);
-  if (!wrapper) {
+  Batch batch(runtime_, published_, *jit_, names_, {!host_.trusts_inbounds, host_.dump_llvm});
+  if (!batch.build_direct(code)) {
     why = "internal error: compiled code is not published";
     return made;
   }
-  std::vector<std::string> names{wrapper->getName().str()};
-  if (!steps.empty())
-    names.push_back(batch.build_flat_gradient(policy(ctx, code), {steps.data(), steps.size()})->getName().str());
+  if (!steps.empty()) batch.build_flat_gradient(policy(ctx, code), {steps.data(), steps.size()});
   names_ = batch.next_name();
-  if (!verify(batch.module(), why)) return made;
-  jit_->optimise(batch.module(), runtime_.optimises);
   std::vector<void*> addresses;
   std::shared_ptr<NativeBatch> result = batch.result();
-  result->code = jit_->link(batch.module(), names, addresses, why);
+  result->code = make_code(batch, addresses, why);
   if (!result->code) return made;
   made.entry = reinterpret_cast<DirectEntry>(addresses[0]);
   if (!steps.empty()) made.gradient = reinterpret_cast<flat::Gradient>(addresses[1]);
@@ -215,14 +252,14 @@ __attribute__((no_sanitize("address"))) void Generator::find_in_use(Context& ctx
 std::string Generator::dump(Context& ctx, CodeInstance& code, Dump what) {
   std::string why;
   if (!start(why)) return why + "\n";
-  Batch batch(runtime_, published_, 1, !host_.trusts_inbounds);
+  Batch batch(runtime_, published_, *jit_, 1, {!host_.trusts_inbounds, true});
   BatchPolicy alone = policy(ctx, code);
   alone.max_functions = 1;
   if (!batch.build(code, alone, why)) return why + "\n";
-  jit_->prepare(batch.module());
   batch.emit(false);
-  jit_->optimise(batch.module(), runtime_.optimises);
-  if (what == Dump::native) return jit_->assembly(batch.module());
+  llvm::Module& module = batch.units().front()->module();
+  jit_->optimise(module, runtime_.optimises);
+  if (what == Dump::native) return jit_->assembly(module);
   std::string text;
   llvm::raw_string_ostream stream(text);
   batch.members()[0]->native->print(stream);

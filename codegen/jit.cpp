@@ -6,6 +6,7 @@
 #include <llvm/ExecutionEngine/JITLink/JITLinkMemoryManager.h>
 #include <llvm/ExecutionEngine/Orc/ExecutorProcessControl.h>
 #include <llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h>
+#include <llvm/Config/llvm-config.h>
 #include <llvm/IR/CFG.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/Support/MemoryBuffer.h>
@@ -130,7 +131,7 @@ Jit::MachineCode::~MachineCode() {
   llvm::consumeError(tracker_->remove());
 }
 
-void Jit::prepare(llvm::Module& module) {
+void Jit::prepare(llvm::Module& module) const {
   module.setTargetTriple(machine_->getTargetTriple().str());
   module.setDataLayout(machine_->createDataLayout());
 }
@@ -164,32 +165,45 @@ bool Jit::is_huge(const llvm::Module& module) {
   return all > (loops ? many : many_without_loops);
 }
 
-std::unique_ptr<Jit::MachineCode> Jit::link(llvm::Module& module, const std::vector<std::string>& names,
-                                            std::vector<void*>& addresses, std::string& why) {
+std::unique_ptr<llvm::MemoryBuffer> Jit::compile(llvm::Module& module, std::string& why) {
   llvm::SmallVector<char, 0> object;
   const bool huge = is_huge(module);
-  {
-    machine_->setOptLevel(huge ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Default);
-    machine_->setFastISel(huge);
-    llvm::raw_svector_ostream stream(object);
-    llvm::legacy::PassManager passes;
-    llvm::MCContext* context = nullptr;
-    if (machine_->addPassesToEmitMC(passes, context, stream)) {
-      why = "no object writer for this machine";
-      return nullptr;
-    }
-    passes.run(module);
+  machine_->setOptLevel(huge ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Default);
+  machine_->setFastISel(huge);
+  llvm::raw_svector_ostream stream(object);
+  llvm::legacy::PassManager passes;
+  llvm::MCContext* context = nullptr;
+  if (machine_->addPassesToEmitMC(passes, context, stream)) {
+    why = "no object writer for this machine";
+    return nullptr;
   }
-  std::shared_ptr<MachineCode::Lines> lines = keeps_lines_ ? MachineCode::keep_lines(object) : nullptr;
-  auto buffer = std::make_unique<llvm::SmallVectorMemoryBuffer>(std::move(object), "slope",
-                                                                /*RequiresNullTerminator=*/false);
+  passes.run(module);
+  return std::make_unique<llvm::SmallVectorMemoryBuffer>(std::move(object), "slope", /*RequiresNullTerminator=*/false);
+}
+
+std::string Jit::identity() const {
+  return std::string(LLVM_VERSION_STRING) + '\n' + machine_->getTargetTriple().str() + '\n' +
+         machine_->getTargetCPU().str() + '\n' + machine_->getTargetFeatureString().str() + '\n' +
+         (vector_library_ ? "libmvec" : "");
+}
+
+std::unique_ptr<Jit::MachineCode> Jit::link(std::vector<UnitObject> objects, const std::vector<std::string>& names,
+                                            std::vector<void*>& addresses, std::string& why) {
   orc::ResourceTrackerSP tracker = library_->createResourceTracker();
   auto code = std::make_unique<MachineCode>(self_, tracker);
   auto failed = [&](llvm::Error error) {
     why = llvm::toString(std::move(error));
     return nullptr;
   };
-  if (llvm::Error error = linker_->add(tracker, std::move(buffer))) return failed(std::move(error));
+  if (objects.front().unit->by_symbols()) {
+    auto joined = join_objects(objects);
+    if (!joined) return failed(joined.takeError());
+    if (llvm::Error error = linker_->add(tracker, std::move(*joined))) return failed(std::move(error));
+  } else {
+    llvm::StringRef bytes = objects.front().object->getBuffer();
+    if (keeps_lines_) code->lines_ = MachineCode::keep_lines({bytes.data(), bytes.size()});
+    if (llvm::Error error = linker_->add(tracker, std::move(objects.front().object))) return failed(std::move(error));
+  }
   orc::SymbolLookupSet wanted;
   for (const std::string& name : names) wanted.add(session_->intern(name));
   auto found = session_->lookup({{library_, orc::JITDylibLookupFlags::MatchAllSymbols}}, std::move(wanted));
@@ -198,7 +212,6 @@ std::unique_ptr<Jit::MachineCode> Jit::link(llvm::Module& module, const std::vec
   code->begin_ = extent.begin;
   code->end_ = extent.end;
   code->bytes_ = extent.bytes;
-  code->lines_ = std::move(lines);
   bytes_ += extent.bytes;
   addresses.clear();
   for (const std::string& name : names) {

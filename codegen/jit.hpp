@@ -1,5 +1,5 @@
 // From LLVM modules to memory that runs: the target machine of this host, ORC's execution session with JITLink, and the
-// helpers as absolute symbols. One module is one allocation with its own lifetime (MachineCode). No eh-frames are
+// helpers as absolute symbols. One batch is one allocation with its own lifetime (MachineCode). No eh-frames are
 // registered, because errors are return values and nothing unwinds through compiled code.
 #pragma once
 
@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen/link.hpp"
 #include "codegen/passes.hpp"
 #include "lang/runtime/backend.hpp"
 
@@ -29,11 +30,16 @@ class Jit {
   ~Jit();
   Jit(const Jit&) = delete;
 
-  void prepare(llvm::Module& module);  // triple and data layout
+  void prepare(llvm::Module& module) const;  // triple and data layout
   void optimise(llvm::Module& module, bool wanted) { passes_->run(module, !wanted || is_huge(module)); }
   std::string assembly(llvm::Module& module);
 
-  // Machine code of one module; freed with its last owner.
+  // The object of a module that has been optimised; null with `why` on failure.
+  std::unique_ptr<llvm::MemoryBuffer> compile(llvm::Module& module, std::string& why);
+  // All that machine code depends on besides the module: LLVM, the machine, the libraries at hand.
+  std::string identity() const;
+
+  // Machine code of one batch; freed with its last owner.
   class MachineCode {
    public:
     MachineCode(std::shared_ptr<Jit*> jit, llvm::orc::ResourceTrackerSP tracker)
@@ -60,8 +66,8 @@ class Jit {
     std::uintptr_t end_ = 0;
     std::size_t bytes_ = 0;
   };
-  // Compiles and links; addresses of `names` in their order. Null with `why` on failure.
-  std::unique_ptr<MachineCode> link(llvm::Module& module, const std::vector<std::string>& names,
+  // Addresses of `names` in their order. Null with `why` on failure.
+  std::unique_ptr<MachineCode> link(std::vector<UnitObject> objects, const std::vector<std::string>& names,
                                     std::vector<void*>& addresses, std::string& why);
   std::size_t bytes() const { return bytes_; }  // of all code that is there
 

@@ -38,7 +38,7 @@ std::string own_folder() {
 }  // namespace
 
 std::unique_ptr<CodeGenerator> load_code_generator(Runtime& runtime, const std::string& build_path,
-                                                   const std::string& install_path, bool trusts_inbounds,
+                                                   const std::string& install_path, const CodegenHost& wanted,
                                                    std::string& why) {
   constexpr std::string_view name = "libslope_codegen.so";
   std::vector<std::string> places;
@@ -56,10 +56,9 @@ std::unique_ptr<CodeGenerator> load_code_generator(Runtime& runtime, const std::
   if (!build_path.empty()) add(build_path);
   if (!install_path.empty()) add(install_path);
 
-  CodegenHost host;
+  CodegenHost host = wanted;
   host.fingerprint = codegen_fingerprint();
   host.dump_llvm = dump_wants("llvm");
-  host.trusts_inbounds = trusts_inbounds;
   const char* checks = std::getenv("SLOPE_VERIFY");
   host.verify = checks && std::strcmp(checks, "0") != 0;
   why.clear();

@@ -25,6 +25,7 @@ struct CodegenHost {
   bool dump_llvm = false;  // SLOPE_DUMP=llvm: print the optimised LLVM IR of whatever is compiled to standard error
   bool verify = false;     // SLOPE_VERIFY=1: check the LLVM IR that is made
   bool trusts_inbounds = false;  // indices are tested only where the code says so
+  std::string cache;             // folder of machine code that is kept on disk; empty: none
 };
 // A hash of the sources of which engine and shared object each hold a copy; two that differ do not work together.
 std::uint64_t codegen_fingerprint();
@@ -33,9 +34,9 @@ using CreateCodeGenerator = CodeGenerator* (*)(Runtime*, const CodegenHost*);
 
 // Looks for libslope_codegen.so beside the executable and in ../lib from there, beside the shared object that has this
 // code in it and in ../lib from there, where the dynamic linker looks, at `build_path` and at `install_path` (both may
-// be empty). Null: not found or from another build, and `why` says which places were tried.
+// be empty). `wanted`: what the engine's owner decides. Null: not found or from another build, and `why` says which places were tried.
 std::unique_ptr<CodeGenerator> load_code_generator(Runtime& runtime, const std::string& build_path,
-                                                   const std::string& install_path, bool trusts_inbounds,
+                                                   const std::string& install_path, const CodegenHost& wanted,
                                                    std::string& why);
 
 }  // namespace slope

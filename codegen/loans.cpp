@@ -73,7 +73,7 @@ void Emitter::watch_store(const ir::Inst& inst) {
   for (ir::Operand o : inst.operands) all.push_back(operand(o));
   V ok = helper(Helper::may_store, {context_, b_.getInt32(static_cast<std::uint32_t>(inst.op)), store_values(all),
                                     integer(static_cast<std::int64_t>(all.size())),
-                                    integer(static_cast<std::int64_t>(inst.aux)), pointer(current_site())});
+                                    aux_word(inst), pointer(current_site())});
   fail_when(b_.CreateNot(ok));
   b_.CreateBr(done);
   b_.SetInsertPoint(done);

@@ -53,17 +53,22 @@ Val Emitter::constant(Value v, const Type* type) {
       return result;
     }
     case Kind::dynamic:
-      result.leaves = {pointer(v.type), integer(v.bits)};
+      result.leaves = {pointer(v.type), payload_of(v)};
       return result;
   }
   return result;
+}
+
+Emitter::V Emitter::payload_of(Value v) {
+  if (!v.defined() || layout_.of(v.type).kind == Kind::bits) return integer(v.bits);
+  return b_.CreatePtrToInt(pointer(v.pointer), layout_.i64);
 }
 
 std::pair<Emitter::V, Emitter::V> Emitter::to_dynamic(const Val& v) {
   const Representation& r = layout_.of(v.type);
   switch (r.kind) {
     case Kind::none:
-      return {pointer(r.constant.type), integer(r.constant.bits)};
+      return {pointer(r.constant.type), payload_of(r.constant)};
     case Kind::bits: {
       V word = v.leaves[0];
       llvm::Type* leaf = word->getType();

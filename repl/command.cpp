@@ -34,6 +34,18 @@ namespace {
 
 constexpr std::size_t stack_bytes = std::size_t{512} << 20;
 
+// Of machine code: $SLOPE_CACHE (`off`: none), by default $XDG_CACHE_HOME/slope or ~/.cache/slope; empty when there is no
+// home.
+std::string cache_folder() {
+  if (const char* folder = std::getenv("SLOPE_CACHE"); folder && *folder) {
+    const std::string_view wanted = folder;
+    return wanted == "off" ? std::string() : std::string(wanted);
+  }
+  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache && *cache == '/') return std::string(cache) + "/slope";
+  if (const char* home = std::getenv("HOME"); home && *home == '/') return std::string(home) + "/.cache/slope";
+  return {};
+}
+
 // An engine fills some megabytes at once. Getting these from the system in one request is several times cheaper than a
 // page fault for each page; where it can't be asked for, they come by page faults.
 void prepare_heap() {
@@ -92,6 +104,7 @@ class Command {
     options.check_rules = line_.check_rules;
     options.trusts_inbounds = line_.trusts_inbounds;
     options.arguments = line_.arguments;
+    options.cache = cache_folder();
     options.capabilities = Capabilities::all();
     options.output = [this](std::string_view text) { output_.out(text); };
     options.error_output = [this](std::string_view text) { output_.err(text); };

@@ -60,6 +60,10 @@ struct Options {
   bool debuggers = false;       // GDB sees compiled functions, with lines
   bool perf = false;            // perf sees them, by `perf record -k mono` and `perf inject --jit`
   bool optimise = true;         // machine code; without: ready sooner, several times slower
+  // A folder in which machine code is kept from one start to the next: what has been compiled before is read from there
+  // (docs/embedding.md). It is made where it is missing, and has a limit of 512 MiB. Empty: none. Only a folder that no
+  // other user can write to is used.
+  std::string cache = {};
   std::size_t heap_limit = 0;   // bytes of the engine's heap
   std::uint64_t fuel = 0;       // calls and loop iterations
   double time_limit = 0;        // seconds of wall-clock time

@@ -1,0 +1,137 @@
+#include "codegen/object_cache.hpp"
+
+#include <fcntl.h>
+#include <llvm/ADT/StringExtras.h>
+#include <llvm/Bitcode/BitcodeWriter.h>
+#include <llvm/Support/BLAKE3.h>
+#include <llvm/Support/raw_ostream.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <vector>
+
+#include "codegen/code_source_hash.hpp"
+#include "lang/support/tuning.hpp"
+
+namespace slope::codegen {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// Of every file: this, the hash of what follows, the object.
+constexpr llvm::StringLiteral file_head = "slope object 1\n\0";
+constexpr std::size_t hash_size = 32;
+
+std::array<std::uint8_t, hash_size> hash_of(llvm::StringRef bytes) { return llvm::BLAKE3::hash<hash_size>({bytes.bytes_begin(), bytes.size()}); }
+
+bool is_ours_alone(const std::string& folder) {
+  struct stat info;
+  return stat(folder.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid() &&
+         (info.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+bool write_all(int file, llvm::StringRef bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = write(file, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    bytes = bytes.drop_front(static_cast<std::size_t>(n));
+  }
+  return true;
+}
+
+}  // namespace
+
+std::unique_ptr<ObjectCache> ObjectCache::open(const std::string& folder, const std::string& identity,
+                                               std::uint64_t most_bytes) {
+  std::error_code ignored;
+  fs::create_directories(fs::path(folder).parent_path(), ignored);
+  mkdir(folder.c_str(), 0700);
+  if (!is_ours_alone(folder)) return nullptr;
+  return std::unique_ptr<ObjectCache>(
+      new ObjectCache(folder, identity + '\n' + std::to_string(code_source_hash), most_bytes));
+}
+
+ObjectCache::Key ObjectCache::key(const llvm::Module& module) const {
+  llvm::SmallVector<char, 0> text;
+  llvm::raw_svector_ostream stream(text);
+  llvm::WriteBitcodeToFile(module, stream);
+  llvm::BLAKE3 hash;
+  hash.update(identity_);
+  hash.update(llvm::StringRef(text.data(), text.size()));
+  return hash.final<hash_size>();
+}
+
+std::string ObjectCache::path(const Key& key) const {
+  const std::string name = llvm::toHex(key, /*LowerCase=*/true);
+  return folder_ + '/' + name.substr(0, 2) + '/' + name.substr(2);
+}
+
+std::unique_ptr<llvm::MemoryBuffer> ObjectCache::find(const Key& key) const {
+  const std::string file = path(key);
+  auto read = llvm::MemoryBuffer::getFile(file, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  if (!read) return nullptr;
+  llvm::StringRef bytes = (*read)->getBuffer();
+  if (!bytes.consume_front(file_head) || bytes.size() < hash_size) return nullptr;
+  const llvm::StringRef object = bytes.drop_front(hash_size);
+  if (std::memcmp(hash_of(object).data(), bytes.data(), hash_size) != 0) return nullptr;
+  utimes(file.c_str(), nullptr);  // drop_oldest goes by the time of the last use
+  // A copy: the file may change while it is mapped.
+  return llvm::MemoryBuffer::getMemBufferCopy(object, "slope");
+}
+
+void ObjectCache::keep(const Key& key, llvm::StringRef object) {
+  const std::string file = path(key);
+  mkdir(fs::path(file).parent_path().c_str(), 0700);
+  // Whole or not at all: other processes see the file under its name when it is complete.
+  std::string temporary = file + ".XXXXXX";
+  const int out = mkostemp(temporary.data(), O_CLOEXEC);
+  if (out < 0) return;
+  const auto hash = hash_of(object);
+  const bool whole = write_all(out, file_head) &&
+                     write_all(out, {reinterpret_cast<const char*>(hash.data()), hash.size()}) &&
+                     write_all(out, object);
+  if (close(out) != 0 || !whole || std::rename(temporary.c_str(), file.c_str()) != 0) {
+    unlink(temporary.c_str());
+    return;
+  }
+  written_ += object.size();
+  if (written_ < most_bytes_ / tuning::cache_looks) return;
+  written_ = 0;
+  drop_oldest();
+}
+
+void ObjectCache::drop_oldest() const {
+  struct File {
+    fs::path path;
+    fs::file_time_type used;
+    std::uint64_t bytes;
+  };
+  std::vector<File> files;
+  std::uint64_t all = 0;
+  std::error_code error;
+  for (fs::recursive_directory_iterator i(folder_, error), end; !error && i != end; i.increment(error)) {
+    std::error_code gone;
+    if (!i->is_regular_file(gone) || gone) continue;
+    File file{i->path(), i->last_write_time(gone), i->file_size(gone)};
+    if (gone) continue;
+    all += file.bytes;
+    files.push_back(std::move(file));
+  }
+  if (all <= most_bytes_) return;
+  std::sort(files.begin(), files.end(), [](const File& a, const File& b) { return a.used < b.used; });
+  for (const File& file : files) {
+    if (all <= most_bytes_ / 4 * 3) break;
+    std::error_code ignored;
+    if (fs::remove(file.path, ignored)) all -= file.bytes;
+  }
+}
+
+}  // namespace slope::codegen

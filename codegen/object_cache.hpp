@@ -1,0 +1,45 @@
+// Machine code on disk, by what it was made from: the text of a unit (unit.hpp), LLVM and the machine, and the sources of
+// the code generator. A key is a hash of all of that, so nothing in the cache is ever out of date; what is no longer asked
+// for goes when the folder grows above its limit.
+//
+// A file is not trusted to be whole: it carries a hash of its contents, and one that does not fit is a miss. It is trusted
+// to be honest, because it is code that will run: a folder that somebody else may write to is not used.
+#pragma once
+
+#include <llvm/IR/Module.h>
+#include <llvm/Support/MemoryBuffer.h>
+
+#include <array>
+#include <memory>
+#include <string>
+
+namespace slope::codegen {
+
+class ObjectCache {
+ public:
+  using Key = std::array<std::uint8_t, 32>;
+
+  // Makes the folder where it is missing. Null when the folder cannot be used: not made, another user's, or writable by
+  // others.
+  static std::unique_ptr<ObjectCache> open(const std::string& folder, const std::string& identity,
+                                           std::uint64_t most_bytes);
+  // Of a module that has not been optimised yet.
+  Key key(const llvm::Module& module) const;
+  // Null: not there, or damaged.
+  std::unique_ptr<llvm::MemoryBuffer> find(const Key& key) const;
+  // Does nothing where the file cannot be written. Several processes may keep the same key at once.
+  void keep(const Key& key, llvm::StringRef object);
+
+ private:
+  ObjectCache(std::string folder, std::string identity, std::uint64_t most_bytes)
+      : folder_(std::move(folder)), identity_(std::move(identity)), most_bytes_(most_bytes) {}
+  std::string path(const Key& key) const;
+  void drop_oldest() const;
+
+  std::string folder_;
+  std::string identity_;
+  std::uint64_t most_bytes_;
+  std::uint64_t written_ = 0;  // since the folder was last looked through
+};
+
+}  // namespace slope::codegen

@@ -1,0 +1,57 @@
+// One LLVM module of a batch, and what it names outside itself.
+//
+// Addresses of the engine's data and of code that was linked before differ in every process, so the module names them by
+// symbols ("a0", "a1", …) and not by numbers; likewise it names the functions that it defines and those of other units
+// of its batch ("f", "c0", …). The text of a unit is then the same wherever it is made from the same typed code, which
+// is what a cache of machine code needs (object_cache.hpp). The linker puts in what the symbols stand for (link.hpp).
+//
+// A unit that debuggers or the profiler read is linked as it stands: addresses are numbers in it, and its functions have
+// their names.
+#pragma once
+
+#include <llvm/IR/DerivedTypes.h>
+#include <llvm/IR/Module.h>
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace slope::codegen {
+
+class Unit {
+ public:
+  Unit(llvm::LLVMContext& context, bool by_symbols) : module_("slope", context), by_symbols_(by_symbols) {}
+
+  llvm::Module& module() { return module_; }
+  bool by_symbols() const { return by_symbols_; }
+  // A pointer constant; of null the null pointer.
+  llvm::Constant* address(const void* data);
+  // Code at an address, of this type.
+  llvm::FunctionCallee code(const void* entry, llvm::FunctionType* type) { return {type, address(entry)}; }
+
+  // The symbol for a function that the unit defines ("f", say) and that its batch knows by `name`.
+  std::string define(const std::string& symbol, const std::string& name);
+  // The symbol for one that another unit of the batch defines under that name.
+  std::string refer(const std::string& name);
+
+  struct Address {
+    std::string symbol;
+    const void* data;
+  };
+  struct Name {
+    std::string symbol;
+    std::string name;
+  };
+  const std::vector<Address>& addresses() const { return addresses_; }
+  const std::vector<Name>& defined() const { return defined_; }
+  const std::vector<Name>& referred() const { return referred_; }
+
+ private:
+  llvm::Module module_;
+  bool by_symbols_;
+  std::unordered_map<const void*, llvm::Constant*> by_address_;
+  std::vector<Address> addresses_;
+  std::vector<Name> defined_, referred_;
+};
+
+}  // namespace slope::codegen
