@@ -15,6 +15,7 @@
 #include "lang/derive/derivatives.hpp"
 #include "lang/diff/operations.hpp"
 #include "lang/diff/tangent.hpp"
+#include "lang/diff/user_types.hpp"
 #include "lang/ir/build.hpp"
 #include "lang/ir/passes/passes.hpp"
 #include "lang/runtime/library_names.hpp"
@@ -510,7 +511,8 @@ class OperatorExpansion {
     const DataType* d = as_data(t);
     if (d && d->object_kind == DataType::ObjectKind::array && tangents_.is_float(d->params[0])) return shadow;
     bool plain = d && d->is_concrete && d->object_kind == DataType::ObjectKind::fields && depth_ < 20;
-    if (!plain) return call_base("finished_tangent", {x, shadow, cotangent}, nullptr);
+    if (!plain || tangents_.contains_itself(d) || diff::may_lack_fields(d))
+      return call_base("finished_tangent", {x, shadow, cotangent}, nullptr);
     ++depth_;
     std::vector<Operand> parts = finished_parts(d, x, shadow, cotangent);
     --depth_;

@@ -1,4 +1,7 @@
 #include "lang/diff/tangent.hpp"
+
+#include <algorithm>
+
 #include "lang/runtime/library_names.hpp"
 
 #include "lang/support/tuning.hpp"
@@ -17,7 +20,8 @@ namespace slope::diff {
 //
 // A field whose type contains the struct again (the children of a tree node, the next node of a list) has a
 // DynamicTangent as its shadow. Every cycle of types goes through such a field, so all other shadows are finite. Which
-// fields these are depends only on the types, never on the order in which shadows are computed.
+// fields these are depends only on the types, never on the order in which shadows are computed. The same holds of
+// cotangents: an immutable struct may have a field of its own type, which is not assigned in the last of a chain.
 
 const Type* TangentTypes::shadow(const Type* t) {
   auto found = shadows_.find(t);
@@ -154,6 +158,28 @@ bool TangentTypes::reaches(const Type* from, const Type* t) {
   });
 }
 
+// Whether a `t` may be a part of a `from` and of the immutable structs in it. What is behind a union is in a box anyway.
+bool TangentTypes::embeds(const Type* from, const DataType* t) {
+  return finds(from, [&](const Type* part) {
+    if (part == t) return Answer::yes;
+    const DataType* d = as_data(part);
+    const bool fixed =
+        d && d->is_concrete && !d->is_mutable && d->object_kind == DataType::ObjectKind::fields && may_hold_numbers(d);
+    return fixed ? Answer::inside : Answer::no;
+  });
+}
+
+const Type* TangentTypes::numbers_of_field(const DataType* owner, std::size_t field) {
+  const Type* declared = owner->fields[field].type;
+  const DataType* d = as_data(declared);
+  const bool may_be_inside = d && d->is_concrete && !d->fields.empty() && !d->is_mutable;
+  return may_be_inside && may_hold_numbers(d) && embeds(d, owner) ? builtin_.any : declared;
+}
+
+bool TangentTypes::contains_itself(const DataType* t) {
+  return std::any_of(t->fields.begin(), t->fields.end(), [&](const Field& field) { return reaches(field.type, t); });
+}
+
 // Of a field of `owner` that is declared to hold `declared`.
 const Type* TangentTypes::field_shadow(const DataType* owner, const Type* declared) {
   return may_hold_memory(declared) && reaches(declared, owner) ? dynamic() : shadow(declared);
@@ -185,9 +211,9 @@ const Type* TangentTypes::compute_cotangent(const Type* t) {
   if (!may_hold_numbers(t)) return builtin_.nothing;
   const DataType* d = as_data(t);
   if (!d || !d->is_concrete) return dynamic();
-  std::vector<const Type*> fields;  // no circle: an immutable struct holds itself behind a union only
-  for (const Field& field : d->fields) {
-    fields.push_back(cotangent(field.type));
+  std::vector<const Type*> fields;
+  for (std::size_t i = 0; i < d->fields.size(); ++i) {
+    fields.push_back(cotangent(numbers_of_field(d, i)));
     if (!fields.back()) return nullptr;
   }
   return runtime_.types.tuple(fields);
@@ -225,7 +251,7 @@ const std::vector<TangentTypes::Leaf>& TangentTypes::leaves(const Type* t) {
   } else if (has_cotangent(t)) {
     const DataType* d = as_data(t);
     for (std::uint32_t i = 0; i < d->fields.size(); ++i) {
-      for (const Leaf& inner : leaves(d->fields[i].type)) {
+      for (const Leaf& inner : leaves(numbers_of_field(d, i))) {
         Leaf leaf = inner;
         leaf.path.insert(leaf.path.begin(), i);
         result.push_back(std::move(leaf));

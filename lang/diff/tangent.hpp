@@ -53,6 +53,11 @@ class TangentTypes {
     std::vector<std::uint32_t> path;
   };
   const std::vector<Leaf>& leaves(const Type* t);
+  // The type as which a derivative sees the numbers of a field of an immutable struct: that of the field, or Any where
+  // the struct may hold itself there.
+  const Type* numbers_of_field(const DataType* owner, std::size_t field);
+  // A struct that may hold a value of its own type, at any depth.
+  bool contains_itself(const DataType* t);
 
   // The mutable type that has this shadow; null: it is no shadow of such.
   const DataType* shadowed(const Type* shadow) const {
@@ -84,6 +89,7 @@ class TangentTypes {
   bool may_hold_memory(const Type* t);
   bool may_hold_numbers(const Type* t);
   bool reaches(const Type* from, const Type* t);
+  bool embeds(const Type* from, const DataType* t);
   const Type* field_shadow(const DataType* owner, const Type* declared);
   const Type* both_parts(const Type* shadow, const Type* cotangent);
   const DataType* mutable_shadow(const DataType* t);

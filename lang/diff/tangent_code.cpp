@@ -107,7 +107,8 @@ Operand TangentCode::pack(ir::Builder& at, const Type* t, const std::vector<Oper
       return or_zero(at, leaves[next++], tangents_.cotangent(type));
     if (!tangents_.has_cotangent(type)) return nothing(at);
     std::vector<Operand> fields;
-    for (const Field& field : as_data(type)->fields) fields.push_back(self(self, field.type));
+    const DataType* d = as_data(type);
+    for (std::size_t i = 0; i < d->fields.size(); ++i) fields.push_back(self(self, tangents_.numbers_of_field(d, i)));
     return at.emit(Op::tuple, fields, tangents_.cotangent(type));
   };
   return part(part, t);
@@ -121,9 +122,10 @@ void TangentCode::unpack(ir::Builder& at, const Type* t, Operand cotangent, std:
   if (!tangents_.has_cotangent(t)) return;
   const DataType* d = as_data(t);
   for (std::size_t i = 0; i < d->fields.size(); ++i) {
-    if (!tangents_.has_cotangent(d->fields[i].type)) continue;
-    Operand field = at.emit(Op::field_at, {cotangent}, tangents_.cotangent(d->fields[i].type), i);
-    unpack(at, d->fields[i].type, field, leaves);
+    const Type* seen_as = tangents_.numbers_of_field(d, i);
+    if (!tangents_.has_cotangent(seen_as)) continue;
+    Operand field = at.emit(Op::field_at, {cotangent}, tangents_.cotangent(seen_as), i);
+    unpack(at, seen_as, field, leaves);
   }
 }
 
@@ -142,10 +144,11 @@ std::vector<Operand> TangentCode::convert_leaves(ir::Builder& at, const Type* fr
     std::vector<Operand> result;  // part by part: one may know less of what is in it
     std::size_t next = 0;
     for (std::size_t i = 0; i < a->fields.size(); ++i) {
+      const Type* narrow = tangents_.numbers_of_field(a, i);
       std::vector<Operand> part(leaves.begin() + static_cast<std::ptrdiff_t>(next),
-                                leaves.begin() + static_cast<std::ptrdiff_t>(next + leaf_count(a->fields[i].type)));
+                                leaves.begin() + static_cast<std::ptrdiff_t>(next + leaf_count(narrow)));
       next += part.size();
-      for (Operand o : convert_leaves(at, a->fields[i].type, part, b->fields[i].type)) result.push_back(o);
+      for (Operand o : convert_leaves(at, narrow, part, tangents_.numbers_of_field(b, i))) result.push_back(o);
     }
     return result;
   }
@@ -168,6 +171,11 @@ Operand TangentCode::undefined(ir::Builder& at, const Type* t) {
   if (t == tangents_.dynamic()) return zero(at, t);
   Value value = tangents_.stand_ins.of(t);
   return value.defined() ? at.constant(value) : at.emit(Op::undef, {}, t);
+}
+
+void TangentCode::add_unassigned(ir::Builder& at, const DataType* made, std::vector<Operand>& shadows) {
+  const DataType* all = as_data(tangents_.shadow(made));
+  while (shadows.size() < made->fields.size()) shadows.push_back(undefined(at, all->fields[shadows.size()].type));
 }
 
 // --- places ---

@@ -56,6 +56,8 @@ class TangentCode {
 
   // What passes where no value was made; `undef` when nothing can stand for it.
   ir::Operand undefined(ir::Builder& at, const Type* t);
+  // Beside the shadows of the fields that `new` was given: those of the fields that it leaves without a value.
+  void add_unassigned(ir::Builder& at, const DataType* made, std::vector<ir::Operand>& shadows);
 
   // A place in memory: an array's element, a field, the content of a Box.
   struct Place {

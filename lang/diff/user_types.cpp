@@ -35,6 +35,7 @@ class UserTangents {
     for (const Type* constant :
          {builtin_.abstract_string, builtin_.integer, builtin_.abstract_char, builtin_.exception})
       if (is_subtype(types_, d, constant)) return builtin_.any;
+    if (may_lack_fields(d)) return builtin_.any;
     std::vector<const Type*> parts;
     std::vector<const Symbol*> names;
     for (const Field& field : d->fields) {
@@ -56,6 +57,13 @@ class UserTangents {
 constexpr int most_levels = 8;  // of structs in structs
 
 }  // namespace
+
+bool may_lack_fields(const DataType* d) {
+  for (std::size_t i = d->initialized_fields; i < d->fields.size(); ++i)
+    if (const Storage storage = d->fields[i].storage; storage == Storage::reference || storage == Storage::dynamic)
+      return true;
+  return false;
+}
 
 const Type* user_tangent_type(TypeTable& types, const Type* t) { return UserTangents(types).of(t, most_levels); }
 

@@ -7,7 +7,10 @@ namespace slope::diff {
 
 // Of a number its own, of an array of numbers the array's, of a tuple one of the parts', of an immutable struct a named
 // tuple of the fields', Nothing where there is no derivative. Any: the type does not tell (what may hold anything or
-// itself, mutable objects, arrays of other things).
+// itself, or may not be assigned; mutable objects, arrays of other things).
 const Type* user_tangent_type(TypeTable& types, const Type* t);
+
+// Some constructor of this struct may leave a field without a value, which has no derivative then.
+bool may_lack_fields(const DataType* d);
 
 }  // namespace slope::diff

@@ -177,7 +177,7 @@ bool TangentSeeder::fields(const DataType* t, Value v, Value given, Value shadow
     if (as_data(shadow.type)->is_tuple)
       part_shadow = load_field(runtime_.heap, shadow.object, as_data(shadow.type)->fields[i]);
     Value part_seed;
-    if (!this->seed(t->fields[i].type, value_of(i), part, part_shadow, part_seed)) return false;
+    if (!this->seed(tangents_.numbers_of_field(t, i), value_of(i), part, part_shadow, part_seed)) return false;
     parts.values.push_back(part_seed);
   }
   if (!tangents_.has_cotangent(t)) return true;

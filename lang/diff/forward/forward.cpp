@@ -468,6 +468,7 @@ void Forward::load(std::uint32_t id) {
   Operand own;
   std::vector<Operand> found;
   const Type* declared = nullptr;
+  const Type* numbers = nullptr;                          // as what their leaves are seen, where that is something else
   if (inst.op == Op::field_at && !object->is_concrete) {  // of a tuple whose type is known in part
     declared = builtin_.any;
     Operand index = int_constant(*b_, static_cast<std::int64_t>(inst.aux) + 1);
@@ -482,11 +483,12 @@ void Forward::load(std::uint32_t id) {
       own = as_shadow(*b_, b_->emit(Op::field_at, {shadow(inst.operands[0])}, held, inst.aux), held,
                       tangents_.shadow(declared));
     }
+    numbers = tangents_.numbers_of_field(object, inst.aux);
     std::vector<Operand> all = leaves(inst.operands[0]);
     std::size_t first = 0;
-    for (std::size_t i = 0; i < inst.aux; ++i) first += leaf_count(object->fields[i].type);
+    for (std::size_t i = 0; i < inst.aux; ++i) first += leaf_count(tangents_.numbers_of_field(object, i));
     found.assign(all.begin() + static_cast<std::ptrdiff_t>(first),
-                 all.begin() + static_cast<std::ptrdiff_t>(first + leaf_count(declared)));
+                 all.begin() + static_cast<std::ptrdiff_t>(first + leaf_count(numbers)));
   } else {
     Place place = place_of(inst);
     declared = place.declared;
@@ -498,7 +500,7 @@ void Forward::load(std::uint32_t id) {
   }
   if (tangents_.has_shadow(inst.type))
     d_->shadow[id] = as_shadow(*b_, own, tangents_.shadow(declared), tangents_.shadow(inst.type));
-  d_->leaves[id] = convert_leaves(*b_, declared, found, inst.type);
+  d_->leaves[id] = convert_leaves(*b_, numbers ? numbers : declared, found, inst.type);
 }
 
 bool Forward::aggregate(std::uint32_t id) {
@@ -540,7 +542,8 @@ bool Forward::aggregate(std::uint32_t id) {
   bool has_shadow = tangents_.has_shadow(inst.type);
   for (std::size_t i = first; i < inst.operands.size(); ++i) {
     const Type* declared = made->fields[i - first].type;
-    std::vector<Operand> own = leaves_as(inst.operands[i], declared);
+    std::vector<Operand> own =
+        leaves_as(inst.operands[i], made->is_mutable ? declared : tangents_.numbers_of_field(made, i - first));
     if (!made->is_mutable) d_->leaves[id].insert(d_->leaves[id].end(), own.begin(), own.end());
     if (!has_shadow) continue;
     Operand part = shadow_as(inst.operands[i], declared);
@@ -555,6 +558,7 @@ bool Forward::aggregate(std::uint32_t id) {
     }
   }
   if (!has_shadow) return true;
+  if (!made->is_mutable) add_unassigned(*b_, made, fields);
   d_->shadow[id] = made->is_mutable ? mutable_shadow(*b_, made, fields) : b_->emit(Op::tuple, fields, shadow_type);
   return true;
 }

@@ -113,9 +113,10 @@ void Reverse::backward_field(std::uint32_t id) {
                      {call_library(r_, KnownName::tangent_with_part, {part[0], index, count}, tangents_.dynamic())});
     return;
   }
-  std::vector<Operand> leaves = convert_leaves(r_, inst.type, adjoints_.take(id), object->fields[inst.aux].type);
+  std::vector<Operand> leaves =
+      convert_leaves(r_, inst.type, adjoints_.take(id), tangents_.numbers_of_field(object, inst.aux));
   std::size_t first = 0;
-  for (std::size_t i = 0; i < inst.aux; ++i) first += leaf_count(object->fields[i].type);
+  for (std::size_t i = 0; i < inst.aux; ++i) first += leaf_count(tangents_.numbers_of_field(object, i));
   for (std::size_t i = 0; i < leaves.size(); ++i) adjoints_.add(inst.operands[0], first + i, leaves[i]);
 }
 
@@ -199,7 +200,7 @@ void Reverse::backward_aggregate(std::uint32_t id) {
                        {call_library(r_, KnownName::part_of_tangent, {leaves[0], at}, tangents_.dynamic())});
       continue;
     }
-    const Type* declared = made->fields[i - first].type;
+    const Type* declared = tangents_.numbers_of_field(made, i - first);
     std::size_t count = leaf_count(declared);
     adjoints_.add_as(inst.operands[i], declared,
                      {leaves.begin() + static_cast<std::ptrdiff_t>(next),

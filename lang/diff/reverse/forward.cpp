@@ -258,6 +258,7 @@ bool Reverse::forward_aggregate(std::uint32_t id) {
   if (made->is_mutable) {
     set_shadow(id, mutable_shadow(f_, made, fields));
   } else {
+    add_unassigned(f_, made, fields);
     set_shadow(id, f_.emit(Op::tuple, fields, shadow_type));
   }
   return true;
