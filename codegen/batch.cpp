@@ -355,8 +355,8 @@ llvm::Function* Batch::declare_entry(const std::string& kind, llvm::Type* result
 }
 
 llvm::Function* Batch::declare_native(Unit& unit, const Signature& signature, const std::string& symbol) {
-  llvm::Function* made = llvm::Function::Create(layout_->function_type(signature), llvm::Function::ExternalLinkage,
-                                                symbol, unit.module());
+  llvm::Function* made =
+      llvm::Function::Create(layout_->function_type(signature), llvm::Function::ExternalLinkage, symbol, unit.module());
   made->addFnAttr(llvm::Attribute::NoUnwind);
   made->setDSOLocal(true);
   // Nothing else writes a context's leading fields but those who return through calls.

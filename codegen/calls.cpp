@@ -31,8 +31,7 @@ bool Emitter::emit_call(const ir::Inst& inst, Val& result) {
     }
     case Op::call_splat: {
       V arguments = values();
-      return finish(helper(Helper::call_splat, {context_, arguments, count,
-                                                aux_word(inst), result_buffer()}));
+      return finish(helper(Helper::call_splat, {context_, arguments, count, aux_word(inst), result_buffer()}));
     }
     case Op::native: {
       const NativeInfo* info = inst.aux_as<NativeInfo>();
@@ -175,9 +174,9 @@ Val Emitter::execute(const ir::Inst& inst) {
   for (ir::Operand o : inst.operands) all.push_back(operand(o));
   V arguments = store_values(all);
   // Operations without a result leave the buffer alone.
-  V ok = helper(Helper::execute, {context_, b_.getInt32(static_cast<std::uint32_t>(inst.op)), arguments,
-                                  integer(static_cast<std::int64_t>(inst.operands.size())),
-                                  aux_word(inst), result_buffer()});
+  V ok = helper(Helper::execute,
+                {context_, b_.getInt32(static_cast<std::uint32_t>(inst.op)), arguments,
+                 integer(static_cast<std::int64_t>(inst.operands.size())), aux_word(inst), result_buffer()});
   fail_when(b_.CreateNot(ok));
   if (!inst.type || inst.type->kind == TypeKind::bottom) return none(inst.type);
   return load_result(inst.type);

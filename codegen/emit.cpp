@@ -160,7 +160,8 @@ void Emitter::link_record() {
   record_ = b_.CreateAlloca(llvm::ArrayType::get(layout_.i64, sizeof(FrameRecord) / 8), nullptr, "record");
   V frames = at(context_, offset::context_frames);
   store(load(layout_.ptr, frames, Memory::context), record_, Memory::context);
-  store(pointer(reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(&function_) | 1)), at(record_, offsetof(FrameRecord, function)), Memory::context);
+  store(pointer(reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(&function_) | 1)),
+        at(record_, offsetof(FrameRecord, function)), Memory::context);
   store(llvm::ConstantPointerNull::get(layout_.ptr), at(record_, offsetof(FrameRecord, site)), Memory::context);
   b_.CreateFence(llvm::AtomicOrdering::Release, llvm::SyncScope::SingleThread);
   store(record_, frames, Memory::context);

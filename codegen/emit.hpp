@@ -65,13 +65,12 @@ class Emitter {
   void run();
 
   // The wrapper for dynamic callers (BoxedEntry) of a native function.
-  static void emit_boxed(Layout& layout, Unit& unit, BatchData& data, EmitHost& host,
-                         const ir::Function& function, bool is_vararg, const Signature& signature,
-                         llvm::FunctionCallee native, llvm::Function* output);
+  static void emit_boxed(Layout& layout, Unit& unit, BatchData& data, EmitHost& host, const ir::Function& function,
+                         bool is_vararg, const Signature& signature, llvm::FunctionCallee native,
+                         llvm::Function* output);
   // The wrapper for hosts (DirectEntry).
-  static void emit_direct(Layout& layout, Unit& unit, BatchData& data, EmitHost& host,
-                          const ir::Function& function, const Signature& signature, llvm::FunctionCallee native,
-                          llvm::Function* output);
+  static void emit_direct(Layout& layout, Unit& unit, BatchData& data, EmitHost& host, const ir::Function& function,
+                          const Signature& signature, llvm::FunctionCallee native, llvm::Function* output);
   // The gradient of a function of numbers and vectors for hosts (flat::Gradient); `native` is its derivative.
   static void emit_flat_gradient(Layout& layout, Unit& unit, BatchData& data, EmitHost& host,
                                  const ir::Function& function, const Signature& signature, llvm::FunctionCallee native,
@@ -118,7 +117,7 @@ class Emitter {
   TraceSite* current_site();
   TraceSite* trace_site(const ir::Inst& inst);
   llvm::BasicBlock* new_block(const char* name);
-  V helper(Helper which, llvm::ArrayRef<V> arguments);  // b results as i1
+  V helper(Helper which, llvm::ArrayRef<V> arguments);               // b results as i1
   V pointer(const void* address) { return unit_.address(address); }  // as a constant
   V integer(std::int64_t n) { return llvm::ConstantInt::get(layout_.i64, static_cast<std::uint64_t>(n)); }
   V at(V base, std::int64_t bytes);

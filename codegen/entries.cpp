@@ -13,9 +13,9 @@ llvm::BasicBlock* Emitter::begin_wrapper() {
   return return_error_ = new_block("failed");
 }
 
-void Emitter::emit_boxed(Layout& layout, Unit& unit, BatchData& data, EmitHost& host,
-                         const ir::Function& function, bool is_vararg, const Signature& signature,
-                         llvm::FunctionCallee native, llvm::Function* output) {
+void Emitter::emit_boxed(Layout& layout, Unit& unit, BatchData& data, EmitHost& host, const ir::Function& function,
+                         bool is_vararg, const Signature& signature, llvm::FunctionCallee native,
+                         llvm::Function* output) {
   Emitter e(layout, unit, data, host, function, signature, output);
   // The wrapper returns true for success; the entry's status is the contrary.
   llvm::IRBuilder<>& b = e.b_;
@@ -69,9 +69,8 @@ void Emitter::emit_boxed(Layout& layout, Unit& unit, BatchData& data, EmitHost& 
   b.CreateRet(b.getFalse());
 }
 
-void Emitter::emit_direct(Layout& layout, Unit& unit, BatchData& data, EmitHost& host,
-                          const ir::Function& function, const Signature& signature, llvm::FunctionCallee native,
-                          llvm::Function* output) {
+void Emitter::emit_direct(Layout& layout, Unit& unit, BatchData& data, EmitHost& host, const ir::Function& function,
+                          const Signature& signature, llvm::FunctionCallee native, llvm::Function* output) {
   Emitter e(layout, unit, data, host, function, signature, output);
   llvm::IRBuilder<>& b = e.b_;
   llvm::BasicBlock* failed = e.begin_wrapper();

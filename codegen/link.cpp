@@ -85,9 +85,9 @@ jitlink::Symbol& Join::external(llvm::StringRef name) {
 jitlink::Symbol& Join::data(const void* address) {
   jitlink::Symbol*& known = data_[address];
   if (!known)
-    known = &into_.addAbsoluteSymbol(text("a" + std::to_string(data_.size())),
-                                     llvm::orc::ExecutorAddr::fromPtr(address), 0, jitlink::Linkage::Strong,
-                                     jitlink::Scope::Local, true);
+    known =
+        &into_.addAbsoluteSymbol(text("a" + std::to_string(data_.size())), llvm::orc::ExecutorAddr::fromPtr(address), 0,
+                                 jitlink::Linkage::Strong, jitlink::Scope::Local, true);
   return *known;
 }
 
@@ -133,9 +133,9 @@ llvm::Expected<std::unique_ptr<jitlink::LinkGraph>> join_objects(llvm::ArrayRef<
     graphs.push_back(std::move(*graph));
   }
   const jitlink::LinkGraph& first = *graphs.front();
-  auto joined =
-      std::make_unique<jitlink::LinkGraph>("slope", first.getTargetTriple(), first.getFeatures(),
-                                           first.getPointerSize(), first.getEndianness(), &jitlink::getGenericEdgeKindName);
+  auto joined = std::make_unique<jitlink::LinkGraph>("slope", first.getTargetTriple(), first.getFeatures(),
+                                                     first.getPointerSize(), first.getEndianness(),
+                                                     &jitlink::getGenericEdgeKindName);
   Join join(*joined);
   for (std::size_t i = 0; i < graphs.size(); ++i) join.add(*objects[i].unit, *graphs[i]);
   for (std::size_t i = 0; i < graphs.size(); ++i)

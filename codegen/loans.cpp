@@ -71,9 +71,9 @@ void Emitter::watch_store(const ir::Inst& inst) {
   b_.SetInsertPoint(watched);
   llvm::SmallVector<Val, 8> all;
   for (ir::Operand o : inst.operands) all.push_back(operand(o));
-  V ok = helper(Helper::may_store, {context_, b_.getInt32(static_cast<std::uint32_t>(inst.op)), store_values(all),
-                                    integer(static_cast<std::int64_t>(all.size())),
-                                    aux_word(inst), pointer(current_site())});
+  V ok = helper(Helper::may_store,
+                {context_, b_.getInt32(static_cast<std::uint32_t>(inst.op)), store_values(all),
+                 integer(static_cast<std::int64_t>(all.size())), aux_word(inst), pointer(current_site())});
   fail_when(b_.CreateNot(ok));
   b_.CreateBr(done);
   b_.SetInsertPoint(done);

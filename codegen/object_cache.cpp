@@ -29,7 +29,9 @@ namespace fs = std::filesystem;
 constexpr llvm::StringLiteral file_head = "slope object 1\n\0";
 constexpr std::size_t hash_size = 32;
 
-std::array<std::uint8_t, hash_size> hash_of(llvm::StringRef bytes) { return llvm::BLAKE3::hash<hash_size>({bytes.bytes_begin(), bytes.size()}); }
+std::array<std::uint8_t, hash_size> hash_of(llvm::StringRef bytes) {
+  return llvm::BLAKE3::hash<hash_size>({bytes.bytes_begin(), bytes.size()});
+}
 
 bool is_ours_alone(const std::string& folder) {
   struct stat info;

@@ -11,7 +11,8 @@ llvm::Constant* Unit::address(const void* data) {
   if (!data) return llvm::ConstantPointerNull::get(pointer);
   if (!by_symbols_) {
     llvm::Type* word = llvm::Type::getInt64Ty(context);
-    return llvm::ConstantExpr::getIntToPtr(llvm::ConstantInt::get(word, reinterpret_cast<std::uint64_t>(data)), pointer);
+    return llvm::ConstantExpr::getIntToPtr(llvm::ConstantInt::get(word, reinterpret_cast<std::uint64_t>(data)),
+                                           pointer);
   }
   llvm::Constant*& known = by_address_[data];
   if (known) return known;

@@ -132,8 +132,7 @@ EngineState::EngineState(Options given)
     CodegenHost wanted;
     wanted.trusts_inbounds = options.trusts_inbounds;
     wanted.cache = options.cache;
-    generator =
-        load_code_generator(runtime, SLOPE_CODEGEN_PATH, SLOPE_CODEGEN_INSTALL_PATH, wanted, no_generator);
+    generator = load_code_generator(runtime, SLOPE_CODEGEN_PATH, SLOPE_CODEGEN_INSTALL_PATH, wanted, no_generator);
 #else
     no_generator = "this build has no code generator\n";
     if (options.tier != Tier::compile) return nullptr;  // as it was built

@@ -61,7 +61,7 @@ std::string answer(const std::string& cache, double x = 2.0) {
   REQUIRE(!failed.ok());
   CHECK(failed.error().summary.find("negative: -1.0") != std::string::npos);
   CHECK(failed.error().message.find("cached.slope:4") != std::string::npos);
-  return engine.run("answer(" + std::to_string(x) + ")").value().as<std::string>();
+  return engine.run("answer(" + std::to_string(x) + ")").value().to<std::string>().value();
 }
 
 }  // namespace
@@ -137,13 +137,13 @@ TEST_CASE("What is defined again is not taken from the cache") {
   for (int turn = 0; turn < 2; ++turn) {
     Engine engine(Options{.tier = Tier::compile, .cache = folder.cache()});
     engine.run("@noinline leaf(x) = x + 1\nouter(x) = leaf(x) * 2\nconst limit = 10\nover(x) = x > limit").value();
-    CHECK(engine.run("outer(3)").value().as<int>() == 8);
+    CHECK(engine.run("outer(3)").value().to<int>().value() == 8);
     engine.run("leaf(x) = x + 2").value();
-    CHECK(engine.run("outer(3)").value().as<int>() == 10);
-    CHECK(!engine.run("over(7)").value().as<bool>());
+    CHECK(engine.run("outer(3)").value().to<int>().value() == 10);
+    CHECK(!engine.run("over(7)").value().to<bool>().value());
   }
   // Another constant, the same text.
   Engine engine(Options{.tier = Tier::compile, .cache = folder.cache()});
   engine.run("const limit = 5\nover(x) = x > limit").value();
-  CHECK(engine.run("over(7)").value().as<bool>());
+  CHECK(engine.run("over(7)").value().to<bool>().value());
 }
