@@ -32,7 +32,7 @@ class Generator : public CodeGenerator {
   bool start(std::string& why);
   bool verify(llvm::Module& module, std::string& why);
   std::unique_ptr<Jit::MachineCode> make_code(Batch& batch, std::vector<void*>& addresses, std::string& why);
-  std::unique_ptr<llvm::MemoryBuffer> make_object(Unit& unit, std::string& why);
+  std::unique_ptr<llvm::MemoryBuffer> make_object(Unit& unit, bool quickly, std::string& why);
   static void note(const char* what, const Unit& unit);  // SLOPE_DUMP=cache
   BatchPolicy policy(Context& ctx, const CodeInstance& root) const;
   void keep(Batch& batch, const std::vector<void*>& addresses);
@@ -92,24 +92,24 @@ void Generator::note(const char* what, const Unit& unit) {
   for (const Unit::Name& name : unit.defined()) std::fprintf(stderr, "; cache %s %s\n", what, name.name.c_str());
 }
 
-std::unique_ptr<llvm::MemoryBuffer> Generator::make_object(Unit& unit, std::string& why) {
+std::unique_ptr<llvm::MemoryBuffer> Generator::make_object(Unit& unit, bool quickly, std::string& why) {
   if (!verify(unit.module(), why)) return nullptr;
   ObjectCache::Key key{};
   if (cache_) {
-    key = cache_->key(unit.module());
+    key = cache_->key(unit.module(), quickly);
     if (auto found = cache_->find(key)) {
       note("found", unit);
       return found;
     }
   }
-  jit_->optimise(unit.module(), runtime_.optimises);
+  jit_->optimise(unit.module(), runtime_.optimises && !quickly);
   if (host_.dump_llvm) {
     std::string text;
     llvm::raw_string_ostream stream(text);
     unit.module().print(stream, nullptr);
     std::fputs(stream.str().c_str(), stderr);
   }
-  std::unique_ptr<llvm::MemoryBuffer> object = jit_->compile(unit.module(), why);
+  std::unique_ptr<llvm::MemoryBuffer> object = jit_->compile(unit.module(), quickly, why);
   if (object && cache_) {
     cache_->keep(key, object->getBuffer());
     note("made", unit);
@@ -118,9 +118,12 @@ std::unique_ptr<llvm::MemoryBuffer> Generator::make_object(Unit& unit, std::stri
 }
 
 std::unique_ptr<Jit::MachineCode> Generator::make_code(Batch& batch, std::vector<void*>& addresses, std::string& why) {
+  std::vector<const llvm::Module*> modules;
+  for (std::unique_ptr<Unit>& unit : batch.units()) modules.push_back(&unit->module());
+  const bool quickly = Jit::is_huge(modules);
   std::vector<UnitObject> objects;
   for (std::unique_ptr<Unit>& unit : batch.units()) {
-    std::unique_ptr<llvm::MemoryBuffer> object = make_object(*unit, why);
+    std::unique_ptr<llvm::MemoryBuffer> object = make_object(*unit, quickly, why);
     if (!object) return nullptr;
     objects.push_back({unit.get(), std::move(object)});
   }
@@ -258,7 +261,7 @@ std::string Generator::dump(Context& ctx, CodeInstance& code, Dump what) {
   if (!batch.build(code, alone, why)) return why + "\n";
   batch.emit(false);
   llvm::Module& module = batch.units().front()->module();
-  jit_->optimise(module, runtime_.optimises);
+  jit_->optimise(module, runtime_.optimises && !Jit::is_huge({&module}));
   if (what == Dump::native) return jit_->assembly(module);
   std::string text;
   llvm::raw_string_ostream stream(text);

@@ -147,27 +147,29 @@ std::string Jit::assembly(llvm::Module& module) {
   return std::string(text);
 }
 
-bool Jit::is_huge(const llvm::Module& module) {
+bool Jit::is_huge(llvm::ArrayRef<const llvm::Module*> modules) {
   constexpr std::size_t many = tuning::quick_code_size;
   constexpr std::size_t many_without_loops = tuning::quick_code_straight;
   constexpr std::size_t many_in_block = tuning::quick_code_block;
   std::size_t all = 0;
   bool loops = false;
-  for (const llvm::Function& function : module) {
-    llvm::SmallPtrSet<const llvm::BasicBlock*, 32> before;
-    for (const llvm::BasicBlock& block : function) {
-      if (block.size() > many_in_block) return true;
-      all += block.size();
-      before.insert(&block);
-      for (const llvm::BasicBlock* next : llvm::successors(&block)) loops = loops || before.contains(next);
+  for (const llvm::Module* module : modules) {
+    for (const llvm::Function& function : *module) {
+      llvm::SmallPtrSet<const llvm::BasicBlock*, 32> before;
+      for (const llvm::BasicBlock& block : function) {
+        if (block.size() > many_in_block) return true;
+        all += block.size();
+        before.insert(&block);
+        for (const llvm::BasicBlock* next : llvm::successors(&block)) loops = loops || before.contains(next);
+      }
     }
   }
   return all > (loops ? many : many_without_loops);
 }
 
-std::unique_ptr<llvm::MemoryBuffer> Jit::compile(llvm::Module& module, std::string& why) {
+std::unique_ptr<llvm::MemoryBuffer> Jit::compile(llvm::Module& module, bool quickly, std::string& why) {
   llvm::SmallVector<char, 0> object;
-  const bool huge = is_huge(module);
+  const bool huge = quickly || is_huge({&module});
   machine_->setOptLevel(huge ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Default);
   machine_->setFastISel(huge);
   llvm::raw_svector_ostream stream(object);

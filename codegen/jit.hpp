@@ -31,11 +31,15 @@ class Jit {
   Jit(const Jit&) = delete;
 
   void prepare(llvm::Module& module) const;  // triple and data layout
-  void optimise(llvm::Module& module, bool wanted) { passes_->run(module, !wanted || is_huge(module)); }
+  // So long that LLVM's effort, which grows faster than the text, would not come back: such code is translated as it
+  // stands.
+  static bool is_huge(llvm::ArrayRef<const llvm::Module*> modules);
+  void optimise(llvm::Module& module, bool wanted) { passes_->run(module, !wanted); }
   std::string assembly(llvm::Module& module);
 
-  // The object of a module that has been optimised; null with `why` on failure.
-  std::unique_ptr<llvm::MemoryBuffer> compile(llvm::Module& module, std::string& why);
+  // The object of a module; null with `why` on failure. `quickly`: the module has not been optimised, and LLVM selects
+  // instructions one by one.
+  std::unique_ptr<llvm::MemoryBuffer> compile(llvm::Module& module, bool quickly, std::string& why);
   // All that machine code depends on besides the module: LLVM, the machine, the libraries at hand.
   std::string identity() const;
 
@@ -75,9 +79,6 @@ class Jit {
   class Extents;
   Jit() = default;
   void add_listeners(const Listeners& listeners);
-  // So long that LLVM's effort, which grows faster than the text, would not come back: such code is translated as it
-  // stands.
-  static bool is_huge(const llvm::Module& module);
 
   std::unique_ptr<llvm::TargetMachine> machine_;
   std::unique_ptr<Passes> passes_;
