@@ -246,11 +246,12 @@ void Reverse::accumulate_rule_result(Operand argument, Operand cotangent) {
 
 // --- rules with state --------------------------------------------------------------------------------------------
 
-// Call types and the rule's definition: what its free states are found by.
+// Call types and the world of the rule's definition, which another definition for them would not share: what its free
+// states are found by.
 std::vector<Operand> Reverse::rule_key(ir::Builder& at, const DataType* call_types) {
   const Method* rule = runtime_.lookup(rule_call(runtime_, KnownName::rule_state, call_types), env_.world()).method;
   return {at.constant(runtime_.from_type(call_types)),
-          int_constant(at, static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(rule)))};
+          int_constant(at, static_cast<std::int64_t>(rule ? rule->min_world : 0))};
 }
 
 bool Reverse::forward_stateful(std::uint32_t id) {
