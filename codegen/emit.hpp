@@ -1,5 +1,6 @@
 // Emits one LLVM function for one typed IR function. The members of the class Emitter are defined in these files:
-//   emit.cpp        blocks, terminators, prologue, error paths
+//   emit.cpp        blocks, terminators, prologue
+//   errors.cpp      how an exception leaves an instruction: its trace entries, handlers, the way out of the function
 //   values.cpp      constants, boxing and unboxing, loads and stores by storage class
 //   arithmetic.cpp  integers, floats, conversions, mathematical functions
 //   predicates.cpp  isa, ===, typeof, typeassert, select
@@ -28,6 +29,7 @@
 #include <map>
 
 #include "codegen/call_buffers.hpp"
+#include "codegen/fresh_arrays.hpp"
 #include "codegen/helpers.hpp"
 #include "codegen/layout.hpp"
 #include "codegen/unit.hpp"
@@ -103,19 +105,23 @@ class Emitter {
   void jump_to(const ir::Edge& edge);
   llvm::BasicBlock* edge_block(const ir::Edge& edge, std::vector<ir::BlockId>& taken);
   void return_value(const Val& v);
+
+  // --- errors.cpp ---
   void fail_when(V condition);  // the current instruction raised; the error is pending in the context
   void fail();                  // always; the block is then terminated
   llvm::BasicBlock* error_block();
   llvm::BasicBlock* return_error_block();
   void return_error(const TraceSite* site);
   void note_error_edge(const TraceSite* site);
+  TraceSite* current_site();
+  TraceSite* trace_site(const ir::Inst& inst);
+
+  // --- emit.cpp ---
   void link_record();
   void unlink_record();
   // Before a call that others may look at from outside. `calls_library`: of a function that LLVM knows to touch no
   // memory; the note has to stand before it all the same.
   void note_site(bool calls_library = false);
-  TraceSite* current_site();
-  TraceSite* trace_site(const ir::Inst& inst);
   llvm::BasicBlock* new_block(const char* name);
   V helper(Helper which, llvm::ArrayRef<V> arguments);               // b results as i1
   V pointer(const void* address) { return unit_.address(address); }  // as a constant
@@ -145,7 +151,6 @@ class Emitter {
   void store_stored(V where, const Type* declared, const Val& v, Memory memory);
   V load(llvm::Type* type, V where, Memory memory);
   void store(V what, V where, Memory memory);
-  void mark_elements(llvm::Instruction* access) const;
   void undefined_when(V condition);
   Val boolean(V bit) { return {layout_.builtin().boolean, {bit}, nullptr}; }
   V store_values(llvm::ArrayRef<Val> values);  // into the buffer for arguments of dynamic calls
@@ -183,8 +188,6 @@ class Emitter {
   void check_element(const ir::Inst& inst, V index);
   void check_index(ir::Operand object, V index, std::int64_t length_offset, Memory memory, bool is_known,
                    V known_length = nullptr);
-  void find_fresh_arrays();
-  void know_array(ir::Operand array);
   V scratch_or_heap_array(const ir::Inst& inst, llvm::ArrayRef<V> dims);
   bool known_field(const ir::Inst& inst, std::size_t& index);
   Val slot_value(std::size_t slot, const Type* type);
@@ -228,6 +231,7 @@ class Emitter {
   llvm::BasicBlock* return_error_ = nullptr;
   llvm::PHINode* error_site_ = nullptr;
   CallBuffers buffers_;
+  FreshArrays fresh_arrays_;
   ir::BlockId stack_check_ = ir::no_block;
   V tape_mark_ = nullptr;
   V scratch_ = nullptr;                     // serial of the activation, when it has objects in scratch memory
@@ -243,12 +247,6 @@ class Emitter {
   };
   std::vector<Slot> slots_;
   std::map<std::vector<V>, llvm::AllocaInst*> indexed_copies_;  // of values that are chosen from by a number
-
-  // Arrays that this function makes lie apart from each other and from those that it was given (scoped alias metadata;
-  // by inst, empty when there are none).
-  std::unordered_map<std::uint32_t, llvm::MDNode*> fresh_scopes_;
-  llvm::MDNode* element_scope_ = nullptr;  // of the array whose elements are being accessed
-  llvm::MDNode* element_no_alias_ = nullptr;
 };
 
 }  // namespace slope::codegen

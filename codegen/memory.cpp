@@ -208,46 +208,6 @@ std::int64_t dimensions(const Type* type) {
 
 }  // namespace
 
-namespace {
-
-ir::Operand unrefined(const ir::Function& function, ir::Operand o) {
-  while (o.is_inst() && (function.inst(o).op == Op::refine || function.inst(o).op == Op::type_assert))
-    o = function.inst(o).operands[0];
-  return o;
-}
-
-}  // namespace
-
-void Emitter::find_fresh_arrays() {
-  constexpr std::size_t most = tuning::alias_lists;
-  llvm::MDBuilder metadata(layout_.context);
-  llvm::MDNode* domain = nullptr;
-  for (ir::BlockId block : cfg_.order) {
-    for (std::uint32_t id : function_.blocks[block].insts) {
-      if (function_.insts[id].op != Op::array_new || fresh_scopes_.size() == most) continue;
-      if (!domain) domain = metadata.createAnonymousAliasScopeDomain();
-      fresh_scopes_[id] = metadata.createAnonymousAliasScope(domain);
-    }
-  }
-}
-
-// What is known of the elements that are accessed from now on. An array that was given is older than all that are made
-// here; one that comes from memory, a call, a loop's variable or array_share may be any of them.
-void Emitter::know_array(ir::Operand array) {
-  element_scope_ = element_no_alias_ = nullptr;
-  if (fresh_scopes_.empty()) return;
-  array = unrefined(function_, array);
-  if (!array.is_inst()) return;
-  auto made = fresh_scopes_.find(array.index());
-  bool given = function_.inst(array).op == Op::parameter && function_.inst(array).block == 0;
-  if (made == fresh_scopes_.end() && !given) return;
-  llvm::SmallVector<llvm::Metadata*, 8> others;
-  for (auto& [id, scope] : fresh_scopes_)
-    if (id != array.index()) others.push_back(scope);
-  if (made != fresh_scopes_.end()) element_scope_ = llvm::MDNode::get(layout_.context, {made->second});
-  if (!others.empty()) element_no_alias_ = llvm::MDNode::get(layout_.context, others);
-}
-
 void Emitter::check_element(const ir::Inst& inst, V index) {
   if (!layout_.tests_indices) return;
   const bool is_known = bounds_.is_inside(static_cast<std::uint32_t>(&inst - function_.insts.data()));
@@ -336,9 +296,8 @@ bool Emitter::emit_array(const ir::Inst& inst, Val& result) {
       if (!i) return false;
       const Type* element = as_data(type_of(inst.operands[0]))->params[0];
       check_element(inst, i);
-      know_array(inst.operands[0]);
+      const FreshArrays::Access access(fresh_arrays_, inst.operands[0]);
       result = load_stored(element_address(a, i, element), element, Memory::elements, !(inst.flags & ir::inst_nothrow));
-      element_scope_ = element_no_alias_ = nullptr;
       return true;
     }
     case Op::array_set:
@@ -355,9 +314,10 @@ bool Emitter::emit_array(const ir::Inst& inst, Val& result) {
         if (storage == Storage::reference || storage == Storage::dynamic) v.box = box(v);
       }
       check_element(inst, i);
-      know_array(inst.operands[0]);
-      store_stored(element_address(a, i, element), element, v, Memory::elements);
-      element_scope_ = element_no_alias_ = nullptr;
+      {
+        const FreshArrays::Access access(fresh_arrays_, inst.operands[0]);
+        store_stored(element_address(a, i, element), element, v, Memory::elements);
+      }
       result = coerce(operand(inst.operands[0]), inst.type);
       if (inst.type && layout_.of(inst.type).kind == Kind::none) result = none(inst.type);
       return true;

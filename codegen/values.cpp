@@ -197,19 +197,14 @@ void Emitter::store_fields(V payload, const DataType* type, const Val& v, Memory
 Emitter::V Emitter::load(llvm::Type* type, V where, Memory memory) {
   llvm::LoadInst* result = b_.CreateLoad(type, where);
   result->setMetadata(llvm::LLVMContext::MD_tbaa, layout_.alias_tag(memory, type));
-  if (memory == Memory::elements) mark_elements(result);
+  if (memory == Memory::elements) fresh_arrays_.mark(result);
   return result;
-}
-
-void Emitter::mark_elements(llvm::Instruction* access) const {
-  if (element_scope_) access->setMetadata(llvm::LLVMContext::MD_alias_scope, element_scope_);
-  if (element_no_alias_) access->setMetadata(llvm::LLVMContext::MD_noalias, element_no_alias_);
 }
 
 void Emitter::store(V what, V where, Memory memory) {
   llvm::StoreInst* result = b_.CreateStore(what, where);
   result->setMetadata(llvm::LLVMContext::MD_tbaa, layout_.alias_tag(memory, what->getType()));
-  if (memory == Memory::elements) mark_elements(result);
+  if (memory == Memory::elements) fresh_arrays_.mark(result);
 }
 
 Val Emitter::load_stored(V where, const Type* declared, Memory memory, bool may_be_undefined) {
