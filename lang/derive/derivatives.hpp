@@ -79,6 +79,11 @@ class Derivatives {
 
 inline Derivatives& derivatives_of(Context& ctx) { return compiler_of(ctx).derivatives(); }
 
+// Calls the code of a derivative, which tests none of its arguments: they are tested here, because shadows, records and
+// cotangents come from objects that a program can make by hand. False: an error is raised.
+bool call_derivative_code(Context& ctx, Specialization& code, Value callee, const std::vector<Value>& given,
+                          Value& result);
+
 // What Core.pullback_step reports of two halves. False: an error is raised.
 bool describe_halves(Context& ctx, const Specialization& target, const Halves& halves, Value (&parts)[6]);
 

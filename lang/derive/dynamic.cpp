@@ -25,6 +25,7 @@ namespace {
 
 class DynamicForward {
  public:
+  // `args`: as are_arguments() wants them.
   DynamicForward(Context& ctx, const Value* args, const Value* tangents)
       : ctx_(ctx),
         runtime_(*ctx.runtime),
@@ -47,12 +48,24 @@ class DynamicForward {
     }
   }
 
+  // Tuples that belong together, a number and a text: what derivative code passes. Scripts may pass anything.
+  static bool are_arguments(const BuiltinTypes& types, const Value* args, const Value* tangents) {
+    const auto parts = [](Value v) {
+      const DataType* d = as_data(v.type);
+      return d && d->is_tuple ? d->fields.size() + 1 : 0;
+    };
+    const std::size_t count = parts(args[1]);
+    return count != 0 && parts(args[2]) == count + 1 && args[3].type == types.int64 && args[4].type == types.string &&
+           (!tangents || parts(*tangents) == count + 1);
+  }
+
   bool run(Value& result) {
     const BuiltinTypes& builtin = runtime_.types.builtin();
     if (calls_derivative()) unpack_call();
     Value callee = operands_[0];
     if (callee.type == builtin.builtin_function) {
       if (!any_) return plain(true, result);
+      if (!fits_builtin(callee)) return ctx_.argument_error("dynamic_forward: the shadows are not of these arguments");
       if (callee.bits & 1) {
         switch (static_cast<ir::Op>(callee.bits >> 1)) {
           case ir::Op::get_field:
@@ -95,6 +108,8 @@ class DynamicForward {
         result = runtime_.from_int(1);
         return true;
       }
+      if (is_op && !fits_builtin(callee))
+        return ctx_.argument_error("derivative_step: the shadows are not of these arguments");
       if (is_op) return describe_builtin(static_cast<ir::Op>(callee.bits >> 1), result);
       return refuse_builtin();
     }
@@ -198,6 +213,21 @@ class DynamicForward {
     return found;
   }
 
+  // Enough operands for the operation; of a field's object the shadow and the tangent are of its form.
+  bool fits_builtin(Value callee) {
+    if (!(callee.bits & 1)) return true;
+    const auto op = static_cast<ir::Op>(callee.bits >> 1);
+    const ir::OpInfo& info = ir::op_info(op);
+    const auto count = static_cast<int>(operands_.size()) - 1;
+    if (count < info.min_operands || (info.max_operands >= 0 && count > info.max_operands)) return false;
+    if ((op != ir::Op::get_field && op != ir::Op::set_field) || !active_[1]) return true;
+    const Type* shadow = tangents_.shadow(operands_[1].type);
+    if (shadow != runtime_.nothing().type && shadows_[1].type != shadow) return false;
+    if (!forward_mode_ || numbers_[1].type == runtime_.nothing().type || as_data(operands_[1].type)->is_mutable)
+      return true;
+    return as_data(numbers_[1].type)->object_kind == DataType::ObjectKind::fields &&
+           as_data(numbers_[1].type)->fields.size() == as_data(operands_[1].type)->fields.size();
+  }
   bool asked(std::size_t i) const { return (asked_ & diff::dynamic_call_bit(i)) != 0; }
   bool find_target() {
     target_ = compiler_.synthetic_of(operands_[0]);
@@ -437,8 +467,7 @@ class DynamicForward {
       given.push_back(shadow);
     }
     Value triple;
-    if (!runtime_.call_specialized(ctx_, *halves.forward, halves.forward_callee, given.data(), given.size(), triple))
-      return false;
+    if (!call_derivative_code(ctx_, *halves.forward, halves.forward_callee, given, triple)) return false;
     roots_.values.push_back(triple);
     const Type* seed = tangents_.cotangent(halves.result_type);
     Value kept;
@@ -491,7 +520,7 @@ class DynamicForward {
     }
     given.insert(given.end(), numbers.begin(), numbers.end());
     Value triple;
-    if (!runtime_.call_specialized(ctx_, *code.target, code.callee, given.data(), given.size(), triple)) return false;
+    if (!call_derivative_code(ctx_, *code.target, code.callee, given, triple)) return false;
     roots_.values.push_back(triple);
     return finish(field_of(runtime_, triple, 0), field_of(runtime_, triple, 1), field_of(runtime_, triple, 2), result);
   }
@@ -653,18 +682,22 @@ class DynamicForward {
 
 bool dynamic_forward(Context& ctx, const Value* args, std::size_t count, Value& result) {
   if (count != 5) return ctx.argument_error("dynamic_forward takes a callee, arguments, shadows, a mask and a place");
+  if (!DynamicForward::are_arguments(ctx.runtime->types.builtin(), args, nullptr))
+    return ctx.argument_error("dynamic_forward takes a callee, arguments, shadows, a mask and a place");
   return DynamicForward(ctx, args, nullptr).run(result);
 }
 
 bool dynamic_tangent(Context& ctx, const Value* args, std::size_t count, Value& result) {
-  if (count != 6) return ctx.argument_error("dynamic_tangent takes six arguments");
+  if (count != 6 || !DynamicForward::are_arguments(ctx.runtime->types.builtin(), args, args + 5))
+    return ctx.argument_error("dynamic_tangent takes a callee, arguments, shadows, a mask, a place and tangents");
   return DynamicForward(ctx, args, args + 5).run(result);
 }
 
 // derivative_step(callee, args::Tuple, shadows::Tuple, active::Int, where::String, tangents::Tuple or nothing)
 bool derivative_step(Context& ctx, const Value* args, std::size_t count, Value& result) {
-  if (count != 6) return ctx.argument_error("derivative_step takes six arguments");
-  const bool forward = args[5].type != ctx.runtime->nothing().type;
+  const bool forward = count == 6 && args[5].type != ctx.runtime->nothing().type;
+  if (count != 6 || !DynamicForward::are_arguments(ctx.runtime->types.builtin(), args, forward ? args + 5 : nullptr))
+    return ctx.argument_error("derivative_step takes a callee, arguments, shadows, a mask, a place and tangents");
   return DynamicForward(ctx, args, forward ? args + 5 : nullptr).describe(result);
 }
 

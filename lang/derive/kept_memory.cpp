@@ -97,10 +97,11 @@ const Stores& StoresOfFunctions::of(Context& ctx, Specialization& target) {
   made.any_type = summary.writes_any_type;
   made.calls_unknown = summary.calls_unknown;
   for (Binding* binding : summary.assigned)
-    if (!is_of_library(binding->module)) made.assigned.push_back(binding);
+    if (!is_of_library(binding->module)) made.assigned.push_back(binding), assigned_.insert(binding);
   if (made.arguments & diff::global_memory) find_roots(ctx, target, made);
   if (made.constants.empty() && made.globals.empty()) made.arguments &= ~diff::global_memory;
   known_[&target] = &made;
+  addresses_.insert(&made);
   return made;
 }
 
@@ -272,7 +273,13 @@ bool KeptMemory::restore(const Entry& entry, const char* content) {
       break;
   }
   auto* array = static_cast<ArrayObject*>(entry.what);
-  if (array->length != entry.length && !ctx_.heap->resize_vector(array, entry.length)) return false;
+  if (array->length != entry.length) {
+    // Memory that others see too has room for what it held before; of what was made by hand that is not known.
+    const bool is_own =
+        (array->flags & (array_borrowed | array_shared)) == 0 && (array->flags & array_owns_memory) != 0;
+    if (array_ndims(array) != 1 || (!is_own && entry.length > array->capacity)) return false;
+    if (!ctx_.heap->resize_vector(array, entry.length)) return false;
+  }
   if (entry.bytes) std::memcpy(array->data, content, entry.bytes);
   return true;
 }
@@ -388,6 +395,12 @@ bool KeptMemory::put_back_later(Value taken) {
   const DataType* type = as_data(taken.type);
   if (!type || type->object_kind != DataType::ObjectKind::array) return true;
   const auto* pairs = static_cast<const ArrayObject*>(taken.object);
+  if (array_element_type(pairs) != runtime_.types.builtin().any || pairs->length % 2 != 0)
+    return ctx_.argument_error("put_back_later takes what take_away_memory gave");
+  for (std::int64_t i = 0; i < pairs->length; i += 2) {
+    const auto* both = reinterpret_cast<const Value*>(pairs->data) + i;
+    if (!is_taken(both[0], both[1])) return ctx_.argument_error("put_back_later takes what take_away_memory gave");
+  }
   bool ok = true;
   for (std::int64_t i = pairs->length - 2; i >= 0; i -= 2) {
     const Value what = reinterpret_cast<const Value*>(pairs->data)[i];
@@ -408,7 +421,25 @@ bool KeptMemory::put_back_later(Value taken) {
     }
     ok &= restore(entry, content);
   }
-  return ok;
+  return ok || ctx_.out_of_memory();
+}
+
+// An object and a copy of it, or the address of a global that some function assigns and a cell.
+bool KeptMemory::is_taken(Value what, Value copy) const {
+  if (!what.defined() || !copy.defined() || !is_reference(copy)) return false;
+  if (what.type == runtime_.types.builtin().int64) {
+    if (copy.type != runtime_.types.builtin().cell || !derivatives_of(ctx_).stores.assigns(what.pointer)) return false;
+    const auto* binding = static_cast<const Binding*>(what.pointer);
+    const Value content = static_cast<const CellObject*>(copy.object)->value;
+    return !binding->is_constant && content.defined() &&
+           (!binding->declared || is_instance(runtime_.types, content, binding->declared));
+  }
+  if (what.type != copy.type || !is_reference(what)) return false;
+  if (is_object(what.object, DataType::ObjectKind::cell)) return true;
+  if (is_object(what.object, DataType::ObjectKind::fields)) return as_data(what.type)->is_mutable;
+  if (!is_object(what.object, DataType::ObjectKind::array)) return false;
+  const auto* array = static_cast<const ArrayObject*>(what.object);
+  return array_ndims(array) == 1 || array->length == static_cast<const ArrayObject*>(copy.object)->length;
 }
 
 bool KeptMemory::before_call(Specialization& target, Value callee, const Value* args, std::size_t count) {
@@ -443,13 +474,20 @@ KeptMemory& kept_memory_of(Context& ctx) {
 
 namespace {
 
-const Stores& stores_at(Value address) { return *reinterpret_cast<const Stores*>(address.bits); }
+// What lies there, if code has this address.
+const Stores* stores_at(Context& ctx, Value address) {
+  const SharedAccess access(ctx);
+  const auto* stores = reinterpret_cast<const Stores*>(address.bits);
+  const bool is_known = address.type == ctx.runtime->types.builtin().int64 && derivatives_of(ctx).stores.knows(stores);
+  return is_known ? stores : nullptr;
+}
 
 bool begin_keeping(Context& ctx, const Value* args, std::size_t count, bool within, Value& result) {
-  if (count < 1) return ctx.argument_error("keep_memory takes an address and arguments");
+  const Stores* stores = count < 1 ? nullptr : stores_at(ctx, args[0]);
+  if (!stores) return ctx.argument_error("keep_memory takes an address and arguments");
   KeptMemory& memory = kept_memory_of(ctx);
   result = ctx.runtime->from_int(memory.open(within));
-  memory.keep(stores_at(args[0]), args + 1, count - 1, count - 1);
+  memory.keep(*stores, args + 1, count - 1, count - 1);
   return true;
 }
 
@@ -464,7 +502,8 @@ bool keep_memory_within(Context& ctx, const Value* args, std::size_t count, Valu
 
 // put_back_memory(level): all is as it was when the level was opened.
 bool put_back_memory(Context& ctx, const Value* args, std::size_t count, Value& result) {
-  if (count != 1) return ctx.argument_error("put_back_memory takes a level");
+  if (count != 1 || args[0].type != ctx.runtime->types.builtin().int64)
+    return ctx.argument_error("put_back_memory takes a level");
   result = ctx.runtime->nothing();
   return kept_memory_of(ctx).put_back(args[0].bits) || ctx.out_of_memory();
 }
@@ -492,19 +531,21 @@ bool keep_memory_of(Context& ctx, const Value* args, std::size_t count, Value& r
 
 // take_away_memory(level, value, arguments) → what was kept, for put_back_later; nothing
 bool take_away_memory(Context& ctx, const Value* args, std::size_t count, Value& result) {
-  if (count != 3) return ctx.argument_error("take_away_memory takes a level, a value and arguments");
+  if (count != 3 || args[0].type != ctx.runtime->types.builtin().int64)
+    return ctx.argument_error("take_away_memory takes a level, a value and arguments");
   return kept_memory_of(ctx).take_away(args[0].bits, args[1], args[2], result) || ctx.out_of_memory();
 }
 
 bool put_back_later(Context& ctx, const Value* args, std::size_t count, Value& result) {
   if (count != 1) return ctx.argument_error("put_back_later takes what take_away_memory gave");
   result = ctx.runtime->nothing();
-  return kept_memory_of(ctx).put_back_later(args[0]) || ctx.out_of_memory();
+  return kept_memory_of(ctx).put_back_later(args[0]);
 }
 
 // watch_calls(on::Bool): whether calls are told to what is kept, in code that runs as it is.
 bool watch_calls(Context& ctx, const Value* args, std::size_t count, Value& result) {
-  if (count != 1) return ctx.argument_error("watch_calls takes a Bool");
+  if (count != 1 || args[0].type != ctx.runtime->types.builtin().boolean)
+    return ctx.argument_error("watch_calls takes a Bool");
   result = ctx.runtime->nothing();
   KeptMemory& memory = kept_memory_of(ctx);
   ctx.calls = args[0].bits & 1 && memory.is_open() ? &memory : nullptr;

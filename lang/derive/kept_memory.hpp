@@ -46,7 +46,9 @@ class StoresOfFunctions {
   explicit StoresOfFunctions(Derivatives& derivatives) : derivatives_(derivatives) {}
   // Lives as long as the engine: code has its address.
   const Stores& of(Context& ctx, Specialization& target);
-  void forget();  // functions may have been freed
+  bool knows(const Stores* stores) const { return addresses_.contains(stores); }
+  bool assigns(const void* binding) const { return assigned_.contains(binding); }  // some function does
+  void forget();                                                                   // functions may have been freed
   void trace(Tracer& tracer) const;
 
  private:
@@ -58,7 +60,9 @@ class StoresOfFunctions {
   World world_ = 0;
   std::unordered_map<const Specialization*, const Stores*> known_;
   std::deque<Stores> all_;
-  std::unordered_set<const void*> of_library_;  // objects that the library's globals hold
+  std::unordered_set<const Stores*> addresses_;  // of all_
+  std::unordered_set<const void*> assigned_;     // of all_
+  std::unordered_set<const void*> of_library_;   // objects that the library's globals hold
 };
 
 class KeptMemory final : public CallWatch {
@@ -83,6 +87,7 @@ class KeptMemory final : public CallWatch {
   // The same, but leaves memory as it is: what was kept of what has changed, as a value for put_back_later; nothing when
   // that is nothing. What the call made, gave back as `value` and is not of its arguments stays its caller's.
   bool take_away(std::int64_t level, Value value, Value arguments, Value& result);
+  // False, with an error: it is no such value, which a program may have made by hand.
   bool put_back_later(Value taken);
 
   bool before_call(Specialization& target, Value callee, const Value* args, std::size_t count) override;
@@ -112,6 +117,7 @@ class KeptMemory final : public CallWatch {
   bool has(const void* what) const;  // at this level
   void keep_global(Binding* binding);
   void copy(Entry entry, const void* content);
+  bool is_taken(Value what, Value copy) const;
   bool restore(const Entry& entry, const char* content);
   bool is_unchanged(const Entry& entry) const;
   Level& top() { return levels_[depth_ - 1]; }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lang/diff/operations.hpp"
+#include "lang/diff/record_seal.hpp"
 #include "lang/diff/reducible.hpp"
 #include "lang/diff/tangent.hpp"
 #include "lang/diff/tuple_reads.hpp"
@@ -211,7 +212,7 @@ void define_undefined(ir::Function& function, Runtime& runtime) {
 }
 
 // A derivative that is differentiated again keeps no states of rules for later calls: the outer reverse sweep may still
-// want what they hold. Each call has one made, which is garbage after.
+// want what they hold. Each call has one made, which is garbage after. Nor are its records sealed: what is around it is.
 void drop_rule_states(ir::Function& function, Runtime& runtime) {
   std::vector<Operand> replacement(function.insts.size());
   bool any = false;
@@ -219,7 +220,12 @@ void drop_rule_states(ir::Function& function, Runtime& runtime) {
     std::erase_if(block.insts, [&](std::uint32_t id) {
       const ir::Inst& inst = function.insts[id];
       if (inst.op != Op::native) return false;
-      std::string_view name = inst.aux_as<const NativeInfo>()->name;
+      const auto* native = inst.aux_as<const NativeInfo>();
+      if (native == &record_seal_native || native == &record_check_native) {
+        replacement[id] = native == &record_check_native ? inst.operands[0] : function.constant(runtime.from_int(0));
+        return any = true;
+      }
+      std::string_view name = native->name;
       if (name != "take_rule_state" && name != "give_rule_state") return false;
       replacement[id] = function.constant(runtime.nothing());
       return any = true;

@@ -1,12 +1,19 @@
 #include "lang/diff/tangent.hpp"
 
 #include <algorithm>
+#include <random>
 
 #include "lang/runtime/library_names.hpp"
 
 #include "lang/support/tuning.hpp"
 
 namespace slope::diff {
+
+TangentTypes::TangentTypes(Runtime& runtime)
+    : stand_ins(runtime),
+      seal_key_(std::uint64_t{std::random_device{}()} << 32 | std::random_device{}()),
+      runtime_(runtime),
+      builtin_(runtime.types.builtin()) {}
 
 // The rules:
 //   type                       shadow                         cotangent

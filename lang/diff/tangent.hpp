@@ -17,7 +17,7 @@ namespace slope::diff {
 // Answers are cached by type for one derivative; types are immortal, so the cache may outlive it.
 class TangentTypes {
  public:
-  explicit TangentTypes(Runtime& runtime) : stand_ins(runtime), runtime_(runtime), builtin_(runtime.types.builtin()) {}
+  explicit TangentTypes(Runtime& runtime);
   StandIns stand_ins;
 
   // `nothing`'s type when there is none; DynamicTangent when the type does not tell (Any, unions). Null when nothing is
@@ -66,6 +66,9 @@ class TangentTypes {
   }
 
   Runtime& runtime() { return runtime_; }
+  // Of records (record_seal.hpp).
+  std::uint64_t seal_key() const { return seal_key_; }
+  std::int64_t new_record_code() { return ++record_codes_; }
 
   // Forward halves of derivatives, and derivatives of such: what they give back may hold tapes. Where they are
   // differentiated again they always are, whatever goes in: the other half looks for the tangents on the tapes.
@@ -93,6 +96,8 @@ class TangentTypes {
   const Type* field_shadow(const DataType* owner, const Type* declared);
   const Type* both_parts(const Type* shadow, const Type* cotangent);
   const DataType* mutable_shadow(const DataType* t);
+  const std::uint64_t seal_key_;
+  std::int64_t record_codes_ = 0;
   Runtime& runtime_;
   const BuiltinTypes& builtin_;
   const DataType* dynamic_ = nullptr;

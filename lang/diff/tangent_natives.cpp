@@ -229,6 +229,10 @@ class TangentFinisher {
       return true;
     }
     const DataType* d = as_data(t);
+    const bool is_memory = d->is_mutable || d->object_kind != DataType::ObjectKind::fields;
+    if (is_memory && shadow.type == runtime_.types.builtin().nothing) return true;  // it is not active
+    if (is_memory && !is_shadow_of(v, shadow))
+      return ctx_.argument_error("the shadow of a value of type " + to_string(t) + " is not one of its shape");
     if (d->object_kind == DataType::ObjectKind::array) return array(v, shadow, result);
     if (tangents_.has_shadow(t) && d->is_mutable) {  // it may reach itself
       if (auto known = finished_.find(v.object); known != finished_.end()) {
@@ -255,7 +259,7 @@ class TangentFinisher {
         Value stored = load_field(runtime_.heap, shadow.object, as_data(shadow.type)->fields[i]);
         split(field.type, stored, field_shadow, field_cotangent);
       } else {
-        if (as_data(shadow.type)->is_tuple)
+        if (as_data(shadow.type)->is_tuple && as_data(shadow.type)->fields.size() == d->fields.size())
           field_shadow = load_field(runtime_.heap, shadow.object, as_data(shadow.type)->fields[i]);
         // What a rule gave for a value of unknown type may be a named tuple, or a complex number.
         if (const DataType* parts = as_data(cotangent.type);
@@ -289,6 +293,13 @@ class TangentFinisher {
       tangent = load_field(runtime_.heap, tangent.object, tangents_.dynamic()->fields[0]);
   }
 
+  // Shadows come from records that a program can make by hand.
+  bool is_shadow_of(Value v, Value shadow) const {
+    if (shadow.type != tangents_.shadow(v.type)) return false;
+    return as_data(v.type)->object_kind != DataType::ObjectKind::array ||
+           static_cast<const ArrayObject*>(v.object)->length == static_cast<const ArrayObject*>(shadow.object)->length;
+  }
+
   // Zero for what is no number: `nothing`.
   Value number(Value cotangent, const Type* t) {
     const BuiltinTypes& builtin = runtime_.types.builtin();
@@ -303,6 +314,8 @@ class TangentFinisher {
   }
 
   void split(const Type* declared, Value stored, Value& shadow, Value& cotangent) {
+    shadow = cotangent = runtime_.nothing();
+    if (!stored.defined()) return;
     if (!tangents_.has_shadow(declared)) {
       cotangent = stored;
     } else if (!tangents_.has_cotangent(declared)) {
@@ -402,6 +415,9 @@ bool finish_tangents(Context& ctx, const Value* args, std::size_t count, Value& 
   if (count != 3) return ctx.argument_error("finish_tangents takes three tuples");
   for (std::size_t i = 0; i < 3; ++i)
     if (!check_tuple(ctx, "finish_tangents", args[i])) return false;
+  for (std::size_t i = 1; i < 3; ++i)
+    if (as_data(args[i].type)->fields.size() != as_data(args[0].type)->fields.size())
+      return ctx.argument_error("finish_tangents takes three tuples of one length");
   TangentFinisher finisher(ctx);
   Rooted parts(ctx.runtime->heap);
   for (std::size_t i = 0; i < as_data(args[0].type)->fields.size(); ++i) {
@@ -430,9 +446,13 @@ bool zero_cotangent(Context& ctx, const Value* args, std::size_t count, Value& r
   return ShadowMaker(ctx).zero(type, result);
 }
 
+bool is_rule(Context& ctx, const Value* args) {
+  return ctx.runtime->is_type_value(args[0]) && args[1].type == ctx.runtime->types.builtin().int64;
+}
+
 // take_rule_state(call_types::Type, rule::Int): a free state of a rule in this context; nothing when there is none.
 bool take_rule_state(Context& ctx, const Value* args, std::size_t count, Value& result) {
-  if (count != 2) return ctx.argument_error("take_rule_state takes call types and a rule");
+  if (count != 2 || !is_rule(ctx, args)) return ctx.argument_error("take_rule_state takes call types and a rule");
   result = ctx.runtime->nothing();
   if (!ctx.tapes) return true;
   std::vector<Value>& free = ctx.tapes->rule_states(args[0].as_type, args[1].bits);
@@ -444,7 +464,8 @@ bool take_rule_state(Context& ctx, const Value* args, std::size_t count, Value& 
 
 // give_rule_state(call_types::Type, rule::Int, state): it is free again.
 bool give_rule_state(Context& ctx, const Value* args, std::size_t count, Value& result) {
-  if (count != 3) return ctx.argument_error("give_rule_state takes call types, a rule and a state");
+  if (count != 3 || !is_rule(ctx, args))
+    return ctx.argument_error("give_rule_state takes call types, a rule and a state");
   result = ctx.runtime->nothing();
   if (ctx.tapes) ctx.tapes->rule_states(args[0].as_type, args[1].bits).push_back(args[2]);
   return true;

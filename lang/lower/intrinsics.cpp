@@ -1,11 +1,11 @@
 #include "lang/lower/intrinsics.hpp"
 
-#include <algorithm>
 #include <string_view>
 
 #include "lang/ir/execute/execute.hpp"
 #include "lang/ir/ir.hpp"
 #include "lang/lower/state.hpp"
+#include "lang/runtime/library_natives.hpp"
 
 namespace slope::lower {
 
@@ -29,12 +29,6 @@ bool is_intrinsic(ir::Op op) {
   }
 }
 
-bool is_intrinsic(std::string_view native) {
-  static constexpr std::string_view names[] = {"call_derivative", "derivative_step", "dynamic_forward",
-                                               "dynamic_reverse", "dynamic_tangent", "pullback_step"};
-  return std::find(std::begin(names), std::end(names), native) != std::end(names);
-}
-
 std::string_view instead_of(std::string_view name) {
   if (name == "array_get" || name == "array_set" || name == "array_init") return "write `a[i]`";
   if (name.starts_with("array_resize")) return "use `resize!`, `push!`, `pop!`";
@@ -53,7 +47,7 @@ std::string refusal(Runtime& runtime, const Binding& binding) {
   if (binding.value.type != types.builtin_function) return {};
   const auto op = ir::as_builtin_op(types, binding.value);
   const NativeInfo* native = ir::as_builtin_native(types, binding.value);
-  if (op ? !is_intrinsic(*op) : !native || !is_intrinsic(native->name)) return {};
+  if (op ? !is_intrinsic(*op) : !native || !is_library_native(native->name)) return {};
   const std::string_view instead = instead_of(binding.name->name);
   std::string text = "only the library may name Core." + binding.name->name;
   if (!instead.empty()) text += ": " + std::string(instead);

@@ -67,6 +67,8 @@ bool define(Context& ctx, const Value* args, std::size_t count, Value& result) {
   if (count == 0 || args[0].type != runtime.types.builtin().int64 || args[0].bits < 0 ||
       static_cast<std::size_t>(args[0].bits) >= definitions.size())
     return ctx.argument_error("define: no such definition");
+  for (std::size_t i = 1; i + 1 < count; i += 2)
+    if (args[i].type != runtime.types.builtin().symbol) return ctx.argument_error("define: expected names and values");
   // `definitions` may grow meanwhile (a deque: the entry stays where it is).
   Definition& definition = definitions[static_cast<std::size_t>(args[0].bits)];
   for (std::size_t i = 1; i + 1 < count; i += 2) definition.hints.names.emplace_back(args[i].symbol, args[i + 1]);

@@ -65,6 +65,7 @@ Tape* TapePool::open(const TapeLayout* layout, std::int64_t rows) {
   } else {
     tapes_.push_back(std::make_unique<Tape>());
     tape = tapes_.back().get();
+    owned_.insert(tape);
     tape->layout = layout;
     tape->home = &free;
     tape->storage.assign(layout->columns.size(), nullptr);
@@ -130,6 +131,7 @@ void TapePool::forget(const TapeLayout* layout) {
   std::erase_if(traced_, [&](const Tape* tape) { return goes(*tape); });
   std::erase_if(tapes_, [&](const std::unique_ptr<Tape>& tape) {
     if (!goes(*tape)) return false;
+    owned_.erase(tape.get());
     for (char* column : tape->storage) std::free(column);
     bytes_ -= static_cast<std::uint64_t>(tape->bytes);
     return true;

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "lang/memory/scratch.hpp"
@@ -69,6 +70,7 @@ struct TapePool {
   Tape* open(const TapeLayout* layout, std::int64_t rows);  // null: error raised (limit)
   bool reserve(Tape* tape, std::int64_t rows);              // grows to at least 2x; false: error raised
   void close(Tape* tape);
+  bool owns(const Tape* tape) const { return owned_.contains(tape); }  // also of an address that is none
   std::uint64_t mark() const { return next_serial_; }
   // Scratch memory of an activation, until `scratch.leave(serial)` or `release_since(serial)`.
   std::uint64_t enter_scratch() {
@@ -92,6 +94,7 @@ struct TapePool {
   Heap& heap_;
   Owner& owner_;
   std::vector<std::unique_ptr<Tape>> tapes_;
+  std::unordered_set<const Tape*> owned_;
   FreeTapes& free_of(const TapeLayout* layout);
 
   std::unordered_map<const TapeLayout*, std::unique_ptr<FreeTapes>> free_;

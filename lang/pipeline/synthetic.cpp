@@ -82,6 +82,8 @@ Specialization* Pipeline::synthetic_of(Value callee) const { return impl_->synth
 CodeInstance* Pipeline::publish(derive::Synthetic& synthetic, infer::InferResult&& result,
                                 const std::vector<Edge>& more_edges) {
   result.edges.insert(result.edges.end(), more_edges.begin(), more_edges.end());
+  // Those of what it was made from: one that is a type with free variables stays a parameter in the code.
+  if (result.typed) synthetic.target->static_params = result.typed->static_params;
   return infer::publish(runtime_, *synthetic.target, std::move(result));
 }
 

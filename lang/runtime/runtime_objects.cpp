@@ -1,6 +1,7 @@
 // Objects from the outside: fields by name or position, new structs and tuples. Messages are Julia's.
 #include <algorithm>
 
+#include "lang/runtime/library_natives.hpp"
 #include "lang/runtime/runtime_impl.hpp"
 
 namespace slope {
@@ -35,6 +36,8 @@ bool global_of(Context& ctx, Module* module, Value name, Value& result) {
     return ctx.type_error("getfield", runtime.types.builtin().symbol, name);
   Binding* binding = runtime.resolve(module, name.symbol);
   if (!binding || !binding->value.defined()) return ctx.undef_var(name.symbol);
+  if (binding->module == runtime.core && is_library_native(runtime.types.builtin(), binding->value))
+    return ctx.raise_error("only the library may use Core." + name.symbol->name);
   result = binding->value;
   return true;
 }

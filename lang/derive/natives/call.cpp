@@ -45,6 +45,24 @@ bool raise_written_twice(Context& ctx, const Specialization& target) {
                                "`: two arguments share memory that it stores into; give it a copy of one");
 }
 
+bool call_derivative_code(Context& ctx, Specialization& code, Value callee, const std::vector<Value>& given,
+                          Value& result) {
+  Runtime& runtime = *ctx.runtime;
+  const auto& parameters = code.types->params;
+  if (parameters.size() != given.size() + 1)
+    return ctx.argument_error("a derivative takes " + std::to_string(parameters.size() - 1) + " arguments, got " +
+                              std::to_string(given.size()));
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    const Type* wanted = parameters[i + 1];
+    if (given[i].type == wanted) continue;
+    if (!given[i].defined()) return ctx.argument_error("a derivative is given an undefined value");
+    // A derivative that is differentiated again: its code has `nothing` there, and does not look.
+    if (wanted == runtime.types.builtin().nothing && as_data(given[i].type)->storage == Storage::singleton) continue;
+    if (!is_instance(runtime.types, given[i], wanted)) return ctx.type_error("a derivative", wanted, given[i]);
+  }
+  return runtime.call_specialized(ctx, code, callee, given.data(), given.size(), result);
+}
+
 void define_natives(Runtime& runtime) {
   diff::define_tangent_natives(runtime);
   define_gradient_natives(runtime);
@@ -184,6 +202,8 @@ bool DerivedCall::finish(Value cotangents, Value& result) {
   Runtime& runtime = *ctx.runtime;
   Rooted parts(runtime.heap);
   append_elements(ctx, cotangents, parts);
+  if (parts.values.size() < arguments.size() || shadows.size() < arguments.size())
+    return ctx.argument_error("a derivative gave fewer cotangents than there are arguments");
   Rooted finished(runtime.heap);
   for (std::size_t i = 1; i < arguments.size(); ++i) {
     Value made;

@@ -26,9 +26,10 @@ bool TangentSeeder::seed(const Type* t, Value v, Value given, Value shadow, Valu
   const bool none = given.type == runtime_.nothing().type;
   if (tangents_.is_float(t)) {
     Value converted = none ? runtime_.from_float(0.0) : given;
-    if (converted.type != t) return call_base("convert", {runtime_.from_type(t), converted}, seed);
     seed = converted;
-    return true;
+    if (converted.type == t) return true;
+    if (!call_base("convert", {runtime_.from_type(t), converted}, seed)) return false;
+    return seed.type == t || ctx_.type_error("convert", t, seed);
   }
   seed = runtime_.nothing();
   if (!tangents_.differentiable(t)) return true;
@@ -36,6 +37,10 @@ bool TangentSeeder::seed(const Type* t, Value v, Value given, Value shadow, Valu
   if (shadow.type == tangents_.dynamic())
     shadow = load_field(runtime_.heap, shadow.object, tangents_.dynamic()->fields[0]);
   const DataType* d = as_data(t);
+  // A record that a program has made by hand may have any shadow.
+  const bool is_memory = d->is_mutable || d->object_kind != DataType::ObjectKind::fields;
+  if (is_memory && !none && shadow.type != tangents_.shadow(t))
+    return ctx_.type_error("the shadow", tangents_.shadow(t), shadow);
   if (d->object_kind == DataType::ObjectKind::array) return none || array(d, v, given, shadow);
   if (d->is_mutable && none) return true;
   if (!none && !d->is_tuple && !call_base("fields_in_order", {runtime_.from_type(t), given}, given)) return false;
@@ -88,6 +93,8 @@ bool TangentSeeder::array(const DataType* t, Value v, Value given, Value shadow)
   const DataType* form = as_data(given.type);
   if (!form || form->object_kind != DataType::ObjectKind::array)
     if (!call_base("collect", {given}, given)) return false;
+  if (as_data(given.type)->object_kind != DataType::ObjectKind::array)
+    return ctx_.type_error("collect", runtime_.types.builtin().array, given);
   return elements(t, v, given, shadow);
 }
 
@@ -141,6 +148,7 @@ bool TangentSeeder::place(const Type* declared, Value v, Value given, Value held
   Value parts[2] = {own, Value()};
   if (!call_base("sum_tangents", {number, added}, parts[1])) return false;
   made = parts[1];
+  if (!both && !is_instance(runtime_.types, made, stored)) return ctx_.type_error("sum_tangents", stored, made);
   return !both || runtime_.new_object(ctx_, as_data(stored), parts, 2, made);
 }
 
@@ -174,7 +182,7 @@ bool TangentSeeder::fields(const DataType* t, Value v, Value given, Value shadow
   for (std::size_t i = 0; i < t->fields.size(); ++i) {
     Value part = none ? given : load_field(runtime_.heap, given.object, form->fields[i]);
     Value part_shadow = runtime_.nothing();
-    if (as_data(shadow.type)->is_tuple)
+    if (as_data(shadow.type)->is_tuple && as_data(shadow.type)->fields.size() == t->fields.size())
       part_shadow = load_field(runtime_.heap, shadow.object, as_data(shadow.type)->fields[i]);
     Value part_seed;
     if (!this->seed(tangents_.numbers_of_field(t, i), value_of(i), part, part_shadow, part_seed)) return false;

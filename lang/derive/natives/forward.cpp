@@ -110,7 +110,7 @@ bool jvp_call(Context& ctx, const Value* args, std::size_t count, Value& result)
   given.insert(given.end(), directions.numbers.begin(), directions.numbers.end());
   TapeGuard guard(ctx);
   Value made;
-  if (!runtime.call_specialized(ctx, *code->target, code->callee, given.data(), given.size(), made)) {
+  if (!call_derivative_code(ctx, *code->target, code->callee, given, made)) {
     guard.failed = true;
     return false;
   }

@@ -41,7 +41,7 @@ bool value_and_gradient_call(Context& ctx, const Value* args, std::size_t count,
   given.push_back(one);
   TapeGuard guard(ctx);
   Value pair;
-  if (!runtime.call_specialized(ctx, *code->target, code->callee, given.data(), given.size(), pair)) {
+  if (!call_derivative_code(ctx, *code->target, code->callee, given, pair)) {
     guard.failed = true;
     return false;
   }
@@ -75,7 +75,8 @@ class PutBack {
 // pullback_forward(f, xs::Tuple, level::Int) → (value, shadow of value, record, shadows::Tuple, which code the record is
 // for). `level`: of memory that keep_memory_of kept; 0: of none.
 bool pullback_forward(Context& ctx, const Value* args, std::size_t count, Value& result) {
-  if (count != 3) return ctx.argument_error("pullback_forward takes a function, a tuple of arguments and a level");
+  if (count != 3 || args[2].type != ctx.runtime->types.builtin().int64)
+    return ctx.argument_error("pullback_forward takes a function, a tuple of arguments and a level");
   const PutBack put_back(ctx, args[2].bits);
   Runtime& runtime = *ctx.runtime;
   DerivedCall primal(ctx);
@@ -87,7 +88,7 @@ bool pullback_forward(Context& ctx, const Value* args, std::size_t count, Value&
   for (Value v : primal.shadow_arguments(halves->active)) given.push_back(v);
   TapeGuard guard(ctx);
   Value triple;
-  if (!runtime.call_specialized(ctx, *halves->forward, halves->forward_callee, given.data(), given.size(), triple)) {
+  if (!call_derivative_code(ctx, *halves->forward, halves->forward_callee, given, triple)) {
     guard.failed = true;
     return false;
   }
@@ -107,9 +108,12 @@ bool run_reverse_half(Context& ctx, const Value* args, Value& result);
 // is put back, also after an error.
 bool pullback_reverse(Context& ctx, const Value* args, std::size_t count, Value& result) {
   if (count != 8) return ctx.argument_error("pullback_reverse takes eight arguments");
+  if (!expect_tuple(ctx, "pullback_reverse", args[4])) return false;
+  if (args[5].type != ctx.runtime->types.builtin().int64)
+    return ctx.type_error("pullback_reverse", ctx.runtime->types.builtin().int64, args[5]);
   const bool ok = run_reverse_half(ctx, args, result);
   const bool is_back = args[7].type == ctx.runtime->nothing().type || kept_memory_of(ctx).put_back_later(args[7]);
-  return ok && (is_back || ctx.out_of_memory());
+  return ok && is_back;
 }
 
 bool run_reverse_half(Context& ctx, const Value* args, Value& result) {
@@ -119,6 +123,8 @@ bool run_reverse_half(Context& ctx, const Value* args, Value& result) {
   Rooted shadows(runtime.heap);
   append_elements(ctx, args[4], shadows);
   primal.shadows = shadows.values;
+  if (primal.shadows.size() != primal.arguments.size())
+    return ctx.argument_error("pullback_reverse: there are not as many shadows as arguments");
   primal.asked[0] = primal.shadows[0].type != runtime.types.builtin().nothing;
   const Halves* halves = derivatives_of(ctx).halves(ctx, *primal.target, primal.asked);
   if (!halves) return false;
@@ -126,12 +132,12 @@ bool run_reverse_half(Context& ctx, const Value* args, Value& result) {
     result = runtime.nothing();
     return true;
   }
-  Value given[2] = {args[3], Value()};
+  std::vector<Value> given = {args[3], Value()};
   TangentSeeder seeder(ctx, TangentSeeder::Kind::cotangent);
   if (!seeder.seed(halves->result_type, Value(), args[6], args[2], given[1])) return false;
   shadows.values.push_back(given[1]);
   Value cotangents;
-  if (!runtime.call_specialized(ctx, *halves->reverse, halves->reverse_callee, given, 2, cotangents)) return false;
+  if (!call_derivative_code(ctx, *halves->reverse, halves->reverse_callee, given, cotangents)) return false;
   return primal.finish(cotangents, result);
 }
 

@@ -1,6 +1,8 @@
 // After the sweeps: the record that carries values from the forward half to the reverse half, and slots as SSA values.
+#include <algorithm>
 #include <unordered_map>
 
+#include "lang/diff/record_seal.hpp"
 #include "lang/diff/reverse/reverse.hpp"
 #include "lang/ir/passes/checked.hpp"
 
@@ -26,8 +28,17 @@ Reverse::Record Reverse::write_record() {
     types.push_back(box ? tangents_.dynamic() : held);
     record.values.push_back({value, held, types.back(), slot});
   }
+  if (needs_seal(record)) record.code = tangents_.new_record_code();
+  std::vector<Operand> sealed{int_constant(f_, record.code)};
+  for (const Record::Kept& value : record.values)
+    if (record.code != 0 && is_sealed(value)) sealed.push_back(f_.emit(Op::slot_get, {}, value.held, value.slot));
   for (const LoopState& loop : loops_.all()) {
     kept.push_back(f_.emit(Op::slot_get, {}, builtin_.int64, static_cast<std::uintptr_t>(loop.forward_row_slot)));
+    types.push_back(builtin_.int64);
+    sealed.push_back(kept.back());
+  }
+  if (record.code != 0) {
+    kept.push_back(f_.emit(Op::native, sealed, builtin_.int64, reinterpret_cast<std::uintptr_t>(&record_seal_native)));
     types.push_back(builtin_.int64);
   }
   record.type = runtime_.types.tuple(types);
@@ -37,8 +48,9 @@ Reverse::Record Reverse::write_record() {
 
 // In the reverse half: its fields go to the slots that the reverse sweep reads.
 void Reverse::read_record(const Record& record, Operand held) {
-  const Operand typed = r_.emit(Op::refine, {held}, record.type);
+  const Operand typed = r_.emit(Op::type_assert, {held, r_.constant(runtime_.from_type(record.type))}, record.type);
   std::size_t field = 0;
+  if (record.code != 0) check_record(record, typed);
   for (const Record::Kept& kept : record.values) {
     Operand value = r_.emit(Op::field_at, {typed}, kept.kept, field++);
     if (kept.held != kept.kept) value = r_.emit(Op::field_at, {value}, kept.held, 0);
@@ -61,6 +73,31 @@ void Reverse::read_record(const Record& record, Operand held) {
     Operand rows = r_.emit(Op::field_at, {typed}, builtin_.int64, field++);
     r_.emit(Op::slot_set, {rows}, nullptr, static_cast<std::uintptr_t>(loop.row_slot));
   }
+}
+
+// What the reverse half believes without looking (record_seal.hpp).
+bool Reverse::is_sealed(const Record::Kept& kept) const {
+  const Type* type = values_[kept.value].type;
+  return kept.held == builtin_.any || type == builtin_.int64 || type == builtin_.boolean || type == builtin_.tape;
+}
+bool Reverse::needs_seal(const Record& record) const {
+  return !loops_.all().empty() ||
+         std::any_of(record.values.begin(), record.values.end(),
+                     [&](const Record::Kept& kept) { return values_.may_be_unmade(kept.value); });
+}
+void Reverse::check_record(const Record& record, Operand typed) {
+  const std::size_t count = record.values.size() + loops_.all().size();
+  std::vector<Operand> sealed{r_.emit(Op::field_at, {typed}, builtin_.int64, count), int_constant(r_, record.code)};
+  std::size_t field = 0;
+  for (const Record::Kept& kept : record.values) {
+    if (is_sealed(kept)) {
+      const Operand value = r_.emit(Op::field_at, {typed}, kept.kept, field);
+      sealed.push_back(kept.held != kept.kept ? r_.emit(Op::field_at, {value}, kept.held, 0) : value);
+    }
+    ++field;
+  }
+  for (; field < count; ++field) sealed.push_back(r_.emit(Op::field_at, {typed}, builtin_.int64, field));
+  r_.emit(Op::native, sealed, builtin_.int64, reinterpret_cast<std::uintptr_t>(&record_check_native));
 }
 
 // At the start of the forward half: `nothing` in the slots of what may not be made.

@@ -66,9 +66,13 @@ class Reverse : private Transform {
     };
     std::vector<Kept> values;
     const Type* type = nullptr;
-    ir::Operand made;  // in the forward half
+    ir::Operand made;       // in the forward half
+    std::int64_t code = 0;  // of the seal that is the last field (record_seal.hpp); 0: it has none
   };
   Record write_record();
+  bool is_sealed(const Record::Kept& kept) const;
+  bool needs_seal(const Record& record) const;
+  void check_record(const Record& record, ir::Operand typed);
   void read_record(const Record& record, ir::Operand held);
   void clear_unmade(const Record& record);
   void finish_slots(ir::Function& out, ir::BlockId reverse_start = ir::no_block);

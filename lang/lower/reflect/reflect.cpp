@@ -7,6 +7,7 @@
 #include "lang/ir/passes/passes.hpp"
 #include "lang/lower/reflect/lowered_code.hpp"
 #include "lang/runtime/library_names.hpp"
+#include "lang/runtime/library_natives.hpp"
 #include "lang/types/object.hpp"
 
 namespace slope::lower {
@@ -104,7 +105,7 @@ class Reflection {
   }
 
   Value operand(ir::Operand o) {
-    if (o.is_constant()) return constant(code_.constant_value(o));
+    if (o.is_constant()) return constant(shown(code_.constant_value(o)));
     const ir::Inst& inst = code_.insts[o.index()];
     if (const Binding* binding = constant_global(inst)) return constant(binding->value);
     if (inst.op != ir::Op::static_param) return objects_[o.index()];
@@ -200,6 +201,17 @@ class Reflection {
     return vector(made);
   }
 
+  Value name_of(Module* module, const Symbol* name) {
+    const Value fields[] = {Value(builtin_.module, static_cast<const void*>(module)), runtime_.from_symbol(name)};
+    Value made;
+    return runtime_.new_object(ctx_, builtin_.global_ref, fields, 2, made) ? made : Value();
+  }
+  // Of what only the library may use the name alone.
+  Value shown(Value v) {
+    if (!is_library_native(builtin_, v)) return v;
+    return name_of(runtime_.core, runtime_.symbol(static_cast<const NativeInfo*>(v.pointer)->name));
+  }
+
   // What the operation refers to beside its operands.
   Value data(const ir::Inst& inst) {
     switch (ir::aux_kind(inst.op)) {
@@ -207,17 +219,14 @@ class Reflection {
         return runtime_.from_int(static_cast<std::int64_t>(inst.aux) + 1);
       case ir::AuxKind::binding: {
         const auto* binding = inst.aux_as<const Binding>();
-        const Value fields[] = {Value(builtin_.module, static_cast<const void*>(binding->module)),
-                                runtime_.from_symbol(binding->name)};
-        Value made;
-        return runtime_.new_object(ctx_, builtin_.global_ref, fields, 2, made) ? made : Value();
+        return name_of(binding->module, binding->name);
       }
       case ir::AuxKind::symbol:
         return runtime_.from_symbol(inst.aux_as<const Symbol>());
       case ir::AuxKind::type_name:
         return runtime_.from_type(inst.aux_as<TypeName>()->wrapper);
       case ir::AuxKind::native:
-        return Value(builtin_.builtin_function, inst.aux_as<const void>());
+        return shown(Value(builtin_.builtin_function, inst.aux_as<const void>()));
       default:
         return runtime_.nothing();
     }

@@ -1,0 +1,24 @@
+#include "lang/runtime/library_natives.hpp"
+
+#include <algorithm>
+
+#include "lang/runtime/method.hpp"
+
+namespace slope {
+
+bool is_library_native(std::string_view name) {
+  static constexpr std::string_view names[] = {
+      "call_derivative",    "constant_shadow",  "derivative_step",  "dynamic_forward", "dynamic_reverse",
+      "dynamic_tangent",    "finish_tangents",  "give_rule_state",  "keep_memory",     "keep_memory_of",
+      "keep_memory_within", "pullback_forward", "pullback_reverse", "pullback_step",   "put_back_later",
+      "put_back_memory",    "take_away_memory", "take_rule_state",  "watch_calls",     "zero_shadows"};
+  return std::find(std::begin(names), std::end(names), name) != std::end(names);
+}
+
+bool is_library_native(const BuiltinTypes& types, Value v) {
+  // The address of an operation is odd (lang/ir/execute/execute.hpp).
+  if (v.type != types.builtin_function || (v.bits & 1)) return false;
+  return is_library_native(static_cast<const NativeInfo*>(v.pointer)->name);
+}
+
+}  // namespace slope
