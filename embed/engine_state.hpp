@@ -151,7 +151,6 @@ class EngineState {
   WorkspaceGate gate;
   std::map<std::pair<const Module*, const Symbol*>, std::string> documentation;  // of what is no function
   std::shared_ptr<const void> kept;  // what must outlive objects of the host's types
-  Engine* front = nullptr;           // of a language server
   std::string request;               // of a script to the prompt that runs it
   bool color = false;                // functions of scripts that print code colour it
   std::unique_ptr<Error> broken;     // the standard library did not load: every use says so

@@ -129,19 +129,16 @@ class Command {
 
 struct Task {
   CommandLine line;
-  bool serves = false;    // slope lsp
-  bool profiles = false;  // slope profile, else slope inspect
-  int count = 0;          // of their arguments
+  int (*subcommand)(int count, char** arguments) = nullptr;  // slope lsp, slope profile, …
+  int count = 0;                                             // of its arguments
   char** arguments = nullptr;
 };
 
 // Ends the process. What the engine holds is not given back piece by piece: that would cost a tenth of a short run.
 [[noreturn]] void* run_task(void* given) {
   const auto* task = static_cast<Task*>(given);
-  if (task->arguments || task->serves) {
-    const int status = task->serves     ? run_lsp()
-                       : task->profiles ? run_profile(task->count, task->arguments)
-                                        : run_inspect(task->count, task->arguments);
+  if (task->subcommand) {
+    const int status = task->subcommand(task->count, task->arguments);
     std::cout.flush();
     std::_Exit(status);
   }
@@ -158,12 +155,13 @@ int run_command(int count, char** arguments) {
   Task task;
   if (count > 1 && std::string_view(arguments[1]) == "fmt") return run_fmt(count - 2, arguments + 2);
   const std::string_view first = count > 1 ? arguments[1] : "";
-  if (first == "inspect" || first == "profile") {  // a script of that name is ./inspect
-    task.profiles = first == "profile";
+  task.subcommand = first == "inspect"   ? run_inspect  // a script of that name is ./inspect
+                    : first == "profile" ? run_profile
+                    : first == "lsp"     ? run_lsp
+                                         : nullptr;
+  if (task.subcommand) {
     task.count = count - 2;
     task.arguments = arguments + 2;
-  } else if (count == 2 && std::string_view(arguments[1]) == "lsp") {
-    task.serves = true;
   } else {
     std::optional<CommandLine> line = read_command_line(count, arguments, status);
     if (!line) return status;
@@ -179,7 +177,7 @@ int run_command(int count, char** arguments) {
   pthread_attr_init(&attributes);
   pthread_attr_setstacksize(&attributes, stack_bytes);
   pthread_t thread;
-  const bool is_script = !task.arguments && !task.serves;
+  const bool is_script = !task.subcommand;
   if (is_script) block_ending_signals();
   bool started = pthread_create(&thread, &attributes, run_task, &task) == 0;
   pthread_attr_destroy(&attributes);

@@ -1,18 +1,32 @@
-// Reads and writes frames of the protocol; stdlib/tools/lsp.slope handles what is in them. When a document is opened or
-// saved, the server's engine runs its definitions, never its other statements, so that their names, fields and places
-// are known.
+// Reads and writes frames of the protocol; slope/tools.hpp has the server. A thread of its own reads, so that a
+// cancelled request is known to be one before it is answered.
 #include "repl/lsp.hpp"
 
+#include <chrono>
+#include <condition_variable>
 #include <cstdlib>
+#include <deque>
 #include <iostream>
-#include <map>
+#include <mutex>
 #include <string>
+#include <thread>
 
+#include <CLI/CLI.hpp>
+
+#include "repl/latex.hpp"
+#include "repl/subcommand.hpp"
 #include "slope/tools.hpp"
 
 namespace slope::repl {
 
 namespace {
+
+constexpr const char* lsp_help = R"(usage: slope lsp [--stdio]
+
+A language server over standard input and output, for editors. editors/vscode is an extension that uses it.
+
+  --stdio   taken for the sake of editors that say so; there is no other way
+)";
 
 bool read_message(std::string& text) {
   std::size_t length = 0;
@@ -30,59 +44,66 @@ bool read_message(std::string& text) {
   return false;
 }
 
-void write_message(std::string_view text) {
-  std::cout << "Content-Length: " << text.size() << "\r\n\r\n" << text;
+// What the reading thread has read and nobody has taken.
+class Inbox {
+ public:
+  void read_all() {
+    for (std::string text; read_message(text);) {
+      const std::lock_guard lock(mutex_);
+      messages_.push_back(std::move(text));
+      changed_.notify_one();
+    }
+    const std::lock_guard lock(mutex_);
+    is_closed_ = true;
+    changed_.notify_one();
+  }
+
+  // Waits so long for a message. False: there is none, and none will come.
+  bool take(std::deque<std::string>& messages, double seconds) {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, std::chrono::duration<double>(seconds), [&] { return !messages_.empty() || is_closed_; });
+    messages.swap(messages_);
+    return !messages.empty() || !is_closed_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::string> messages_;
+  bool is_closed_ = false;
+};
+
+void write(tools::LanguageServer& server) {
+  for (const std::string& text : server.take_output())
+    std::cout << "Content-Length: " << text.size() << "\r\n\r\n" << text;
   std::cout.flush();
 }
 
 }  // namespace
 
-int run_lsp() {
-  Options options;
-  options.tier = Tier::interpret;
-  options.time_limit = 5;  // seconds for one answer: a macro of a document may not end
-  options.output = [](std::string_view text) { std::cerr << text; };  // standard output is the protocol's
-  Engine engine(options);
-  tools::serve(engine);
-  const Result<Value> server = engine.run("Base.LanguageServer()", "<lsp>");
-  const Result<Value> handle = engine.run("Base.lsp_handle", "<lsp>");
-  const Result<Value> opened = engine.run("Base.lsp_opened", "<lsp>");
-  const Result<Value> checks = engine.run("Base.lsp_checks", "<lsp>");
-  if (!server.ok() || !handle.ok() || !opened.ok() || !checks.ok()) {
-    std::cerr << "slope lsp: "
-              << (!server.ok()   ? server
-                  : !handle.ok() ? handle
-                  : !opened.ok() ? opened
-                                 : checks)
-                     .error()
-                     .message
-              << "\n";
-    return 1;
+int run_lsp(int count, char** arguments) {
+  CLI::App app;
+  app.add_flag("--stdio");
+  const Subcommand command{lsp_help, "slope lsp [--stdio]"};
+  if (const std::optional<int> status = command.parse(app, count, arguments)) return *status;
+
+  tools::LanguageServer server([](std::string_view prefix) {
+    std::vector<std::pair<std::string, std::string>> found;
+    for (const std::string& name : latex_names(prefix)) found.emplace_back(name, latex_character(name));
+    return found;
+  });
+  static Inbox inbox;  // the reading thread may wait for input for ever; the process ends with it
+  std::thread([] { inbox.read_all(); }).detach();
+  bool is_idle = false, is_open = true;
+  while (is_open && !server.has_ended()) {
+    std::deque<std::string> messages;
+    is_open = inbox.take(messages, is_idle ? server.wait_seconds() : 0);
+    for (const std::string& message : messages) server.receive(message);
+    is_idle = !server.step();
+    write(server);
   }
-  for (std::string text; read_message(text);) {
-    const Result<Value> answered = handle.value()(server.value(), text);
-    if (!answered.ok()) {
-      std::cerr << "slope lsp: " << answered.error().message << "\n";
-      continue;
-    }
-    const Result<std::string> answers = answered.value().to<std::string>();
-    if (!answers.ok() || answers.value() == "exit") break;
-    if (!answers.value().empty()) write_message(answers.value());
-    // "uri\ntext" when this message brought a document whose definitions are to be known.
-    const Result<Value> brought = opened.value()(server.value(), text);
-    const Result<std::string> document =
-        brought.ok() ? brought.value().to<std::string>() : Result<std::string>(std::string());
-    if (!document.ok() || document.value().empty()) continue;
-    const std::size_t newline = document.value().find('\n');
-    const std::string uri = document.value().substr(0, newline);
-    for (const std::string& definition : tools::definitions_of(std::string_view(document.value()).substr(newline + 1)))
-      (void)engine.run(definition, uri);  // one that fails is no reason to do without the others
-    const Result<Value> checked = checks.value()(server.value(), uri);
-    const Result<std::string> found =
-        checked.ok() ? checked.value().to<std::string>() : Result<std::string>(std::string());
-    if (!checked.ok()) std::cerr << "slope lsp: " << checked.error().message << "\n";
-    if (found.ok() && !found.value().empty()) write_message(found.value());
-  }
+  while (!server.has_ended() && server.step()) write(server);  // what came before the end of the input
+  write(server);
   return 0;
 }
 

@@ -1,8 +1,8 @@
-// `slope lsp`: the language server, over standard input and output.
+// `slope lsp`: a language server over standard input and output.
 #pragma once
 
 namespace slope::repl {
 
-int run_lsp();  // until the editor says exit, or the input ends
+int run_lsp(int count, char** arguments);
 
 }  // namespace slope::repl

@@ -425,9 +425,7 @@ const NativeInfo help_natives[] = {
 
 void define_tool_natives(EngineState& engine) {
   stdlib::define_all(engine.runtime, help_natives);
-  define_server_natives(engine);
   define_key_natives(engine);
-  define_check_natives(engine);
   define_picture_natives(engine);
 }
 

@@ -21,9 +21,7 @@ RawValue value_of_path(EngineState& engine, std::string_view path);
 // The current documentation of a name, from its methods and from what was written before its definition.
 std::string documentation_of(EngineState& engine, const Binding& binding);
 std::string help_text(EngineState& engine, const std::string& name);  // empty: nothing is known
-void define_server_natives(EngineState& engine);
 void define_key_natives(EngineState& engine);
-void define_check_natives(EngineState& engine);
 void define_picture_natives(EngineState& engine);
 
 }  // namespace slope::api::detail
@@ -32,7 +30,5 @@ namespace slope::api::tools {
 
 // The text with blanks within its lines as `slope fmt` wants them; the same tree.
 std::string spaced(std::string_view text);
-// The names that a text assigns or defines, a line each; empty when it does not parse.
-std::string assigned_names(std::string_view text);
 
 }  // namespace slope::api::tools

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "slope/engine.hpp"
@@ -52,10 +54,6 @@ std::vector<Problem> syntax_problems(std::string_view text);
 // does not parse. Comments, strings and the tokens of each line stay. Formatting a formatted text changes nothing.
 Result<std::string> format(std::string_view text);
 
-// The definitions at top level (functions, types, macros, `using`), each a text of its own that keeps its line numbers:
-// what a tool may run to learn the names of a text. None when it does not parse.
-std::vector<std::string> definitions_of(std::string_view text);
-
 // --- names ---
 
 enum class CompletionKind : unsigned char {
@@ -98,11 +96,30 @@ void set_color(Engine& engine, bool color);
 // What the script that just ran requests from the prompt, once: "edit:LINE:FILE", "descend:CALL"; empty: nothing.
 std::string take_request(Engine& engine);
 
-// The engine serves the requests of Base.lsp_handle (stdlib/tools/lsp.slope) as long as it is not moved.
-void serve(Engine& engine);
-
 // The line that an error or a trace names, with a caret under the column; empty when the text is not available.
 std::string excerpt(Engine& engine, const Position& position);
+
+// --- a language server ---
+
+// https://microsoft.github.io/language-server-protocol/: documents, each with an engine of its own in which its
+// definitions run, never its other statements. The caller reads and writes the frames, on one thread.
+class LanguageServer {
+ public:
+  // Names of characters that begin so, and the characters: "\alpha", "α".
+  using Symbols = std::function<std::vector<std::pair<std::string, std::string>>(std::string_view prefix)>;
+
+  explicit LanguageServer(Symbols symbols = {});
+  ~LanguageServer();
+  void receive(std::string_view message);  // puts it into the queue, or takes what it cancels out of it
+  bool step();                  // answers one message, or does some milliseconds of work; false: nothing to do
+  double wait_seconds() const;  // until there is something to do without a message
+  bool has_ended() const;
+  std::vector<std::string> take_output();  // messages to the client
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
 
 }  // namespace slope::api::tools
 

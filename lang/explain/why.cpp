@@ -146,6 +146,32 @@ class Asking {
     for (const ir::Block& block : fn.blocks)
       for (const ir::Edge& edge : block.edges)
         if (edge.target == inst.block && index < edge.arguments.size()) sources.push_back(edge.arguments[index]);
+    if (is_one_expression(fn, sources))
+      for (std::size_t i = sources.size(); i-- > 0;) split_values(fn, sources[i], sources, 0);
+  }
+
+  // Paths that all compute the same expression: inference made them, one for each type that an operand may have.
+  static bool is_one_expression(const ir::Function& fn, const std::vector<Operand>& sources) {
+    if (sources.size() < 2) return false;
+    const auto span = [&](Operand o) { return o.is_inst() ? fn.insts[o.index()].span : Span(); };
+    const Span first = span(sources[0]);
+    return first.file != 0 && std::all_of(sources.begin(), sources.end(), [&](Operand o) {
+             return span(o).file == first.file && span(o).begin == first.begin && span(o).end == first.end;
+           });
+  }
+  // The operands that were tested for their types, which are not exact.
+  void split_values(const ir::Function& fn, Operand value, std::vector<Operand>& sources, int depth) const {
+    constexpr int most_deep = 8;
+    if (depth > most_deep) return;
+    const ir::Inst& inst = fn.insts[value.index()];
+    for (const Operand operand : inst.operands) {
+      if (!operand.is_inst() || operand.index() == value.index()) continue;
+      const ir::Inst& made = fn.insts[operand.index()];
+      if (made.op == Op::refine && loses(fn, made.operands[0]))
+        sources.push_back(made.operands[0]);
+      else if (made.op != Op::parameter && made.span.begin == inst.span.begin && made.span.end == inst.span.end)
+        split_values(fn, operand, sources, depth + 1);
+    }
   }
 
   void add_step(const ir::Function& fn, Operand value, std::vector<WhyStep>& steps) const {

@@ -3,6 +3,7 @@
 // A statement that does not parse is reported, an `error` node stands in its place, and the list goes on at the next
 // statement. Where that begins is a guess from brackets, block keywords and indentation: a line that is not indented
 // more than the broken statement ends an unclosed bracket, an `end` at that depth ends an unclosed block.
+#include "lang/syntax/foreign.hpp"
 #include "lang/syntax/grammar.hpp"
 
 namespace slope::syntax::grammar {
@@ -119,7 +120,18 @@ NodeId parse_statement(State& state, Iterator& it, bool documented) {
   return state.make(Head::macrocall, from, it, {macro, statement, documented_thing});
 }
 
+// For what stands behind a statement that is complete. `from` is the statement's first token.
+std::string help_behind(const State& state, Iterator from, Iterator it) {
+  const auto word = [&](Iterator token) {
+    return token->kind == K::identifier || token->is_keyword() ? state.ast.name(token->payload) : std::string_view();
+  };
+  const bool is_operand = it->kind == K::identifier || it->kind == K::literal || it->kind == K::string_begin;
+  const bool is_name = it == from + 1 && from->kind == K::identifier && (is_operand || it->is_keyword());
+  return foreign_help(is_name ? word(from) : std::string_view(), word(it));
+}
+
 void parse_statement_and_end(State& state, Iterator& it, bool whole_text, bool documented) {
+  const Iterator from = it;
   if (whole_text && closes_body(it)) {
     state.refuse(it, state.describe(it) + " without a form that it could belong to",
                  "is there an `end` too many above?");
@@ -129,7 +141,7 @@ void parse_statement_and_end(State& state, Iterator& it, bool whole_text, bool d
     return;
   if (closes_bracket(it) && it->kind != K::comma) state.refuse(it, state.describe(it) + " closes nothing");
   if (it->kind == K::kw_do) state.refuse(it, "a `do` block follows a call with parentheses");
-  state.fail(it, "the end of the line or `;` after the statement");
+  state.fail(it, "the end of the line or `;` after the statement", help_behind(state, from, it));
 }
 
 }  // namespace

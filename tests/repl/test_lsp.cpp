@@ -31,12 +31,13 @@ std::string messages_of(const std::string& output) {
 }  // namespace
 
 TEST_CASE("The language server answers recorded sessions") {
-  for (const std::string session : {"session", "checks"}) {  // checks: what inference finds, types on hover
+  // checks: what inference finds, types on hover; features: the rest. `slope/settle` waits for what is found.
+  for (const std::string session : {"session", "checks", "features"}) {
     INFO(session);
     std::string input;
     for (const std::string& message : slope::test::split_lines(slope::test::golden_input("lsp", session + ".jsonl")))
       input += framed(message);
-    const auto run = run_slope({"lsp"}, input);
+    const auto run = run_slope({"lsp", "--stdio"}, input);
     CHECK(run.status == 0);
     CHECK(run.err.empty());
     CHECK_GOLDEN("lsp", session, messages_of(run.out));
@@ -52,4 +53,25 @@ TEST_CASE("The language server ends with its input, and survives what is no mess
   CHECK(answers.find("-32700") != std::string::npos);
   CHECK(answers.find("-32600") != std::string::npos);
   CHECK(answers.find("\"result\":null") != std::string::npos);
+}
+
+TEST_CASE("`slope lsp` says what it is, and refuses what it does not know") {
+  CHECK(run_slope({"lsp", "--help"}).out.starts_with("usage: slope lsp"));
+  CHECK(run_slope({"lsp", "--socket=3"}).status == 2);
+}
+
+TEST_CASE("The language server answers no request that was cancelled") {
+  std::string input = framed(
+      R"({"jsonrpc":"2.0","method":"textDocument/didOpen","params":{"textDocument":{"uri":"file:///a","text":"f(x) = x\n"}}})");
+  for (int id = 1; id <= 20; ++id)
+    input += framed(R"({"jsonrpc":"2.0","id":)" + std::to_string(id) +
+                    R"(,"method":"textDocument/completion","params":{"textDocument":{"uri":"file:///a"},)"
+                    R"("position":{"line":0,"character":1}}})");
+  // Requests that wait behind these are known to be cancelled when they are reached, unless they were answered before.
+  for (int id = 1; id <= 20; ++id)
+    input += framed(R"({"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":)" + std::to_string(id) + "}}");
+  const auto run = run_slope({"lsp"}, input);
+  CHECK(run.status == 0);
+  const std::string answers = messages_of(run.out);
+  for (int id = 1; id <= 20; ++id) CHECK(answers.find("\"id\":" + std::to_string(id) + ",") != std::string::npos);
 }

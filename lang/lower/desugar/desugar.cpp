@@ -268,7 +268,8 @@ Form* Desugar::expression(NodeId node) {
     case Head::parameters:
       return error(node, "keyword arguments outside a call");
     case Head::braces:
-      return unsupported(node, "`{…}` without a type before it is not part of Slope");
+      return unsupported(node, "`{…}` without a type before it is not part of Slope",
+                         "a dictionary is `Dict(\"a\" => 1)`, a vector `[1, 2]`, a set `Set([1, 2])`");
     case Head::row:
     case Head::nrow:
     case Head::filter:

@@ -1,0 +1,435 @@
+#include "tools/lsp/inferred.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "lang/infer/infer.hpp"
+#include "lang/infer/lattice.hpp"
+#include "lang/ir/ir.hpp"
+#include "lang/lower/lower.hpp"
+#include "tools/tools.hpp"
+
+namespace slope::api::tools::lsp {
+
+using detail::EngineState;
+using detail::RawValue;
+using ir::Op;
+using ir::Operand;
+using syntax::Ast;
+using syntax::Head;
+using syntax::NodeId;
+
+namespace {
+
+struct Typed {
+  const Method* method = nullptr;
+  std::unique_ptr<ir::Function> code;
+};
+
+class Inferred {
+ public:
+  Inferred(EngineState& engine, const Ast& ast, Definition& definition)
+      : engine_(engine),
+        runtime_(engine.runtime),
+        builtin_(engine.runtime.types.builtin()),
+        ast_(ast),
+        definition_(definition) {}
+
+  void run() {
+    for (const Method* method : methods()) infer(*method);
+    for (const Typed& typed : typed_) {
+      for (const ir::Block& block : typed.code->blocks)
+        for (const std::uint32_t id : block.insts) check(*typed.code, typed.code->insts[id]);
+      note_types(typed);
+    }
+    for (const auto& [where, message] : found_)
+      definition_.findings.push_back({where.first, where.second, false, message.first, message.second});
+    for (const auto& [where, type] : types_) definition_.types.push_back({where.first, where.second, type});
+    std::sort(definition_.types.begin(), definition_.types.end(), [](const TypedSpan& a, const TypedSpan& b) {
+      return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
+    });
+  }
+
+ private:
+  // --- its methods ---
+
+  std::vector<const Method*> methods() {
+    std::vector<const Method*> own;
+    for (const std::string& path : definition_.paths) {
+      const RawValue v = detail::value_of_path(engine_, path);
+      if (!v.defined()) continue;
+      if (v.type == engine_.types.module) {
+        in_module(*v.module, own, 0);
+        continue;
+      }
+      add_own(v, own);
+    }
+    return own;
+  }
+  void add_own(RawValue v, std::vector<const Method*>& own) {
+    for (const Method* method : detail::current_methods(engine_, v))
+      if (method->span.file == definition_.file && std::find(own.begin(), own.end(), method) == own.end())
+        own.push_back(method);
+  }
+  void in_module(const Module& module, std::vector<const Method*>& own, int depth) {
+    if (depth > 20 || &module == runtime_.base || &module == runtime_.core) return;
+    std::vector<RawValue> values;
+    for (const auto& [name, binding] : module.bindings)
+      if (binding->module == &module && binding->value.defined()) values.push_back(binding->value);
+    for (const RawValue v : values) {
+      if (v.type != engine_.types.module)
+        add_own(v, own);
+      else if (v.module != &module && v.module->parent == &module)
+        in_module(*v.module, own, depth + 1);
+    }
+  }
+
+  // For the declared types; of a type variable its bound.
+  void infer(const Method& method) {
+    if (method.native || method.generator) return;
+    const Type* signature = method.signature;
+    std::vector<const TypeVar*> variables;
+    while (const UnionAllType* bound = as_union_all(signature)) {
+      variables.push_back(bound->var);
+      signature = bound->body;
+    }
+    const DataType* tuple = as_data(signature);
+    if (!tuple) return;
+    std::vector<const Type*> declared;
+    for (const Type* type : tuple->params) {
+      if (as_vararg(type)) return;
+      const auto variable = std::find(variables.begin(), variables.end(), type);
+      if (variable != variables.end()) type = (*variable)->upper ? (*variable)->upper : builtin_.any;
+      if (type->has_free_vars) return;
+      declared.push_back(type);
+    }
+    const DataType* call = runtime_.types.tuple(declared);
+    const auto solved = match(runtime_.types, call, method.signature);
+    if (!solved) return;
+    Specialization* target = runtime_.specialize(const_cast<Method*>(&method), call, *solved);
+    // Callees are inferred, not optimised: nothing here runs.
+    infer::Inference inference(runtime_, engine_.ctx, engine_.ctx.world);
+    infer::InferResult result = inference.infer(*target);
+    if (engine_.ctx.failed()) engine_.ctx.take_error();
+    if (result.typed) typed_.push_back({&method, std::move(result.typed)});
+  }
+
+  const Type* type_of(const ir::Function& fn, Operand o) const {
+    if (o.is_constant() && !fn.constant_value(o).defined()) return nullptr;
+    return o.is_constant() ? runtime_.types.dispatch_type(fn.constant_value(o)) : fn.type_of(o, runtime_.types);
+  }
+
+  // --- what must fail ---
+
+  void add(Span span, const char* code, std::string message) {
+    if (span.file != definition_.file || span.end <= span.begin) return;
+    found_.try_emplace({span.begin, span.end}, std::pair<std::string, std::string>(code, std::move(message)));
+  }
+
+  static bool is_impossible(const Type* type) { return type && type->kind == TypeKind::bottom; }
+
+  void check(const ir::Function& fn, const ir::Inst& inst) {
+    if (inst.span.file != definition_.file || inst.scope != 0) return;
+    if (inst.op == Op::call || inst.op == Op::invoke) check_call(fn, inst);
+    if (inst.op == Op::type_assert && is_impossible(inst.type)) check_condition(fn, inst);
+  }
+
+  void check_condition(const ir::Function& fn, const ir::Inst& inst) {
+    if (inst.operands.size() != 2 || !inst.operands[1].is_constant()) return;
+    const RawValue wanted = fn.constant_value(inst.operands[1]);
+    const Type* found = type_of(fn, inst.operands[0]);
+    if (!found || is_impossible(found) || !wanted.defined() || !runtime_.is_type_value(wanted)) return;
+    if (wanted.as_type == builtin_.boolean)
+      add(inst.span, "not-bool",
+          "a condition must be `true` or `false`; this is of type " + described(found) +
+              (found == builtin_.int64 ? ": compare it, as in `!= 0`" : ""));
+    else
+      add(inst.span, "type",
+          "this must be of type `" + to_string(wanted.as_type) + "` and is of type " + described(found));
+  }
+
+  static std::string described(const Type* type) { return "`" + to_string(type) + "`"; }
+
+  // Other instructions of the same place: where inference went through the members of a union, one of them may fit.
+  bool is_certain(const ir::Function& fn, const ir::Inst& inst) const {
+    for (const ir::Inst& other : fn.insts)
+      if (&other != &inst && (other.op == Op::call || other.op == Op::invoke) && other.span.begin == inst.span.begin &&
+          other.span.end == inst.span.end && other.type && !is_impossible(other.type))
+        return false;
+    return true;
+  }
+
+  void check_call(const ir::Function& fn, const ir::Inst& inst) {
+    // The function that is called: of an invoke the first operand as well.
+    if (inst.operands.empty() || !inst.operands[0].is_constant()) return;
+    const RawValue callee = fn.constant_value(inst.operands[0]);
+    if (!callee.defined() || callee.type == builtin_.builtin_function) return;
+    std::vector<const Type*> types;
+    for (const Operand operand : inst.operands) {
+      const Type* type = type_of(fn, operand);
+      if (!type || is_impossible(type)) return;  // it is never reached
+      types.push_back(type);
+    }
+    if (check_property(fn, inst, callee, types)) return;
+    if (is_base(callee, "kwcall") && types.size() >= 3 && check_keywords(fn, inst, types)) return;
+    // Inference knows that it never returns; whether that is for want of a method is asked of these alone.
+    if (inst.op == Op::call && is_impossible(inst.type)) check_methods(fn, inst, callee, types);
+  }
+
+  std::string name_of(RawValue callee) const {
+    if (runtime_.is_type_value(callee)) return to_string(callee.as_type);
+    const DataType* type = as_data(callee.type);
+    return type ? std::string(type->name->name->name) : "?";
+  }
+
+  // `a.b` and `a.b = v` where the type has no such field, or may not be changed.
+  bool check_property(const ir::Function& fn, const ir::Inst& inst, RawValue callee,
+                      const std::vector<const Type*>& types) {
+    const bool reads = callee.defined() && is_base(callee, "getproperty");
+    const bool writes = !reads && is_base(callee, "setproperty!");
+    if ((!reads && !writes) || types.size() < 3 || !inst.operands[2].is_constant()) return false;
+    const RawValue field = fn.constant_value(inst.operands[2]);
+    const DataType* owner = as_data(types[1]);
+    if (!owner || !field.defined() || field.type != builtin_.symbol || owner->name->is_abstract || owner->is_tuple ||
+        owner == builtin_.module || owner->fields.empty())
+      return false;
+    if (!default_access(types[1], reads)) return false;
+    const std::string& name = field.symbol->name;
+    const auto at = std::find_if(owner->fields.begin(), owner->fields.end(),
+                                 [&](const Field& each) { return each.name == field.symbol; });
+    if (at == owner->fields.end()) {
+      std::string has;
+      for (const Field& each : owner->fields)
+        if (each.name) has += (has.empty() ? "" : ", ") + each.name->name;
+      add(inst.span, "no-field", "`" + to_string(owner) + "` has no field `" + name + "`; it has: " + has);
+      return true;
+    }
+    if (writes && !owner->name->is_mutable) {
+      add(inst.span, "immutable",
+          "`" + to_string(owner) + "` is immutable: its field `" + name +
+              "` cannot be changed; make a new one, or declare it `mutable struct`");
+      return true;
+    }
+    return writes && is_impossible(inst.type) && check_field_type(inst, types, *at, *owner);
+  }
+  bool check_field_type(const ir::Inst& inst, const std::vector<const Type*>& types, const Field& field,
+                        const DataType& owner) {
+    if (types.size() < 4) return false;
+    add(inst.span, "field-type",
+        "the field `" + field.name->name + "` of `" + to_string(&owner) + "` has type `" + to_string(field.type) +
+            "`; a value of type " + described(types[3]) + " does not convert to it");
+    return true;
+  }
+  bool is_base(RawValue callee, const char* name) {
+    const DataType* type = as_data(callee.type);
+    return type && type->name->is_function && type->name->name->name == name;
+  }
+  // The document may have defined its own properties.
+  bool default_access(const Type* owner, bool reads) {
+    const RawValue access = engine_.library(reads ? "getproperty" : "setproperty!");
+    if (!access.defined()) return false;
+    std::vector<const Type*> types{access.type, owner, builtin_.symbol};
+    if (!reads) types.push_back(builtin_.any);
+    constexpr int most = 50;
+    for (const Lookup& found : runtime_.lookup_all(runtime_.types.tuple(types), engine_.ctx.world, most))
+      if (!found.method || found.method->module != runtime_.base) return false;
+    return true;
+  }
+
+  void check_methods(const ir::Function& fn, const ir::Inst& inst, RawValue callee,
+                     const std::vector<const Type*>& types) {
+    constexpr int most = 1000;
+    for (const Lookup& found : runtime_.lookup_all(runtime_.types.tuple(types), engine_.ctx.world, most))
+      if (found.method || !found.ambiguous.empty()) return;
+    if (!is_certain(fn, inst)) return;
+    std::string message = "no method of `" + name_of(callee) + "` fits (";
+    for (std::size_t i = 1; i < types.size(); ++i) message += (i > 1 ? ", ::" : "::") + to_string(types[i]);
+    add(inst.span, "no-method", message + "): it raises a MethodError when it gets here");
+  }
+
+  // A keyword that no method of the function knows.
+  bool check_keywords(const ir::Function& fn, const ir::Inst& inst, const std::vector<const Type*>& types) {
+    const DataType* given = as_data(types[1]);
+    if (!given || !inst.operands[2].is_constant()) return false;
+    const RawValue callee = fn.constant_value(inst.operands[2]);
+    if (!callee.defined()) return false;
+    std::string known;
+    std::set<std::string> accepted;
+    const std::vector<const Method*> methods = detail::current_methods(engine_, callee);
+    for (const Method* method : methods) {
+      if (!method->body || !method->body->ast) return false;
+      for (const std::string& keyword : detail::keywords_of(*method)) {
+        if (keyword.ends_with("...")) return false;  // it passes them on; to whom is for the one that gets them
+        if (accepted.insert(keyword).second) known += (known.empty() ? "" : ", ") + keyword;
+      }
+    }
+    if (methods.empty()) return false;
+    for (const Field& field : given->fields) {
+      if (!field.name || accepted.contains(field.name->name)) continue;
+      add(inst.span, "keyword",
+          "`" + name_of(callee) + "` has no keyword argument `" + field.name->name + "`" +
+              (known.empty() ? ": it takes none" : "; it has: " + known));
+      return true;
+    }
+    return false;
+  }
+
+  // --- types of expressions ---
+
+  using Place = std::pair<std::uint32_t, std::uint32_t>;
+
+  void note_types(const Typed& typed) {
+    std::map<Place, const Type*> of_spans;
+    std::map<Place, std::vector<const ir::Inst*>> calls;
+    for (const ir::Block& block : typed.code->blocks)
+      for (const std::uint32_t id : block.insts) {
+        const ir::Inst& inst = typed.code->insts[id];
+        if (inst.scope != 0 || inst.span.file != definition_.file) continue;
+        const Place place{inst.span.begin, inst.span.end};
+        if (inst.type && inst.op != Op::parameter && !ir::is_terminator(inst.op))
+          of_spans.try_emplace(place, inst.type);
+        calls[place].push_back(&inst);
+      }
+    walk(typed, of_spans, calls, definition_.node, syntax::no_node);
+  }
+
+  void walk(const Typed& typed, const std::map<Place, const Type*>& of_spans,
+            const std::map<Place, std::vector<const ir::Inst*>>& calls, NodeId node, NodeId parent) {
+    const Place place = placed(node);
+    const Type* type = nullptr;
+    if (is_expression(ast_.head(node))) {
+      if (const auto at = of_spans.find(place); at != of_spans.end()) type = at->second;
+      if (!type && parent != syntax::no_node) type = in_parent(*typed.code, of_spans, calls, node, parent);
+      if (!type && ast_.head(node) == Head::identifier) type = of_argument(typed, place, ast_.name_of(node));
+    }
+    if (type && type->kind != TypeKind::bottom && place.second > place.first)
+      types_.try_emplace(place, to_string(made_of(type)));
+    for (const NodeId child : ast_.children(node)) walk(typed, of_spans, calls, child, node);
+  }
+
+  // A broadcast is shown as what comes of it.
+  const Type* made_of(const Type* type) {
+    const DataType* data = as_data(type);
+    if (!data || data->name->name->name != "Broadcasted") return type;
+    const auto [at, is_new] = broadcasts_.try_emplace(type, type);
+    if (!is_new) return at->second;
+    const RawValue materialize = engine_.library("materialize");
+    if (!materialize.defined()) return type;
+    const Type* parts[] = {materialize.type, type};
+    const Type* made = infer::return_type(runtime_, engine_.ctx, runtime_.types.tuple(parts), engine_.ctx.world);
+    if (engine_.ctx.failed()) engine_.ctx.take_error();
+    if (made && made->kind != TypeKind::bottom) broadcasts_[type] = made;
+    return broadcasts_[type];
+  }
+
+  Place placed(NodeId node) const {
+    const Span span = ast_.node(node).span;
+    if (span.begin < definition_.node_begin) return {0, 0};
+    return {span.begin - definition_.node_begin, span.end - definition_.node_begin};
+  }
+
+  static bool is_expression(Head head) {
+    switch (head) {
+      case Head::block:
+      case Head::function:
+      case Head::if_:
+      case Head::while_:
+      case Head::for_:
+      case Head::let_:
+      case Head::try_:
+      case Head::struct_:
+      case Head::macrocall:
+        return false;
+      default:
+        return true;
+    }
+  }
+
+  // Children of calls are operands; what is assigned has the type of the right side.
+  const Type* in_parent(const ir::Function& fn, const std::map<Place, const Type*>& of_spans,
+                        const std::map<Place, std::vector<const ir::Inst*>>& calls, NodeId node, NodeId parent) const {
+    const auto children = ast_.children(parent);
+    const auto index = static_cast<std::size_t>(std::find(children.begin(), children.end(), node) - children.begin());
+    const Head head = ast_.head(parent);
+    if (head == Head::assign) {
+      if (index != 0 || children.size() != 2) return nullptr;
+      const auto at = of_spans.find(placed(children[1]));
+      return at != of_spans.end() ? at->second : literal_type(children[1]);
+    }
+    if (head != Head::call && head != Head::op_assign && head != Head::ref && head != Head::dot) return nullptr;
+    const std::size_t skipped = head == Head::ref || head == Head::dot ? 1 : 0;  // the function is not written
+    if (skipped == 0 && index == 0) return nullptr;  // the function: its documentation says more
+    const auto at = calls.find(placed(parent));
+    if (at == calls.end()) return nullptr;
+    if (head == Head::dot && index == 1) {  // the field
+      const Type* whole = of_spans.contains(placed(parent)) ? of_spans.at(placed(parent)) : nullptr;
+      const Type* declared = declared_field(fn, at->second, ast_.name_of(node));
+      return declared ? declared : whole;
+    }
+    for (const ir::Inst* inst : at->second) {
+      const bool is_call = inst->op == Op::call || inst->op == Op::invoke;
+      // An operation has no function among its operands.
+      const std::size_t operand = index + skipped - (is_call ? 0 : 1);
+      const std::size_t wanted = children.size() + skipped - (is_call ? 0 : 1);
+      if (inst->operands.size() == wanted) return type_of(fn, inst->operands[operand]);
+    }
+    return nullptr;
+  }
+
+  const Type* declared_field(const ir::Function& fn, const std::vector<const ir::Inst*>& insts,
+                             std::string_view name) const {
+    for (const ir::Inst* inst : insts) {
+      if ((inst->op != Op::call && inst->op != Op::invoke) || inst->operands.size() < 3) continue;
+      const DataType* owner = type_of(fn, inst->operands[1]) ? as_data(type_of(fn, inst->operands[1])) : nullptr;
+      if (!owner) continue;
+      for (const Field& field : owner->fields)
+        if (field.name && field.name->name == name && !field.type->has_free_vars) return field.type;
+    }
+    return nullptr;
+  }
+
+  const Type* literal_type(NodeId node) const {
+    switch (ast_.head(node)) {
+      case Head::integer:
+        return ast_.node(node).flag == 0 ? builtin_.int64 : nullptr;
+      case Head::floating:
+        return builtin_.float64;
+      case Head::boolean:
+        return builtin_.boolean;
+      case Head::string:
+        return builtin_.string;
+      default:
+        return nullptr;
+    }
+  }
+
+  const Type* of_argument(const Typed& typed, Place place, std::string_view name) const {
+    const Method& method = *typed.method;
+    if (place.first < method.span.begin || place.second > method.span.end) return nullptr;  // the signature's
+    const auto& parameters = typed.code->blocks[0].parameters;
+    for (std::size_t i = 1; i < method.arg_names.size() && i < parameters.size(); ++i)
+      if (method.arg_names[i] && method.arg_names[i]->name == name) return typed.code->insts[parameters[i]].type;
+    return nullptr;
+  }
+
+  EngineState& engine_;
+  Runtime& runtime_;
+  const BuiltinTypes& builtin_;
+  const Ast& ast_;
+  Definition& definition_;
+  std::vector<Typed> typed_;
+  std::map<Place, std::pair<std::string, std::string>> found_;
+  std::map<Place, std::string> types_;
+  std::map<const Type*, const Type*> broadcasts_;
+};
+
+}  // namespace
+
+void infer_definition(EngineState& engine, const Ast& ast, Definition& definition) {
+  detail::Entry entry(engine);
+  const CollectionPause pause(engine.runtime.heap);
+  Inferred(engine, ast, definition).run();
+}
+
+}  // namespace slope::api::tools::lsp
