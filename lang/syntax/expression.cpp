@@ -14,6 +14,7 @@
 //
 // White space decides where the context says so: `[a -b]` has two elements, `[a - b]` and `[a-b]` have one.
 #include "lang/syntax/expression.hpp"
+#include "lang/syntax/foreign.hpp"
 
 #include <limits>
 
@@ -92,7 +93,9 @@ NodeId operator_call(State& state, Iterator from, Iterator op, Iterator to, Node
 
 NodeId right_operand(State& state, Iterator& it, Iterator op, Precedence least) {
   const NodeId right = parse_infix(state, it, least);
-  if (right == no_node) state.fail(it, "an expression after `" + state.operator_text(op) + "`", help_after(state, op, it));
+  if (right == no_node)
+    state.fail(it, "an expression after `" + state.operator_text(op) + "`",
+               foreign_operator_help(state.operator_text(op)));
   return right;
 }
 
@@ -346,7 +349,8 @@ NodeId parse_unary(State& state, Iterator& it) {
     return parse_power(state, it, op, parse_declared(state, it, op, base));
   }
   if (!unary) {
-    state.refuse(op, "`" + state.operator_text(op) + "` needs an operand on its left", help_after(state, op, it));
+    state.refuse(op, "`" + state.operator_text(op) + "` needs an operand on its left",
+                 foreign_operator_help(state.operator_text(op)));
   }
   ++it;
   const NestingGuard nesting(state, op);
@@ -508,7 +512,9 @@ NodeId parse_statement_expression(State& state, Iterator& it) {
   if (is_assignment_operator(it) && is_infix(state, it, Precedence::assignment)) {
     const Iterator op = it++;
     const NodeId right = parse_statement_expression(state, it);
-    if (right == no_node) state.fail(it, "an expression after `" + state.operator_text(op) + "`", help_after(state, op, it));
+    if (right == no_node)
+      state.fail(it, "an expression after `" + state.operator_text(op) + "`",
+                 foreign_operator_help(state.operator_text(op)));
     return make_assignment(state, from, op, it, left, right);
   }
   // what is left binds as loosely as assignment does: a ~ b

@@ -67,6 +67,15 @@ constexpr std::array middles = {
     Entry{"xor", "write `xor(a, b)` or `a ⊻ b`"},
 };
 
+// Operators that nothing follows.
+constexpr std::array operators = {
+    Entry{"++", "one is added by `x += 1`"},
+    Entry{"--", "one is taken away by `x -= 1`"},
+    Entry{"//", "a comment begins with `#`; `a // b` is a fraction"},
+    Entry{"**", "a power is `x ^ y`"},
+    Entry{"===", "the same value is `a === b`, an equal one `a == b`"},
+};
+
 template <std::size_t n>
 std::string_view find(const std::array<Entry, n>& table, std::string_view word) {
   const auto at = std::find_if(table.begin(), table.end(), [&](const Entry& each) { return each.word == word; });
@@ -80,5 +89,7 @@ std::string foreign_help(std::string_view first, std::string_view found) {
   if (const std::string_view help = find(middles, found); !help.empty()) return std::string(help);
   return first.empty() ? std::string() : "a function is called with parentheses: `" + std::string(first) + "(…)`";
 }
+
+std::string foreign_operator_help(std::string_view text) { return std::string(find(operators, text)); }
 
 }  // namespace slope::syntax

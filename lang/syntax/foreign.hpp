@@ -10,4 +10,7 @@ namespace slope::syntax {
 // Empty when nothing is to be said.
 std::string foreign_help(std::string_view first, std::string_view found);
 
+// An operator without an operand. Empty when nothing is to be said.
+std::string foreign_operator_help(std::string_view text);
+
 }  // namespace slope::syntax

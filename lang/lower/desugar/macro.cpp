@@ -170,7 +170,8 @@ Form* Desugar::undefined_macro(NodeId node, const Module* owner, std::string_vie
       if (name->name.starts_with('@') && binding->value.defined()) names.push_back(name->name);
   }
   if (text == "@f_str")
-    return error(node, "macro `@f_str` is not defined", "values are put into any string by `$`: \"a = $a, b = $(f(x))\"");
+    return error(node, "macro `@f_str` is not defined",
+                 "values are put into any string by `$`: \"a = $a, b = $(f(x))\"");
   const std::string similar = most_similar(text, names);
   return error(node, "macro `" + std::string(text) + "` is not defined" +
                          (similar.empty() ? "" : "; did you mean `" + similar + "`?"));
