@@ -70,7 +70,6 @@ constexpr std::array middles = {
 // Operators that nothing follows.
 constexpr std::array operators = {
     Entry{"++", "one is added by `x += 1`"},
-    Entry{"--", "one is taken away by `x -= 1`"},
     Entry{"//", "a comment begins with `#`; `a // b` is a fraction"},
     Entry{"**", "a power is `x ^ y`"},
     Entry{"===", "the same value is `a === b`, an equal one `a == b`"},

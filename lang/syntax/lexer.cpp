@@ -359,7 +359,7 @@ bool Lexer::lex_operator(std::uint32_t begin, bool dotted) {
   if ((first == '*' && second == '*') || (first == '-' && second == '-' && match.length == 1)) {
     pos_ += 2;
     error(begin, static_cast<std::uint32_t>(pos_), "invalid operator `" + std::string(2, first) + "`",
-          first == '*' ? "powers are written `x^y`" : "write `- -x` for a double negation");
+          first == '*' ? "powers are written `x^y`" : "one is taken away by `x -= 1`; a double negation is `- -x`");
     push(TokenKind::invalid, begin);
     return true;
   }

@@ -57,7 +57,11 @@ let all = String[]
         for name in names(m; all = true)
             push!(all, title * " " * string(name))
             isdefined(m, name) || continue
-            inner = getfield(m, name)
+            inner = try
+                getfield(m, name)
+            catch
+                continue   # only the library may use it
+            end
             inner isa Module && parentmodule(inner) === m && inner !== m && push!(todo, (inner, title * "." * string(name)))
         end
     end
