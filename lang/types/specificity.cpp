@@ -243,10 +243,7 @@ int ties(const Type* signature) {
   return total;
 }
 
-}  // namespace
-
-bool more_specific(TypeTable& types, const Type* a, const Type* b) {
-  if (a == b) return false;
+bool compare(TypeTable& types, const Type* a, const Type* b) {
   if (is_subtype(types, a, b)) return !is_subtype(types, b, a);
   if (is_subtype(types, b, a)) return false;
   const Type *x = a, *y = b;
@@ -267,6 +264,20 @@ bool more_specific(TypeTable& types, const Type* a, const Type* b) {
     if (less) return false;
   }
   return !certainly_disjoint(types, a, b);
+}
+
+}  // namespace
+
+bool more_specific(TypeTable& types, const Type* a, const Type* b) {
+  if (a == b) return false;
+  std::vector<TypeTable::Impl::Order>& orders = types.impl_->orders;
+  if (orders.empty()) orders.resize(tuning::order_answers);
+  const std::uint64_t hash = mix_hash(reinterpret_cast<std::uintptr_t>(a), reinterpret_cast<std::uintptr_t>(b));
+  const std::size_t at = hash & (orders.size() - 1);
+  if (orders[at].a == a && orders[at].b == b) return orders[at].more;
+  const bool more = compare(types, a, b);
+  orders[at] = {a, b, more};
+  return more;
 }
 
 }  // namespace slope

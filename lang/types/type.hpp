@@ -245,6 +245,7 @@ class TypeTable {
   const Type* type_of_constant(Value v);
 
  private:
+  friend bool more_specific(TypeTable& types, const Type* a, const Type* b);
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

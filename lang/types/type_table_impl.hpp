@@ -129,6 +129,15 @@ struct TypeTable::Impl {
   int layout_depth = 0;
   bool tuple_too_long = false;  // a tuple of more elements than tuning::tuple_elements was to be made
 
+  // Which of two signatures is more specific was asked before, mostly: inference compares the methods of a function
+  // for each call whose types are not exact. The last answer for each hash.
+  struct Order {
+    const Type* a = nullptr;
+    const Type* b = nullptr;
+    bool more = false;
+  };
+  std::vector<Order> orders;
+
   std::mutex trace_mutex;
   std::deque<TraceMap> trace_maps;
 
