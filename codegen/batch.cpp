@@ -33,7 +33,7 @@ Batch::Batch(Runtime& runtime, PublishedCode& published, const Jit& jit, std::ui
 Unit& Batch::unit_for_next() {
   if (!debug_ || units_.empty()) {
     units_.push_back(std::make_unique<Unit>(context_, !runtime_.describes_code));
-    jit_.prepare(units_.back()->module());
+    jit_.translator().prepare(units_.back()->module());
   }
   return *units_.back();
 }

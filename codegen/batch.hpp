@@ -77,6 +77,7 @@ class Batch : public EmitHost {
   // those for hosts in the order in which they were built.
   const std::vector<std::string>& entries() const { return entries_; }
   std::shared_ptr<NativeBatch> result() { return result_; }
+  void drop_result() { result_.reset(); }
   std::uint64_t next_name() const { return next_name_; }
 
   CallTarget resolve(Specialization& target, Unit& caller) override;

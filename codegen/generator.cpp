@@ -1,15 +1,14 @@
 // The CodeGenerator that the engine loads: batches, publication of entries, dumps.
-#include <llvm/IR/Verifier.h>
 #include <llvm/Support/raw_ostream.h>
 
 #include <algorithm>
-#include <cstdio>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "codegen/batch.hpp"
 #include "codegen/loader.hpp"
 #include "codegen/object_cache.hpp"
-#include "lang/support/dump.hpp"
+#include "codegen/workers.hpp"
 #include "lang/support/tuning.hpp"
 
 namespace slope::codegen {
@@ -20,34 +19,44 @@ class Generator : public CodeGenerator {
  public:
   Generator(Runtime& runtime, const CodegenHost& host) : runtime_(runtime), host_(host) {}
 
+  ~Generator() override;
+
   bool compile(Context& ctx, CodeInstance& code, std::string& why) override;
+  Compiled compile_later(Context& ctx, CodeInstance& code, std::string& why) override;
   DirectCode direct(Context& ctx, CodeInstance& code, std::span<const std::uint8_t> steps, std::string& why) override;
   std::string dump(Context& ctx, CodeInstance& code, Dump what) override;
   void find_in_use(Context& ctx, std::vector<const CodeInstance*>& found) override;
-  void forget(const CodeInstance& code) override { published_.erase(&code); }
+  void forget(const CodeInstance& code) override;
   std::size_t bytes() const override { return jit_ ? jit_->bytes() : 0; }
   bool locate(const void* address, std::uintptr_t& function, std::vector<CodePlace>& places) override;
 
  private:
   bool start(std::string& why);
-  bool verify(llvm::Module& module, std::string& why);
-  std::unique_ptr<Jit::MachineCode> make_code(Batch& batch, std::vector<void*>& addresses, std::string& why);
-  std::unique_ptr<llvm::MemoryBuffer> make_object(Unit& unit, bool quickly, std::string& why);
-  static void note(const char* what, const Unit& unit);  // SLOPE_DUMP=cache
+  bool emit(Context& ctx, CodeInstance& code, Batch& batch, std::string& why);
+  Effort effort(Batch& batch) const;
+  bool make_objects(Batch& batch, std::vector<UnitObject>& objects, std::string& why);
+  bool publish(Batch& batch, std::vector<UnitObject> objects, std::string& why);
+  void publish_finished();
   BatchPolicy policy(Context& ctx, const CodeInstance& root) const;
   void keep(Batch& batch, const std::vector<void*>& addresses);
 
   Runtime& runtime_;
   CodegenHost host_;
   std::unique_ptr<Jit> jit_;
-  std::unique_ptr<ObjectCache> cache_;
+  std::shared_ptr<ObjectCache> cache_;  // jobs hold it as well
   std::string start_error_;
   PublishedCode published_;
   std::vector<std::weak_ptr<NativeBatch>> batches_;  // all
   std::vector<std::shared_ptr<NativeBatch>> kept_;   // all, when frames are recorded: records point into them
   std::shared_ptr<HostCode> host_code_ = std::make_shared<HostCode>();
   std::uint64_t names_ = 1;
+  std::unordered_map<const CodeInstance*, std::shared_ptr<Job>> waiting_;  // by the root of the batch
+  bool has_workers_ = false;
 };
+
+Generator::~Generator() {
+  for (const auto& [root, job] : waiting_) job->cancel();
+}
 
 bool Generator::start(std::string& why) {
   if (!jit_ && start_error_.empty())
@@ -59,21 +68,12 @@ bool Generator::start(std::string& why) {
   }
   // Who wants to see what LLVM does wants LLVM to do it.
   if (!host_.cache.empty() && !cache_ && !host_.dump_llvm && !runtime_.describes_code) {
-    cache_ = ObjectCache::open(host_.cache, jit_->identity() + (runtime_.optimises ? "\noptimised" : "\nplain"),
-                               tuning::cache_bytes);
+    cache_ =
+        ObjectCache::open(host_.cache, jit_->translator().identity() + (runtime_.optimises ? "\noptimised" : "\nplain"),
+                          tuning::cache_bytes);
     if (!cache_) host_.cache.clear();
   }
   return true;
-}
-
-bool Generator::verify(llvm::Module& module, std::string& why) {
-#ifdef NDEBUG
-  if (!host_.verify) return true;
-#endif
-  llvm::raw_string_ostream stream(why);
-  if (!llvm::verifyModule(module, &stream)) return true;
-  why = "internal error in code generation: " + stream.str();
-  return false;
 }
 
 BatchPolicy Generator::policy(Context& ctx, const CodeInstance& root) const {
@@ -86,78 +86,130 @@ BatchPolicy Generator::policy(Context& ctx, const CodeInstance& root) const {
   return result;
 }
 
-void Generator::note(const char* what, const Unit& unit) {
-  static const bool wanted = dump_wants("cache");
-  if (!wanted) return;
-  for (const Unit::Name& name : unit.defined()) std::fprintf(stderr, "; cache %s %s\n", what, name.name.c_str());
-}
-
-std::unique_ptr<llvm::MemoryBuffer> Generator::make_object(Unit& unit, bool quickly, std::string& why) {
-  if (!verify(unit.module(), why)) return nullptr;
-  ObjectCache::Key key{};
-  if (cache_) {
-    key = cache_->key(unit.module(), quickly);
-    if (auto found = cache_->find(key)) {
-      note("found", unit);
-      return found;
-    }
-  }
-  jit_->optimise(unit.module(), runtime_.optimises && !quickly);
-  if (host_.dump_llvm) {
-    std::string text;
-    llvm::raw_string_ostream stream(text);
-    unit.module().print(stream, nullptr);
-    std::fputs(stream.str().c_str(), stderr);
-  }
-  std::unique_ptr<llvm::MemoryBuffer> object = jit_->compile(unit.module(), quickly, why);
-  if (object && cache_) {
-    cache_->keep(key, object->getBuffer());
-    note("made", unit);
-  }
-  return object;
-}
-
-std::unique_ptr<Jit::MachineCode> Generator::make_code(Batch& batch, std::vector<void*>& addresses, std::string& why) {
+Effort Generator::effort(Batch& batch) const {
   std::vector<const llvm::Module*> modules;
   for (std::unique_ptr<Unit>& unit : batch.units()) modules.push_back(&unit->module());
-  const bool quickly = Jit::is_huge(modules);
-  std::vector<UnitObject> objects;
-  for (std::unique_ptr<Unit>& unit : batch.units()) {
-    std::unique_ptr<llvm::MemoryBuffer> object = make_object(*unit, quickly, why);
-    if (!object) return nullptr;
-    objects.push_back({unit.get(), std::move(object)});
-  }
-  return jit_->link(std::move(objects), batch.entries(), addresses, why);
+  Effort result;
+  result.optimises = runtime_.optimises;
+  result.quickly = Translator::is_huge(modules);
+  result.verifies = host_.verify;
+  result.dumps = host_.dump_llvm;
+  result.cache = cache_.get();
+  return result;
 }
 
-bool Generator::compile(Context& ctx, CodeInstance& code, std::string& why) {
-  if (!start(why)) return false;
-  if (code.boxed.load(std::memory_order_acquire)) return true;
-  Batch batch(runtime_, published_, *jit_, names_, {!host_.trusts_inbounds, host_.dump_llvm});
+bool Generator::make_objects(Batch& batch, std::vector<UnitObject>& objects, std::string& why) {
+  const Effort effort = this->effort(batch);
+  for (std::unique_ptr<Unit>& unit : batch.units()) {
+    std::unique_ptr<llvm::MemoryBuffer> object = jit_->translator().translate(*unit, effort, nullptr, why);
+    if (!object) return false;
+    objects.push_back({unit.get(), std::move(object)});
+  }
+  return true;
+}
+
+bool Generator::emit(Context& ctx, CodeInstance& code, Batch& batch, std::string& why) {
   if (!code.entry.load(std::memory_order_acquire) || !batch.build_wrapper(code)) {
     if (!batch.build(code, policy(ctx, code), why)) return false;
     batch.emit(true);
   }
   names_ = batch.next_name();
+  return true;
+}
+
+bool Generator::compile(Context& ctx, CodeInstance& code, std::string& why) {
+  if (!start(why)) return false;
+  publish_finished();
+  if (code.boxed.load(std::memory_order_acquire)) return true;
+  if (const auto begun = waiting_.find(&code); begun != waiting_.end()) {
+    const std::shared_ptr<Job> job = begun->second;
+    Workers::shared().finish(*job, jit_->translator());
+    publish_finished();
+    if (code.boxed.load(std::memory_order_acquire)) return true;
+  }
+  Batch batch(runtime_, published_, *jit_, names_, {!host_.trusts_inbounds, host_.dump_llvm});
+  std::vector<UnitObject> objects;
+  return emit(ctx, code, batch, why) && make_objects(batch, objects, why) && publish(batch, std::move(objects), why);
+}
+
+CodeGenerator::Compiled Generator::compile_later(Context& ctx, CodeInstance& code, std::string& why) {
+  const auto now = [&] { return compile(ctx, code, why) ? Compiled::done : Compiled::failed; };
+  // What people read or debug is compiled where they see it happen.
+  if (!start(why) || host_.compile_threads == 0 || host_.dump_llvm || runtime_.describes_code) return now();
+  publish_finished();
+  if (code.boxed.load(std::memory_order_acquire)) return Compiled::done;
+  if (waiting_.contains(&code)) return Compiled::waits;
+  if (!has_workers_) {
+    std::string none;
+    has_workers_ = Workers::shared().want(host_.compile_threads, none);
+    if (!has_workers_) host_.compile_threads = 0;
+    if (!has_workers_) return now();
+  }
+  auto job = std::make_shared<Job>();
+  job->batch = std::make_unique<Batch>(runtime_, published_, *jit_, names_,
+                                       Batch::Options{!host_.trusts_inbounds, host_.dump_llvm});
+  if (!emit(ctx, code, *job->batch, why)) return Compiled::failed;
+  job->effort = effort(*job->batch);
+  job->cache = cache_;
+  waiting_[&code] = job;
+  Workers::shared().add(job);
+  return Compiled::begun;
+}
+
+void Generator::publish_finished() {
+  std::vector<std::shared_ptr<Job>> finished;
+  std::erase_if(waiting_, [&](const auto& entry) {
+    if (!entry.second->done.load(std::memory_order_acquire)) return false;
+    finished.push_back(entry.second);
+    return true;
+  });
+  // A failure is found again, and reported, when the function is asked for again.
+  for (const std::shared_ptr<Job>& job : finished) {
+    if (std::string why; !job->failed()) publish(*job->batch, std::move(job->objects), why);
+    job->batch->drop_result();
+  }
+}
+
+// Links the objects. What another batch has published in the meantime stays as it is, as others may be linked to it.
+bool Generator::publish(Batch& batch, std::vector<UnitObject> objects, std::string& why) {
   std::vector<void*> addresses;
-  std::shared_ptr<NativeBatch> result = batch.result();
-  result->code = make_code(batch, addresses, why);
+  const std::shared_ptr<NativeBatch> result = batch.result();
+  result->code = jit_->link(std::move(objects), batch.entries(), addresses, why);
   if (!result->code) return false;
   batches_.push_back(result);
   std::size_t next = 0;
   for (auto& member : batch.members()) {
     CodeInstance& made = *member->code;
+    const auto known = published_.find(&made);
+    const bool is_new = known == published_.end() || known->second.owner.expired();
     if (member->native) {
       void* entry = addresses[next++];
-      published_[&made] = {member->signature, entry, result};
-      made.entry.store(entry, std::memory_order_release);
+      if (is_new) {
+        published_[&made] = {member->signature, entry, result};
+        made.entry.store(entry, std::memory_order_release);
+      }
     }
-    // A wrapper made later holds the batch of the code that it calls.
+    void* const boxed = member->boxed ? addresses[next++] : nullptr;
+    if (!is_new && (!boxed || made.boxed.load(std::memory_order_acquire))) continue;
+    // A wrapper made later holds the batch of the code that others call.
+    if (!is_new && made.native_owner != result) result->data.linked.push_back(made.native_owner);
     made.native_owner = result;
-    if (member->boxed) made.boxed.store(reinterpret_cast<BoxedEntry>(addresses[next++]), std::memory_order_release);
+    if (boxed) made.boxed.store(reinterpret_cast<BoxedEntry>(boxed), std::memory_order_release);
   }
   if (runtime_.records_frames) keep(batch, addresses);
   return true;
+}
+
+void Generator::forget(const CodeInstance& code) {
+  published_.erase(&code);
+  std::erase_if(waiting_, [&](const auto& entry) {
+    Job& job = *entry.second;
+    const auto& members = job.batch->members();
+    if (std::none_of(members.begin(), members.end(), [&](const auto& member) { return member->code == &code; }))
+      return false;
+    job.cancel();
+    return true;
+  });
 }
 
 void Generator::keep(Batch& batch, const std::vector<void*>& addresses) {
@@ -190,9 +242,11 @@ DirectCode Generator::direct(Context& ctx, CodeInstance& code, std::span<const s
   }
   if (!steps.empty()) batch.build_flat_gradient(policy(ctx, code), {steps.data(), steps.size()});
   names_ = batch.next_name();
+  std::vector<UnitObject> objects;
   std::vector<void*> addresses;
   std::shared_ptr<NativeBatch> result = batch.result();
-  result->code = make_code(batch, addresses, why);
+  if (!make_objects(batch, objects, why)) return made;
+  result->code = jit_->link(std::move(objects), batch.entries(), addresses, why);
   if (!result->code) return made;
   made.entry = reinterpret_cast<DirectEntry>(addresses[0]);
   if (!steps.empty()) made.gradient = reinterpret_cast<flat::Gradient>(addresses[1]);
@@ -261,8 +315,8 @@ std::string Generator::dump(Context& ctx, CodeInstance& code, Dump what) {
   if (!batch.build(code, alone, why)) return why + "\n";
   batch.emit(false);
   llvm::Module& module = batch.units().front()->module();
-  jit_->optimise(module, runtime_.optimises && !Jit::is_huge({&module}));
-  if (what == Dump::native) return jit_->assembly(module);
+  jit_->translator().optimise(module, runtime_.optimises && !Translator::is_huge({&module}));
+  if (what == Dump::native) return jit_->translator().assembly(module);
   std::string text;
   llvm::raw_string_ostream stream(text);
   batch.members()[0]->native->print(stream);

@@ -1,17 +1,8 @@
 #include "codegen/jit.hpp"
 
 #include <dlfcn.h>
-#include <llvm/ADT/SmallPtrSet.h>
-#include <llvm/ADT/SmallVector.h>
-#include <llvm/Config/llvm-config.h>
 #include <llvm/ExecutionEngine/JITLink/JITLinkMemoryManager.h>
 #include <llvm/ExecutionEngine/Orc/ExecutorProcessControl.h>
-#include <llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h>
-#include <llvm/IR/CFG.h>
-#include <llvm/IR/LegacyPassManager.h>
-#include <llvm/Support/MemoryBuffer.h>
-#include <llvm/Support/SmallVectorMemoryBuffer.h>
-#include <llvm/Support/TargetSelect.h>
 #include <llvm/Support/raw_ostream.h>
 
 #include <algorithm>
@@ -19,7 +10,6 @@
 
 #include "codegen/helpers.hpp"
 #include "codegen/vector_math.hpp"
-#include "lang/support/tuning.hpp"
 
 namespace slope::codegen {
 
@@ -67,28 +57,15 @@ class Jit::Extents final : public orc::ObjectLinkingLayer::Plugin {
 };
 
 std::unique_ptr<Jit> Jit::create(const Listeners& listeners, std::string& why) {
-  // Idempotent and guarded inside LLVM; nothing of it is visible outside this shared object.
-  llvm::InitializeNativeTarget();
-  llvm::InitializeNativeTargetAsmPrinter();
   auto failed = [&](llvm::Error error) {
     why = llvm::toString(std::move(error));
     return nullptr;
   };
-  auto builder = orc::JITTargetMachineBuilder::detectHost();
-  if (!builder) return failed(builder.takeError());
-  builder->setCodeGenOptLevel(llvm::CodeGenOptLevel::Default);
-  builder->setRelocationModel(llvm::Reloc::PIC_);
-  builder->setCodeModel(llvm::CodeModel::Small);
-  // Scattered stores cost more than the scalar ones that they replace; the cost model thinks otherwise.
-  if (builder->getTargetTriple().isX86()) builder->addFeatures({"+prefer-no-scatter"});
-  auto machine = builder->createTargetMachine();
-  if (!machine) return failed(machine.takeError());
-
+  std::unique_ptr<Translator> translator = Translator::create(why);
+  if (!translator) return nullptr;
   std::unique_ptr<Jit> jit(new Jit());
   jit->self_ = std::make_shared<Jit*>(jit.get());
-  jit->machine_ = std::move(*machine);
-  jit->vector_library_ = dlopen("libmvec.so.1", RTLD_NOW | RTLD_LOCAL);
-  jit->passes_ = std::make_unique<Passes>(*jit->machine_, jit->vector_library_ != nullptr);
+  jit->translator_ = std::move(translator);
   auto control = orc::SelfExecutorProcessControl::Create();
   if (!control) return failed(control.takeError());
   jit->session_ = std::make_unique<orc::ExecutionSession>(std::move(*control));
@@ -107,9 +84,9 @@ std::unique_ptr<Jit> Jit::create(const Listeners& listeners, std::string& why) {
     define(info.name, info.address);
   }
   for (const LibraryFunction& f : library_functions()) define(f.name, f.address);
-  if (jit->vector_library_) {
-    for (const VectorFunction& f : vector_functions(*jit->machine_)) {
-      if (void* address = dlsym(jit->vector_library_, f.vector)) define(f.vector, address);
+  if (void* library = jit->translator_->vector_library()) {
+    for (const VectorFunction& f : vector_functions(jit->translator_->machine())) {
+      if (void* address = dlsym(library, f.vector)) define(f.vector, address);
     }
   }
   if (llvm::Error error = jit->library_->define(orc::absoluteSymbols(std::move(symbols)))) {
@@ -129,64 +106,6 @@ Jit::MachineCode::~MachineCode() {
   Jit& jit = **jit_;
   jit.bytes_ -= bytes_;
   llvm::consumeError(tracker_->remove());
-}
-
-void Jit::prepare(llvm::Module& module) const {
-  module.setTargetTriple(machine_->getTargetTriple().str());
-  module.setDataLayout(machine_->createDataLayout());
-}
-
-std::string Jit::assembly(llvm::Module& module) {
-  llvm::SmallString<4096> text;
-  llvm::raw_svector_ostream stream(text);
-  llvm::legacy::PassManager passes;
-  if (machine_->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::AssemblyFile)) {
-    return "no assembly printer for this machine\n";
-  }
-  passes.run(module);
-  return std::string(text);
-}
-
-bool Jit::is_huge(llvm::ArrayRef<const llvm::Module*> modules) {
-  constexpr std::size_t many = tuning::quick_code_size;
-  constexpr std::size_t many_without_loops = tuning::quick_code_straight;
-  constexpr std::size_t many_in_block = tuning::quick_code_block;
-  std::size_t all = 0;
-  bool loops = false;
-  for (const llvm::Module* module : modules) {
-    for (const llvm::Function& function : *module) {
-      llvm::SmallPtrSet<const llvm::BasicBlock*, 32> before;
-      for (const llvm::BasicBlock& block : function) {
-        if (block.size() > many_in_block) return true;
-        all += block.size();
-        before.insert(&block);
-        for (const llvm::BasicBlock* next : llvm::successors(&block)) loops = loops || before.contains(next);
-      }
-    }
-  }
-  return all > (loops ? many : many_without_loops);
-}
-
-std::unique_ptr<llvm::MemoryBuffer> Jit::compile(llvm::Module& module, bool quickly, std::string& why) {
-  llvm::SmallVector<char, 0> object;
-  const bool huge = quickly || is_huge({&module});
-  machine_->setOptLevel(huge ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Default);
-  machine_->setFastISel(huge);
-  llvm::raw_svector_ostream stream(object);
-  llvm::legacy::PassManager passes;
-  llvm::MCContext* context = nullptr;
-  if (machine_->addPassesToEmitMC(passes, context, stream)) {
-    why = "no object writer for this machine";
-    return nullptr;
-  }
-  passes.run(module);
-  return std::make_unique<llvm::SmallVectorMemoryBuffer>(std::move(object), "slope", /*RequiresNullTerminator=*/false);
-}
-
-std::string Jit::identity() const {
-  return std::string(LLVM_VERSION_STRING) + '\n' + machine_->getTargetTriple().str() + '\n' +
-         machine_->getTargetCPU().str() + '\n' + machine_->getTargetFeatureString().str() + '\n' +
-         (vector_library_ ? "libmvec" : "");
 }
 
 std::unique_ptr<Jit::MachineCode> Jit::link(std::vector<UnitObject> objects, const std::vector<std::string>& names,

@@ -1,19 +1,16 @@
-// From LLVM modules to memory that runs: the target machine of this host, ORC's execution session with JITLink, and the
-// helpers as absolute symbols. One batch is one allocation with its own lifetime (MachineCode). No eh-frames are
+// From objects to memory that runs: ORC's execution session with JITLink, and the helpers as absolute symbols. One batch is one allocation with its own lifetime (MachineCode). No eh-frames are
 // registered, because errors are return values and nothing unwinds through compiled code.
 #pragma once
 
 #include <llvm/ExecutionEngine/Orc/Core.h>
 #include <llvm/ExecutionEngine/Orc/ObjectLinkingLayer.h>
-#include <llvm/IR/Module.h>
-#include <llvm/Target/TargetMachine.h>
 
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "codegen/link.hpp"
-#include "codegen/passes.hpp"
+#include "codegen/translator.hpp"
 #include "lang/runtime/backend.hpp"
 
 namespace slope::codegen {
@@ -30,18 +27,9 @@ class Jit {
   ~Jit();
   Jit(const Jit&) = delete;
 
-  void prepare(llvm::Module& module) const;  // triple and data layout
-  // So long that LLVM's effort, which grows faster than the text, would not come back: such code is translated as it
-  // stands.
-  static bool is_huge(llvm::ArrayRef<const llvm::Module*> modules);
-  void optimise(llvm::Module& module, bool wanted) { passes_->run(module, !wanted); }
-  std::string assembly(llvm::Module& module);
-
-  // The object of a module; null with `why` on failure. `quickly`: the module has not been optimised, and LLVM selects
-  // instructions one by one.
-  std::unique_ptr<llvm::MemoryBuffer> compile(llvm::Module& module, bool quickly, std::string& why);
-  // All that machine code depends on besides the module: LLVM, the machine, the libraries at hand.
-  std::string identity() const;
+  // The one of the engine's own thread.
+  Translator& translator() { return *translator_; }
+  const Translator& translator() const { return *translator_; }
 
   // Machine code of one batch; freed with its last owner.
   class MachineCode {
@@ -80,12 +68,10 @@ class Jit {
   Jit() = default;
   void add_listeners(const Listeners& listeners);
 
-  std::unique_ptr<llvm::TargetMachine> machine_;
-  std::unique_ptr<Passes> passes_;
+  std::unique_ptr<Translator> translator_;
   std::unique_ptr<llvm::orc::ExecutionSession> session_;
   std::unique_ptr<llvm::orc::ObjectLinkingLayer> linker_;
   llvm::orc::JITDylib* library_ = nullptr;
-  void* vector_library_ = nullptr;
   std::shared_ptr<Jit*> self_;
   std::shared_ptr<Extents> extents_;
   std::size_t bytes_ = 0;

@@ -25,6 +25,7 @@ struct CodegenHost {
   bool dump_llvm = false;  // SLOPE_DUMP=llvm: print the optimised LLVM IR of whatever is compiled to standard error
   bool verify = false;     // SLOPE_VERIFY=1: check the LLVM IR that is made
   bool trusts_inbounds = false;  // indices are tested only where the code says so
+  unsigned compile_threads = 0;  // of the process, that compile for the engine while it goes on; 0: its own does
   std::string cache;             // folder of machine code that is kept on disk; empty: none
 };
 // A hash of the sources of which engine and shared object each hold a copy; two that differ do not work together.

@@ -105,8 +105,7 @@ void ObjectCache::keep(const Key& key, llvm::StringRef object) {
     unlink(temporary.c_str());
     return;
   }
-  written_ += object.size();
-  if (written_ < most_bytes_ / tuning::cache_looks) return;
+  if ((written_ += object.size()) < most_bytes_ / tuning::cache_looks) return;
   written_ = 0;
   drop_oldest();
 }

@@ -10,6 +10,7 @@
 #include <llvm/Support/MemoryBuffer.h>
 
 #include <array>
+#include <atomic>
 #include <memory>
 #include <string>
 
@@ -27,7 +28,7 @@ class ObjectCache {
   Key key(const llvm::Module& module, bool quickly) const;
   // Null: not there, or damaged.
   std::unique_ptr<llvm::MemoryBuffer> find(const Key& key) const;
-  // Does nothing where the file cannot be written. Several processes may keep the same key at once.
+  // Does nothing where the file cannot be written. Several processes and threads may keep the same key at once.
   void keep(const Key& key, llvm::StringRef object);
 
  private:
@@ -39,7 +40,7 @@ class ObjectCache {
   std::string folder_;
   std::string identity_;
   std::uint64_t most_bytes_;
-  std::uint64_t written_ = 0;  // since the folder was last looked through
+  std::atomic<std::uint64_t> written_{0};  // since the folder was last looked through
 };
 
 }  // namespace slope::codegen

@@ -8,6 +8,7 @@
 #include <llvm/Analysis/TypeBasedAliasAnalysis.h>
 #include <llvm/IR/Dominators.h>
 #include <llvm/IR/Module.h>
+#include <llvm/IR/PassInstrumentation.h>
 #include <llvm/IR/PassManager.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Transforms/InstCombine/InstCombine.h>
@@ -39,11 +40,16 @@ struct Passes::Impl {
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager components;
   llvm::ModuleAnalysisManager modules;
+  const std::atomic<bool>* cancelled = nullptr;
+  llvm::PassInstrumentationCallbacks callbacks;
   llvm::PassBuilder builder;
   llvm::FunctionPassManager straight;  // for functions without loops
   llvm::FunctionPassManager with_loops;
 
-  Impl(llvm::TargetMachine& machine, bool vector_math) : builder(&machine) {
+  Impl(llvm::TargetMachine& machine, bool vector_math)
+      : builder(&machine, llvm::PipelineTuningOptions(), std::nullopt, &callbacks) {
+    callbacks.registerShouldRunOptionalPassCallback(
+        [this](llvm::StringRef, llvm::Any) { return !cancelled || !cancelled->load(std::memory_order_relaxed); });
     llvm::TargetLibraryInfoImpl library(machine.getTargetTriple());
     if (vector_math) add_vector_functions(library, vector_functions(machine));
     functions.registerPass([library] { return llvm::TargetLibraryAnalysis(library); });
@@ -126,7 +132,8 @@ struct Passes::Impl {
     return !info.empty();
   }
 
-  void run(llvm::Module& module, bool only_needed) {
+  void run(llvm::Module& module, bool only_needed, const std::atomic<bool>* stop) {
+    cancelled = stop;
     for (llvm::Function& function : module) {
       if (function.isDeclaration() || only_needed) continue;
       (has_loop(function) ? with_loops : straight).run(function, functions);
@@ -141,6 +148,8 @@ struct Passes::Impl {
 
 Passes::Passes(llvm::TargetMachine& machine, bool vector_math) : impl_(std::make_unique<Impl>(machine, vector_math)) {}
 Passes::~Passes() = default;
-void Passes::run(llvm::Module& module, bool only_needed) { impl_->run(module, only_needed); }
+void Passes::run(llvm::Module& module, bool only_needed, const std::atomic<bool>* cancelled) {
+  impl_->run(module, only_needed, cancelled);
+}
 
 }  // namespace slope::codegen

@@ -5,6 +5,7 @@
 #include <llvm/IR/Function.h>
 #include <llvm/Target/TargetMachine.h>
 
+#include <atomic>
 #include <memory>
 
 namespace slope::codegen {
@@ -15,7 +16,9 @@ class Passes {
   Passes(llvm::TargetMachine& machine, bool vector_math);
   ~Passes();
   Passes(const Passes&) = delete;
-  void run(llvm::Module& module, bool only_needed);  // only_needed: what the code generator can't do without
+  // `only_needed`: what the code generator can't do without. `cancelled`, where there is one: nobody wants the result
+  // any more; what can be left out is.
+  void run(llvm::Module& module, bool only_needed, const std::atomic<bool>* cancelled = nullptr);
 
  private:
   struct Impl;

@@ -132,6 +132,7 @@ EngineState::EngineState(Options given)
     CodegenHost wanted;
     wanted.trusts_inbounds = options.trusts_inbounds;
     wanted.cache = options.cache;
+    wanted.compile_threads = options.compile_threads;
     generator = load_code_generator(runtime, SLOPE_CODEGEN_PATH, SLOPE_CODEGEN_INSTALL_PATH, wanted, no_generator);
 #else
     no_generator = "this build has no code generator\n";

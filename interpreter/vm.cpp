@@ -150,6 +150,7 @@ bool Vm::run_toplevel(Context& ctx, const ir::Function& body, Value& result) {
   Frame frame{code, nullptr, &no_static_params, registers, ctx.caught.size()};
   bool ok = activate(ctx, frame, result);
   if (code.uses_catch) ctx.caught.resize(frame.caught_base);
+  if (runtime_.tiers) runtime_.tiers->toplevel_ended(body);
   return ok;
 }
 
@@ -239,11 +240,12 @@ Vm::Replaced Vm::replace_on_stack(Context& ctx, Frame& frame, LoopCode& loop, Va
   }
   Value* live = static_cast<Value*>(alloca((loop.live.size() + 1) * sizeof(Value)));
   for (std::size_t i = 0; i < loop.live.size(); ++i) live[i] = frame.registers[loop.live[i]];
+  bool later = false;
   CodeInstance* rest =
-      runtime_.tiers->on_hot_loop(ctx, *code.function, frame.target, loop.header, live, loop.live.size());
+      runtime_.tiers->on_hot_loop(ctx, *code.function, frame.target, loop.header, live, loop.live.size(), later);
   BoxedEntry entry = rest ? rest->boxed.load(std::memory_order_acquire) : nullptr;
   if (!entry) {
-    loop.possible = false;
+    loop.possible = later;
     return Replaced::no;
   }
   std::shared_ptr<void> alive = rest->native_owner;

@@ -105,6 +105,7 @@ class Command {
     options.trusts_inbounds = line_.trusts_inbounds;
     options.arguments = line_.arguments;
     options.cache = cache_folder();
+    options.compile_threads = line_.compile_threads;
     options.capabilities = Capabilities::all();
     options.output = [this](std::string_view text) { output_.out(text); };
     options.error_output = [this](std::string_view text) { output_.err(text); };

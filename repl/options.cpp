@@ -22,6 +22,7 @@ else runs standard input.
   -i, --interactive    then open the prompt
       --tier TIER      interpret: no machine code; compile: compile every function before its first call;
                        auto (the default): compile what is called or loops often
+      --compile-threads N  compile on N other threads, while the script goes on (0: the script waits)
       --color WHEN     yes, no or auto (the default): on terminals, unless NO_COLOR is set
       --no-startup     without ~/.config/slope/startup.slope, which otherwise runs before the prompt opens
       --check-generators   run the generator of each @generated function twice and compare what it returns
@@ -57,6 +58,7 @@ std::optional<CommandLine> read_command_line(int count, char** arguments, int& s
       {"interpret", Tier::interpret}, {"compile", Tier::compile}, {"auto", Tier::automatic}};
   app.add_option_function<std::string>("--tier", [&](const std::string& name) { line.tier = tiers.at(name); })
       ->check(CLI::IsMember({"interpret", "compile", "auto"}));
+  app.add_option("--compile-threads", line.compile_threads)->check(CLI::Range(0, 64));
 
   const std::map<std::string, ColorChoice> colors = {
       {"yes", ColorChoice::always}, {"no", ColorChoice::never}, {"auto", ColorChoice::automatic}};

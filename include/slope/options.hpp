@@ -64,6 +64,10 @@ struct Options {
   // (docs/embedding.md). It is made where it is missing, and has a limit of 512 MiB. Empty: none. Only a folder that no
   // other user can write to is used.
   std::string cache = {};
+  // Threads that compile what gets hot while the script goes on in the interpreter: no call waits for LLVM. They belong
+  // to the process, and its engines share them; 0: the calling thread compiles. With Tier::automatic only; results are
+  // the same.
+  unsigned compile_threads = 0;
   std::size_t heap_limit = 0;   // bytes of the engine's heap
   std::uint64_t fuel = 0;       // calls and loop iterations
   double time_limit = 0;        // seconds of wall-clock time

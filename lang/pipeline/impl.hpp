@@ -22,7 +22,13 @@ struct Pipeline::Impl {
   void optimise(Context& ctx, infer::InferResult& result, const opt::OptOptions& options);
   bool refine(Context& ctx, infer::InferResult& result, const opt::OptOptions& options);
   bool worth_compiling(Context& ctx, Specialization& target, std::uint32_t calls);
-  CodeInstance* typed_loop(Context& ctx, const ir::Function& running, Specialization* target, std::uint32_t header);
+  // Machine code of what got hot: at once, or by other threads.
+  CodeGenerator::Compiled compile_hot(Context& ctx, CodeInstance& code, std::string& why);
+  CodeGenerator::Compiled compile_hot(Context& ctx, Specialization& target, std::string& why);
+  CodeInstance* typed_loop(Context& ctx, const ir::Function& running, Specialization* target, std::uint32_t header,
+                           bool& later);
+  // The code for a loop if it can be entered.
+  CodeInstance* enter(Context& ctx, CodeInstance* code, bool& later);
   void forget(const std::vector<CodeInstance*>& codes);  // that will be destroyed
 
   Pipeline& pipeline;

@@ -6,16 +6,26 @@
 
 namespace slope {
 
+CodeInstance* Pipeline::Impl::enter(Context& ctx, CodeInstance* code, bool& later) {
+  using Compiled = CodeGenerator::Compiled;
+  if (!code || !code->valid_in(ctx.world)) return nullptr;
+  if (code->boxed.load(std::memory_order_acquire)) return code;
+  std::string why;
+  const Compiled made = compile_hot(ctx, *code, why);
+  if (made == Compiled::done || made == Compiled::begun) ++pipeline.statistics_.compiled;
+  later = made == Compiled::begun || made == Compiled::waits;
+  return made == Compiled::done ? code : nullptr;
+}
+
 // The rest of a loop in typed code, whose types are known.
 CodeInstance* Pipeline::Impl::typed_loop(Context& ctx, const ir::Function& running, Specialization* target,
-                                         std::uint32_t header) {
+                                         std::uint32_t header, bool& later) {
   CodeInstance* from = target ? derive::valid_code(ctx, *target) : nullptr;
   if (!from || from->typed.get() != &running) return nullptr;
   std::vector<const Type*> key{runtime.types.value_int(header)};
   auto known = loops.find({&running, key});
-  if (known != loops.end()) return known->second && known->second->valid_in(ctx.world) ? known->second : nullptr;
-  CodeInstance*& code = loops[{&running, key}];
-  code = nullptr;
+  if (known != loops.end()) return enter(ctx, known->second, later);
+  loops[{&running, key}] = nullptr;
   std::shared_ptr<ir::Function> rest = ir::continuation_at_loop(running, header);
   if (!rest) return nullptr;
   rest->typed = true;
@@ -33,20 +43,19 @@ CodeInstance* Pipeline::Impl::typed_loop(Context& ctx, const ir::Function& runni
   result.max_world = from->max_world;
   result.edges = from->edges;
   derive::Synthetic& made = pipeline.synthetic(rest->name, types, &running);
-  CodeInstance* published = pipeline.publish(made, std::move(result), {});
-  std::string why;
-  if (generator()->compile(ctx, *published, why)) code = published;
-  ++pipeline.statistics_.compiled;
-  return code;
+  CodeInstance* const published = pipeline.publish(made, std::move(result), {});
+  CodeInstance* const entered = enter(ctx, published, later);
+  loops[{&running, key}] = entered || later ? published : nullptr;
+  return entered;
 }
 
 CodeInstance* Pipeline::on_hot_loop(Context& ctx, const ir::Function& running, Specialization* target,
-                                    std::uint32_t header, const Value* live, std::size_t live_count) {
+                                    std::uint32_t header, const Value* live, std::size_t live_count, bool& later) {
   const CollectionPause pause(runtime_.heap);
   const derive::CompileClock clock(*this);
   if (mode == TierMode::interpret || !impl_->generator()) return nullptr;
   const Compiling compiling(runtime_);
-  if (running.typed) return impl_->typed_loop(ctx, running, target, header);
+  if (running.typed) return impl_->typed_loop(ctx, running, target, header, later);
   std::vector<const Type*> types{runtime_.types.builtin().nothing};
   for (std::size_t i = 0; i < live_count; ++i) {
     if (!live[i].defined()) return nullptr;
@@ -58,33 +67,38 @@ CodeInstance* Pipeline::on_hot_loop(Context& ctx, const ir::Function& running, S
   std::vector<const Type*> key = types;
   if (target) key.insert(key.end(), target->static_params.begin(), target->static_params.end());
   key.push_back(runtime_.types.value_int(header));
-  bool top_level = !running.method;
-  if (!top_level) {
-    auto known = impl_->loops.find({&running, key});
-    if (known != impl_->loops.end() && (!known->second || known->second->valid_in(ctx.world))) return known->second;
-  }
+  // Of a top-level statement it is kept until the statement ends.
+  const bool top_level = !running.method;
+  auto known = impl_->loops.find({&running, key});
+  if (known != impl_->loops.end() && (top_level || !known->second || known->second->valid_in(ctx.world)))
+    return impl_->enter(ctx, known->second, later);
   std::unique_ptr<ir::Function> rest = ir::continuation_at_loop(running, header);
   if (!rest) return nullptr;
   if (target) rest->static_params = target->static_params;
   infer::Inference inference(runtime_, ctx, ctx.world, infer_options());
   infer::InferResult result = inference.infer_function(*rest, types);
   CodeInstance* code = nullptr;
+  CodeInstance* entered = nullptr;
   if (result.typed) {
     opt::OptOptions options = opt_options(nullptr);
     options.is_ordinary = true;
     impl_->optimise(ctx, result, options);
     derive::Synthetic& made = synthetic(rest->name, types, &running);
     code = publish(made, std::move(result), {});
-    std::string why;
-    if (!impl_->generator()->compile(ctx, *code, why)) code = nullptr;
-    ++statistics_.compiled;
+    entered = impl_->enter(ctx, code, later);
+    if (!entered && !later) code = nullptr;
   }
   if (ctx.failed()) ctx.take_error();
-  if (!top_level)
-    impl_->loops[{&running, key}] = code;
-  else if (code)
-    runtime_.end_code(code);  // nobody else asks for it
-  return code;
+  impl_->loops[{&running, key}] = code;
+  return entered;
+}
+
+void Pipeline::toplevel_ended(const ir::Function& body) {
+  const auto from = impl_->loops.lower_bound({&body, {}});
+  auto to = from;
+  for (; to != impl_->loops.end() && to->first.first == &body; ++to)
+    if (to->second) runtime_.end_code(to->second);  // nobody else asks for it
+  impl_->loops.erase(from, to);
 }
 
 }  // namespace slope

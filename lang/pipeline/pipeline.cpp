@@ -162,7 +162,7 @@ CodeGenerator* Pipeline::Impl::generator() {
 
 CodeGenerator* Pipeline::generator() { return impl_->generator(); }
 
-static void dump_stages(const Specialization& target, const CodeInstance& code) {
+void Pipeline::dump_stages(const Specialization& target, const CodeInstance& code) {
   if (target.method->ir) derive::dump("ir", *target.method->ir);
   derive::dump("typed", *code.typed);
 }

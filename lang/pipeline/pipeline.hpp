@@ -47,7 +47,8 @@ class Pipeline final : public derive::Compiler {
   // --- tiers (pipeline.cpp, tiers.cpp, loops.cpp, release.cpp) ---
   void on_hot(Context& ctx, Specialization& target) override;
   CodeInstance* on_hot_loop(Context& ctx, const ir::Function& running, Specialization* target, std::uint32_t header,
-                            const Value* live, std::size_t live_count) override;
+                            const Value* live, std::size_t live_count, bool& later) override;
+  void toplevel_ended(const ir::Function& body) override;
   CodeInstance* typed_code(Context& ctx, Specialization& target) override;
   void release_ended(Context& ctx) override;
   CodeInstance* compile(Context& ctx, Specialization& target, std::string& why) override;
@@ -92,6 +93,8 @@ class Pipeline final : public derive::Compiler {
 
  private:
   struct Impl;
+  static void dump_stages(const Specialization& target, const CodeInstance& code);  // that is compiled
+
   Runtime& runtime_;
   Statistics statistics_;
   std::unique_ptr<Impl> impl_;

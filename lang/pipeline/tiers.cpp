@@ -21,11 +21,53 @@ void Pipeline::on_hot(Context& ctx, Specialization& target) {
   }
   std::string why;
   if (mode == TierMode::automatic && !impl_->worth_compiling(ctx, target, call_threshold)) return;
-  if (compile(ctx, target, why)) return;
+  switch (impl_->compile_hot(ctx, target, why)) {
+    case CodeGenerator::Compiled::done:
+      return;
+    case CodeGenerator::Compiled::begun:
+    case CodeGenerator::Compiled::waits:
+      target.calls = call_threshold - 1;  // the next call looks whether it is there
+      return;
+    case CodeGenerator::Compiled::failed:
+      break;
+  }
   if (ctx.interrupt.load(std::memory_order_relaxed)) return;
   target.compile_failed = true;
   target.failure = why;
   if (ctx.failed()) ctx.take_error();  // inference of a method that does not lower: calling it reports that
+}
+
+CodeGenerator::Compiled Pipeline::Impl::compile_hot(Context& ctx, CodeInstance& code, std::string& why) {
+  using Compiled = CodeGenerator::Compiled;
+  CodeGenerator* const made_by = generator();
+  if (!made_by) {
+    why = "there is no code generator";
+    return Compiled::failed;
+  }
+  // Who wants everything compiled waits for it.
+  if (pipeline.mode != TierMode::automatic) return made_by->compile(ctx, code, why) ? Compiled::done : Compiled::failed;
+  return made_by->compile_later(ctx, code, why);
+}
+
+CodeGenerator::Compiled Pipeline::Impl::compile_hot(Context& ctx, Specialization& target, std::string& why) {
+  using Compiled = CodeGenerator::Compiled;
+  if (pipeline.mode != TierMode::automatic)
+    return pipeline.compile(ctx, target, why) ? Compiled::done : Compiled::failed;
+  const CollectionPause pause(runtime.heap);
+  const Compiling compiling(runtime);
+  const derive::CompileClock clock(pipeline);
+  CodeInstance* code = pipeline.typed_code(ctx, target);
+  if (!code) {
+    why = "its types could not be inferred";
+    return Compiled::failed;
+  }
+  if (code->boxed.load(std::memory_order_acquire)) return Compiled::done;
+  const Compiled made = compile_hot(ctx, *code, why);
+  if (made == Compiled::done || made == Compiled::begun) {
+    pipeline.dump_stages(target, *code);
+    ++pipeline.statistics_.compiled;
+  }
+  return made;
 }
 
 // Machine code costs milliseconds. A small function without loops runs long enough as optimised typed code in the

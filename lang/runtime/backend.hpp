@@ -87,6 +87,10 @@ class CodeGenerator {
   // Compiles typed code (and whatever it must link to that has typed code but no entry) and publishes entry/boxed.
   // False with `why` when it can't; the specialisation then stays interpreted.
   virtual bool compile(Context& ctx, CodeInstance& code, std::string& why) = 0;
+  // The same, on other threads, if the engine has some. What has been made there is published when this, or `compile`,
+  // is called again, for any code: `begun` and then `waits` say that the code is not there yet.
+  enum class Compiled { failed, done, begun, waits };
+  virtual Compiled compile_later(Context& ctx, CodeInstance& code, std::string& why) = 0;
   // The same, and an entry for hosts. Without one, `why` says so. `steps`: of the derivative of a function of numbers
   // and vectors, what is to be done with each of its arguments; else none.
   virtual DirectCode direct(Context& ctx, CodeInstance& code, std::span<const std::uint8_t> steps,
@@ -116,9 +120,12 @@ class Tiers {
   // target.current.
   virtual void on_hot(Context& ctx, Specialization& target) = 0;
   // A loop of the running activation is hot: make a function that continues at block `header` with the live registers
-  // as arguments. Returns null when it can't. Cached by (function, header, types of live values).
+  // as arguments. Returns null when it can't, or when it is not there yet (`later`: the caller shall ask again). Cached
+  // by (function, header, types of live values).
   virtual CodeInstance* on_hot_loop(Context& ctx, const ir::Function& running, Specialization* target,
-                                    std::uint32_t header, const Value* live, std::size_t live_count) = 0;
+                                    std::uint32_t header, const Value* live, std::size_t live_count, bool& later) = 0;
+  // The body of a top-level statement has been run, and will be destroyed.
+  virtual void toplevel_ended(const ir::Function& body) = 0;
   // Typed code for a specialisation in ctx.world (infers when needed); null when inference is not possible.
   virtual CodeInstance* typed_code(Context& ctx, Specialization& target) = 0;
   // Frees what definitions ended and nothing runs any more. Asked for after a definition, never inside a compilation.

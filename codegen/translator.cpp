@@ -1,0 +1,156 @@
+#include "codegen/translator.hpp"
+
+#include <dlfcn.h>
+#include <llvm/ADT/SmallPtrSet.h>
+#include <llvm/ADT/SmallVector.h>
+#include <llvm/Config/llvm-config.h>
+#include <llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h>
+#include <llvm/IR/CFG.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/Support/SmallVectorMemoryBuffer.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Support/raw_ostream.h>
+
+#include <cstdio>
+
+#include "lang/support/dump.hpp"
+#include "lang/support/tuning.hpp"
+
+namespace slope::codegen {
+
+std::unique_ptr<Translator> Translator::create(std::string& why) {
+  // Idempotent and guarded inside LLVM; nothing of it is visible outside this shared object.
+  llvm::InitializeNativeTarget();
+  llvm::InitializeNativeTargetAsmPrinter();
+  auto failed = [&](llvm::Error error) {
+    why = llvm::toString(std::move(error));
+    return nullptr;
+  };
+  auto builder = llvm::orc::JITTargetMachineBuilder::detectHost();
+  if (!builder) return failed(builder.takeError());
+  builder->setCodeGenOptLevel(llvm::CodeGenOptLevel::Default);
+  builder->setRelocationModel(llvm::Reloc::PIC_);
+  builder->setCodeModel(llvm::CodeModel::Small);
+  // Scattered stores cost more than the scalar ones that they replace; the cost model thinks otherwise.
+  if (builder->getTargetTriple().isX86()) builder->addFeatures({"+prefer-no-scatter"});
+  auto machine = builder->createTargetMachine();
+  if (!machine) return failed(machine.takeError());
+
+  std::unique_ptr<Translator> made(new Translator());
+  made->machine_ = std::move(*machine);
+  made->vector_library_ = dlopen("libmvec.so.1", RTLD_NOW | RTLD_LOCAL);
+  made->passes_ = std::make_unique<Passes>(*made->machine_, made->vector_library_ != nullptr);
+  return made;
+}
+
+void Translator::prepare(llvm::Module& module) const {
+  module.setTargetTriple(machine_->getTargetTriple().str());
+  module.setDataLayout(machine_->createDataLayout());
+}
+
+std::string Translator::assembly(llvm::Module& module) {
+  llvm::SmallString<4096> text;
+  llvm::raw_svector_ostream stream(text);
+  llvm::legacy::PassManager passes;
+  if (machine_->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::AssemblyFile)) {
+    return "no assembly printer for this machine\n";
+  }
+  passes.run(module);
+  return std::string(text);
+}
+
+bool Translator::is_huge(llvm::ArrayRef<const llvm::Module*> modules) {
+  constexpr std::size_t many = tuning::quick_code_size;
+  constexpr std::size_t many_without_loops = tuning::quick_code_straight;
+  constexpr std::size_t many_in_block = tuning::quick_code_block;
+  std::size_t all = 0;
+  bool loops = false;
+  for (const llvm::Module* module : modules) {
+    for (const llvm::Function& function : *module) {
+      llvm::SmallPtrSet<const llvm::BasicBlock*, 32> before;
+      for (const llvm::BasicBlock& block : function) {
+        if (block.size() > many_in_block) return true;
+        all += block.size();
+        before.insert(&block);
+        for (const llvm::BasicBlock* next : llvm::successors(&block)) loops = loops || before.contains(next);
+      }
+    }
+  }
+  return all > (loops ? many : many_without_loops);
+}
+
+namespace {
+
+void note(const char* what, const Unit& unit) {  // SLOPE_DUMP=cache
+  static const bool wanted = dump_wants("cache");
+  if (!wanted) return;
+  for (const Unit::Name& name : unit.defined()) std::fprintf(stderr, "; cache %s %s\n", what, name.name.c_str());
+}
+
+void dump(const llvm::Module& module) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  module.print(stream, nullptr);
+  std::fputs(stream.str().c_str(), stderr);
+}
+
+bool verify(const llvm::Module& module, bool wanted, std::string& why) {
+#ifdef NDEBUG
+  if (!wanted) return true;
+#else
+  static_cast<void>(wanted);
+#endif
+  llvm::raw_string_ostream stream(why);
+  if (!llvm::verifyModule(module, &stream)) return true;
+  why = "internal error in code generation: " + stream.str();
+  return false;
+}
+
+}  // namespace
+
+std::unique_ptr<llvm::MemoryBuffer> Translator::translate(Unit& unit, const Effort& effort,
+                                                          const std::atomic<bool>* cancelled, std::string& why) {
+  if (!verify(unit.module(), effort.verifies, why)) return nullptr;
+  ObjectCache::Key key{};
+  if (effort.cache) {
+    key = effort.cache->key(unit.module(), effort.quickly);
+    if (auto found = effort.cache->find(key)) {
+      note("found", unit);
+      return found;
+    }
+  }
+  passes_->run(unit.module(), effort.quickly || !effort.optimises, cancelled);
+  if (cancelled && *cancelled) return nullptr;
+  if (effort.dumps) dump(unit.module());
+  std::unique_ptr<llvm::MemoryBuffer> object = compile(unit.module(), effort.quickly, why);
+  if (object && effort.cache) {
+    effort.cache->keep(key, object->getBuffer());
+    note("made", unit);
+  }
+  return object;
+}
+
+std::unique_ptr<llvm::MemoryBuffer> Translator::compile(llvm::Module& module, bool quickly, std::string& why) {
+  llvm::SmallVector<char, 0> object;
+  const bool huge = quickly || is_huge({&module});
+  machine_->setOptLevel(huge ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Default);
+  machine_->setFastISel(huge);
+  llvm::raw_svector_ostream stream(object);
+  llvm::legacy::PassManager passes;
+  llvm::MCContext* context = nullptr;
+  if (machine_->addPassesToEmitMC(passes, context, stream)) {
+    why = "no object writer for this machine";
+    return nullptr;
+  }
+  passes.run(module);
+  return std::make_unique<llvm::SmallVectorMemoryBuffer>(std::move(object), "slope", /*RequiresNullTerminator=*/false);
+}
+
+std::string Translator::identity() const {
+  return std::string(LLVM_VERSION_STRING) + '\n' + machine_->getTargetTriple().str() + '\n' +
+         machine_->getTargetCPU().str() + '\n' + machine_->getTargetFeatureString().str() + '\n' +
+         (vector_library_ ? "libmvec" : "");
+}
+
+}  // namespace slope::codegen

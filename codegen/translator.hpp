@@ -1,0 +1,58 @@
+// From an LLVM module to an object: the target machine of this host and the passes for it. One for each thread that
+// compiles; it knows nothing of the engine.
+#pragma once
+
+#include <llvm/IR/Module.h>
+#include <llvm/Support/MemoryBuffer.h>
+#include <llvm/Target/TargetMachine.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "codegen/object_cache.hpp"
+#include "codegen/passes.hpp"
+#include "codegen/unit.hpp"
+
+namespace slope::codegen {
+
+// How the units of a batch are translated.
+struct Effort {
+  bool optimises = true;
+  bool quickly = false;  // because the batch is huge (Translator::is_huge)
+  bool verifies = false;
+  bool dumps = false;  // the LLVM IR, to standard error
+  ObjectCache* cache = nullptr;
+};
+
+class Translator {
+ public:
+  // Null with `why` when this machine can't be compiled for.
+  static std::unique_ptr<Translator> create(std::string& why);
+
+  const llvm::TargetMachine& machine() const { return *machine_; }
+  void* vector_library() const { return vector_library_; }  // of dlopen; null: not there
+  void prepare(llvm::Module& module) const;                 // triple and data layout
+  // So long that LLVM's effort, which grows faster than the text, would not come back: such code is translated as it
+  // stands.
+  static bool is_huge(llvm::ArrayRef<const llvm::Module*> modules);
+  void optimise(llvm::Module& module, bool wanted) { passes_->run(module, !wanted); }
+  std::string assembly(llvm::Module& module);
+  // The object of a unit, from the cache if it is there; null with `why` on failure. `cancelled`, where there is one,
+  // ends it early, with whatever result.
+  std::unique_ptr<llvm::MemoryBuffer> translate(Unit& unit, const Effort& effort, const std::atomic<bool>* cancelled,
+                                                std::string& why);
+  // All that an object depends on besides the module: LLVM, the machine, the libraries at hand.
+  std::string identity() const;
+
+ private:
+  Translator() = default;
+  // `quickly`: the module has not been optimised, and LLVM selects instructions one by one.
+  std::unique_ptr<llvm::MemoryBuffer> compile(llvm::Module& module, bool quickly, std::string& why);
+
+  std::unique_ptr<llvm::TargetMachine> machine_;
+  std::unique_ptr<Passes> passes_;
+  void* vector_library_ = nullptr;
+};
+
+}  // namespace slope::codegen
