@@ -190,6 +190,7 @@ __attribute__((noinline)) void Heap::collect() {
   if (impl_->collecting) return;
   __builtin_unwind_init();  // registers that the callers expect to be kept go to this frame, which scan_stack sees
   impl_->collecting = true;
+  settle_front();
   auto start = std::chrono::steady_clock::now();
   for (Impl::SizeClassState& state : impl_->state) {
     for (Block* block : state.blocks) {
@@ -214,6 +215,7 @@ __attribute__((noinline)) void Heap::collect() {
   std::size_t growth = std::max(marker.live_bytes, least_growth + 8 * marker.stack_bytes);
   impl_->trigger = std::min(limit_, marker.live_bytes + growth);
   allocated_since_collection_ = 0;
+  grant_room();
   ++statistics_.collections;
   auto spent = std::chrono::steady_clock::now() - start;
   statistics_.collection_nanoseconds +=
@@ -248,8 +250,8 @@ void Heap::sweep(Marker& marker) {
       ++it;
     }
   }
+  std::fill(std::begin(front.free), std::end(front.free), nullptr);
   for (Impl::SizeClassState& state : impl_->state) {
-    state.free = nullptr;
     state.carving = nullptr;
     state.next_to_sweep = 0;
     std::erase_if(state.blocks, [&](Block* block) {
