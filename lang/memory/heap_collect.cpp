@@ -74,7 +74,7 @@ struct Heap::Marker final : Tracer, Survivors {
   void mark_cell(Block* block, std::uint32_t cell, Object* o) {
     if (!block->mark(cell)) return;
     live_bytes += block->cell_size;
-    if (has_contents(o)) pending.push_back(o);
+    pending.push_back(o);  // its own memory is not looked at before drain has asked for it
   }
 
   void mark_region(Region& region) {
@@ -101,23 +101,39 @@ struct Heap::Marker final : Tracer, Survivors {
     }
   }
 
+  // What is about to be traced is mostly not in the cache: it is asked for some objects ahead.
   void drain() {
-    while (!pending.empty()) {
-      Object* o = pending.back();
-      pending.pop_back();
-      switch (o->type->object_kind) {
-        case DataType::ObjectKind::fields:
-          trace_fields(o);
-          break;
-        case DataType::ObjectKind::array:
-          trace_array(static_cast<ArrayObject*>(o));
-          break;
-        case DataType::ObjectKind::cell:
-          value(static_cast<CellObject*>(o)->value);
-          break;
-        default:
-          break;
+    constexpr std::size_t ahead = 16;
+    Object* coming[ahead];
+    std::size_t first = 0, count = 0;
+    for (;;) {
+      while (count < ahead && !pending.empty()) {
+        Object* o = pending.back();
+        pending.pop_back();
+        __builtin_prefetch(o);
+        coming[(first + count++) % ahead] = o;
       }
+      if (count == 0) return;
+      Object* o = coming[first];
+      first = (first + 1) % ahead;
+      --count;
+      trace(o);
+    }
+  }
+
+  void trace(Object* o) {
+    switch (o->type->object_kind) {
+      case DataType::ObjectKind::fields:
+        trace_fields(o);
+        break;
+      case DataType::ObjectKind::array:
+        trace_array(static_cast<ArrayObject*>(o));
+        break;
+      case DataType::ObjectKind::cell:
+        value(static_cast<CellObject*>(o)->value);
+        break;
+      default:
+        break;
     }
   }
 
