@@ -5,6 +5,7 @@
 //   arithmetic.cpp  integers, floats, conversions, mathematical functions
 //   predicates.cpp  isa, ===, typeof, typeassert, select
 //   memory.cpp      arrays, strings, fields, cells, globals, slots, tapes
+//   allocation.cpp  small objects, taken from the heap without a call
 //   calls.cpp       calls, natives, the general path for operations that have no inline form
 //   entries.cpp     wrappers for dynamic callers and for hosts
 //
@@ -192,6 +193,14 @@ class Emitter {
   bool known_field(const ir::Inst& inst, std::size_t& index);
   Val slot_value(std::size_t slot, const Type* type);
 
+  // --- allocation.cpp: null is answered by raising, so nothing here is null ---
+  bool allocates_inline(std::size_t bytes, std::size_t words);
+  V take_cell(Heap::CellKind kind, const DataType* type, llvm::function_ref<void(V)> initialize,
+              llvm::function_ref<V()> call);
+  V allocate_object(const DataType* type, std::size_t fields);
+  V allocate_cell(bool is_set);
+  V allocate_vector(const DataType* type, V length);
+
   // --- calls.cpp ---
   bool emit_call(const ir::Inst& inst, Val& result);
   Val invoke(const ir::Inst& inst);
@@ -233,6 +242,7 @@ class Emitter {
   CallBuffers buffers_;
   FreshArrays fresh_arrays_;
   ir::BlockId stack_check_ = ir::no_block;
+  unsigned inline_allocations_ = 0;
   V tape_mark_ = nullptr;
   V scratch_ = nullptr;                     // serial of the activation, when it has objects in scratch memory
   std::vector<bool> stay_;                  // by inst: objects that may lie there

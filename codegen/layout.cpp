@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "lang/memory/heap_blocks.hpp"
 #include "lang/memory/tape.hpp"
 
 // The structures here are not all standard-layout; GCC and Clang lay them out as expected and offsetof holds.
@@ -14,6 +15,12 @@ namespace slope::codegen {
 
 namespace offset {
 static_assert(offsetof(Context, stack_limit) == context_stack_limit);
+static_assert(offsetof(Context, heap) == context_heap);
+static_assert(offsetof(Heap, front) == 0);
+static_assert(offsetof(AllocationFront, room) == heap_room);
+static_assert(offsetof(AllocationFront, allocations) == heap_allocations);
+static_assert(offsetof(AllocationFront, free) == heap_free);
+static_assert(offsetof(FreeCell, next) == free_cell_next);
 static_assert(offsetof(Context, interrupt) == context_interrupt);
 static_assert(offsetof(Context, fuel) == context_fuel);
 static_assert(offsetof(Context, frames) == context_frames);
@@ -25,6 +32,7 @@ static_assert(offsetof(ArrayObject, length) == array_length);
 static_assert(offsetof(ArrayObject, capacity) == array_capacity);
 static_assert(offsetof(ArrayObject, owner) == array_owner);
 static_assert(offsetof(ArrayObject, flags) == array_flags);
+static_assert(offsetof(ArrayObject, element_size) == array_element_size);
 static_assert(sizeof(ArrayObject) == array_dims);
 static_assert(offsetof(StringObject, length) == string_length);
 static_assert(sizeof(StringObject) == string_bytes);

@@ -115,6 +115,11 @@ class Layout {
 // Offsets that compiled code uses; layout.cpp asserts them against the structures.
 namespace offset {
 inline constexpr unsigned context_stack_limit = 0;
+inline constexpr unsigned context_heap = 16;
+inline constexpr unsigned heap_room = 0;
+inline constexpr unsigned heap_allocations = 8;
+inline constexpr unsigned heap_free = 16;
+inline constexpr unsigned free_cell_next = 8;
 inline constexpr unsigned context_interrupt = 24;
 inline constexpr unsigned context_world = 32;
 inline constexpr unsigned context_fuel = 48;
@@ -126,6 +131,7 @@ inline constexpr unsigned array_length = 16;
 inline constexpr unsigned array_capacity = 24;
 inline constexpr unsigned array_owner = 32;
 inline constexpr unsigned array_flags = 40;
+inline constexpr unsigned array_element_size = 44;
 inline constexpr unsigned array_dims = 48;
 inline constexpr unsigned string_length = 8;
 inline constexpr unsigned string_bytes = 16;

@@ -146,8 +146,7 @@ bool Emitter::emit_cell(const ir::Inst& inst, Val& result) {
     case Op::cell_new: {
       std::pair<V, V> words;
       if (!inst.operands.empty()) words = to_dynamic(operand(inst.operands[0]));
-      V cell = helper(Helper::cell_new, {context_});
-      fail_when(b_.CreateIsNull(cell));
+      V cell = allocate_cell(!inst.operands.empty());
       if (!inst.operands.empty()) {
         store(words.first, at(cell, offset::cell_type), Memory::cell);
         store(words.second, at(cell, offset::cell_payload), Memory::cell);
@@ -332,7 +331,6 @@ bool Emitter::emit_array(const ir::Inst& inst, Val& result) {
       }
       if (dims.empty()) return false;
       V out = scratch_or_heap_array(inst, dims);
-      fail_when(b_.CreateIsNull(out));
       result = {inst.type, {out}, nullptr};
       return true;
     }
@@ -359,7 +357,14 @@ bool Emitter::emit_array(const ir::Inst& inst, Val& result) {
 
 llvm::Value* Emitter::scratch_or_heap_array(const ir::Inst& inst, llvm::ArrayRef<V> dims) {
   const bool stays = scratch_ && stay_[static_cast<std::size_t>(current_ - function_.insts.data())];
-  if (!stays && dims.size() == 1) return helper(Helper::array_new, {context_, pointer(inst.type), dims[0]});
+  auto made = [&](V array) {
+    fail_when(b_.CreateIsNull(array));
+    return array;
+  };
+  if (!stays && dims.size() == 1) {
+    if (V vector = allocate_vector(as_data(inst.type), dims[0])) return vector;
+    return made(helper(Helper::array_new, {context_, pointer(inst.type), dims[0]}));
+  }
   llvm::AllocaInst* shape;
   {
     llvm::IRBuilderBase::InsertPointGuard guard(b_);
@@ -369,9 +374,9 @@ llvm::Value* Emitter::scratch_or_heap_array(const ir::Inst& inst, llvm::ArrayRef
   }
   for (std::size_t i = 0; i < dims.size(); ++i) b_.CreateStore(dims[i], at(shape, static_cast<std::int64_t>(8 * i)));
   V count = integer(static_cast<std::int64_t>(dims.size()));
-  if (!stays) return helper(Helper::array_new_shaped, {context_, pointer(inst.type), shape, count});
-  return helper(Helper::scratch_array,
-                {context_, pointer(inst.type), shape, count, integer(static_cast<std::int64_t>(scratch_most_))});
+  if (!stays) return made(helper(Helper::array_new_shaped, {context_, pointer(inst.type), shape, count}));
+  return made(helper(Helper::scratch_array,
+                     {context_, pointer(inst.type), shape, count, integer(static_cast<std::int64_t>(scratch_most_))}));
 }
 
 // The 0-based field that get_field, set_field and the like mean, when that is known now and the object's type has it.
@@ -549,8 +554,13 @@ bool Emitter::make_object(const DataType* type, std::span<const ir::Operand> ope
   }
   const bool stays = scratch_ && current_ && current_->op == ir::Op::make_struct && current_->type == type &&
                      stay_[static_cast<std::size_t>(current_ - function_.insts.data())];
-  V object = helper(stays ? Helper::scratch_object : Helper::box, {context_, pointer(type)});
-  fail_when(b_.CreateIsNull(object));
+  V object = nullptr;
+  if (stays) {
+    object = helper(Helper::scratch_object, {context_, pointer(type)});
+    fail_when(b_.CreateIsNull(object));
+  } else {
+    object = allocate_object(type, fields.size());
+  }
   for (std::size_t i = 0; i < fields.size(); ++i) {
     store_stored(at(object, offset::object_payload + type->fields[i].offset), type->fields[i].type, fields[i],
                  type->is_mutable ? Memory::object : Memory::box);

@@ -154,8 +154,7 @@ Emitter::V Emitter::box(const Val& v) {
     }
     fields.push_back(std::move(field));
   }
-  V object = helper(Helper::box, {context_, pointer(type)});
-  fail_when(b_.CreateIsNull(object));
+  V object = allocate_object(type, fields.size());
   for (std::size_t i = 0; i < fields.size(); ++i) {
     store_stored(at(object, offset::object_payload + type->fields[i].offset), type->fields[i].type, fields[i],
                  Memory::box);
@@ -225,8 +224,7 @@ Val Emitter::load_stored(V where, const Type* declared, Memory memory, bool may_
     case Storage::aggregate: {
       const DataType* type = as_data(declared);
       if (r.kind == Kind::boxed) {
-        V object = helper(Helper::box, {context_, pointer(type)});
-        fail_when(b_.CreateIsNull(object));
+        V object = allocate_object(type, type->fields.size());
         b_.CreateMemCpy(at(object, offset::object_payload), llvm::MaybeAlign(1), where, llvm::MaybeAlign(1),
                         integer(type->size));
         result.leaves.push_back(object);

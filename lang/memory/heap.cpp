@@ -4,15 +4,14 @@
 // A small array lies in one cell: header, then from the next multiple of 64 the elements. When it grows out of the cell
 // its elements move to memory of their own.
 //
-// Bytes are counted as cells and regions, at once. One comparison on the way of every allocation serves both the
-// trigger of the next collection and the limit.
-//
-// The fast path, should compiled code want it inline: pop `state[c].free`, add the cell size to live_bytes and
-// allocated_bytes, count the allocation, zero the payload, set the type; out of line when the list is empty or
-// live_bytes would pass `trigger`.
+// Bytes are counted as cells and regions, at once. `front.room` says how many may be taken before the next collection or
+// the limit, so one comparison on the way of every allocation serves both; a heap that is stressed or watched grants no
+// room and so hears of every object. What has gone from the room since is counted when somebody asks (settle_front).
+// Machine code takes cells from the front in the same way (codegen/allocation.cpp).
 #include "lang/memory/heap.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cstdlib>
 
 #include "lang/memory/heap_impl.hpp"
@@ -22,9 +21,11 @@ namespace slope {
 
 Heap::Heap(TypeTable& types) : impl_(std::make_unique<Impl>()), types_(types) {
   impl_->state.resize(impl_->classes.count());
+  assert(impl_->classes.count() <= AllocationFront::most_classes);
   impl_->trigger = least_growth;
   const char* stress = std::getenv("SLOPE_GC_STRESS");
   stress_ = stress && *stress && *stress != '0';
+  grant_room();
 }
 
 Heap::~Heap() {
@@ -78,9 +79,40 @@ void Heap::Impl::free_spare() {
 void Heap::set_limit(std::size_t bytes) {
   limit_ = bytes;
   impl_->trigger = std::min(impl_->trigger, limit_);
+  grant_room();
+}
+
+void Heap::settle_front() {
+  const auto taken = static_cast<std::uint64_t>(granted_ - front.room);
+  statistics_.live_bytes += taken;
+  statistics_.allocated_bytes += taken;
+  allocated_since_collection_ += taken;
+  granted_ = front.room;
+}
+
+void Heap::grant_room() {
+  settle_front();
+  const bool asks_each_time = stress_ || is_watched_ || statistics_.live_bytes >= impl_->trigger;
+  front.room = granted_ = asks_each_time ? 0 : static_cast<std::int64_t>(impl_->trigger - statistics_.live_bytes);
+}
+
+HeapStatistics Heap::statistics() const {
+  HeapStatistics result = statistics_;
+  const auto taken = static_cast<std::uint64_t>(granted_ - front.room);
+  result.live_bytes += taken;
+  result.allocated_bytes += taken;
+  result.allocations = front.allocations;
+  return result;
+}
+
+Heap::CellKind Heap::cell_kind(std::size_t bytes, bool aligned) const {
+  const SizeClasses& classes = impl_->classes;
+  const std::uint8_t size_class = aligned ? classes.for_aligned_bytes(bytes) : classes.for_bytes(bytes);
+  return {size_class, classes.size(size_class)};
 }
 
 bool Heap::reserve_bytes(std::size_t bytes) {
+  settle_front();
   if (stress_) {
     collect();
   } else if (statistics_.live_bytes + bytes > impl_->trigger) {
@@ -90,6 +122,7 @@ bool Heap::reserve_bytes(std::size_t bytes) {
       collect();
     if (statistics_.live_bytes + bytes <= limit_)
       impl_->trigger = std::min(limit_, std::max(impl_->trigger, statistics_.live_bytes + bytes));
+    grant_room();
   }
   // While nothing may be collected the compiler works, or a definition of the library is made that will be there for
   // good: neither may fail because a script has filled the heap, perhaps with what is garbage by now. They need little.
@@ -99,23 +132,31 @@ bool Heap::reserve_bytes(std::size_t bytes) {
 }
 
 void Heap::count_bytes(std::size_t bytes) {
-  statistics_.live_bytes += bytes;
-  statistics_.allocated_bytes += bytes;
-  allocated_since_collection_ += bytes;
+  front.room -= static_cast<std::int64_t>(bytes);
+  grant_room();
+}
+
+// So that a cell of the class can be taken: collects when due, and finds free cells. False: over the limit.
+bool Heap::prepare_cell(std::uint8_t size_class, std::size_t bytes) {
+  settle_front();
+  if ((stress_ || statistics_.live_bytes + bytes > impl_->trigger) && !reserve_bytes(bytes)) return false;
+  if (!front.free[size_class] && !refill(size_class)) {
+    collect();  // the system has no more memory
+    if (!front.free[size_class] && !refill(size_class)) return false;
+  }
+  grant_room();
+  return true;
 }
 
 Object* Heap::allocate_cell_of_class(const DataType* type, std::uint8_t size_class, std::size_t zeroed_bytes) {
   std::size_t bytes = impl_->classes.size(size_class);
-  if ((stress_ || statistics_.live_bytes + bytes > impl_->trigger) && !reserve_bytes(bytes)) return nullptr;
-  Impl::SizeClassState& state = impl_->state[size_class];
-  if (!state.free && !refill(size_class)) {
-    collect();  // the system has no more memory
-    if (!state.free && !refill(size_class)) return nullptr;
+  if (!front.free[size_class] || front.room < static_cast<std::int64_t>(bytes)) [[unlikely]] {
+    if (!prepare_cell(size_class, bytes)) return nullptr;
   }
-  FreeCell* cell = state.free;
-  state.free = cell->next;
-  count_bytes(bytes);
-  ++statistics_.allocations;
+  FreeCell* cell = front.free[size_class];
+  front.free[size_class] = cell->next;
+  front.room -= static_cast<std::int64_t>(bytes);  // below zero where no room is granted; counted all the same
+  ++front.allocations;
   Object* object = reinterpret_cast<Object*>(cell);
   object->type = type;
   std::memset(object->payload(), 0, zeroed_bytes - sizeof(Object));
@@ -135,9 +176,9 @@ bool Heap::refill(std::uint8_t size_class) {
   while (state.next_to_sweep < state.blocks.size()) {
     Block* block = state.blocks[state.next_to_sweep++];
     if (!block->needs_sweep) continue;
-    state.free = block->sweep(nullptr);
+    front.free[size_class] = block->sweep(nullptr);
     if (block->fresh < block->cell_count) state.carving = block;
-    if (state.free) return true;
+    if (front.free[size_class]) return true;
   }
   if (!state.carving || state.carving->fresh == state.carving->cell_count) {
     state.carving = impl_->space.take(size_class, impl_->classes.size(size_class));
@@ -145,8 +186,8 @@ bool Heap::refill(std::uint8_t size_class) {
     state.blocks.push_back(state.carving);
     state.next_to_sweep = state.blocks.size();
   }
-  state.free = state.carving->carve();
-  return state.free != nullptr;
+  front.free[size_class] = state.carving->carve();
+  return front.free[size_class] != nullptr;
 }
 
 Object* Heap::allocate_large(const DataType* type, std::size_t bytes, std::size_t zeroed_bytes) {
@@ -160,7 +201,7 @@ Object* Heap::allocate_large(const DataType* type, std::size_t bytes, std::size_
   std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(raw);
   impl_->add_region(begin, Region{begin + bytes, object, raw, true, false});
   count_bytes(bytes);
-  ++statistics_.allocations;
+  ++front.allocations;
   if (is_watched_) note_allocation(object, bytes);
   return object;
 }
@@ -177,10 +218,7 @@ Object* Heap::allocate(const DataType* type, std::size_t payload_bytes) {
 
 // --- arrays ---
 
-namespace {
-
-// Numbers may start as anything, but a Bool must be one.
-bool starts_zeroed(const BuiltinTypes& types, const Type* element) {
+bool Heap::starts_zeroed(const BuiltinTypes& types, const Type* element) {
   switch (storage_of(element)) {
     case Storage::singleton:
       return false;
@@ -191,9 +229,11 @@ bool starts_zeroed(const BuiltinTypes& types, const Type* element) {
   }
 }
 
-std::size_t header_bytes(std::size_t ndims) {
+std::size_t Heap::array_header_bytes(std::size_t ndims) {
   return (sizeof(ArrayObject) + ndims * sizeof(std::int64_t) + 63) / 64 * 64;
 }
+
+namespace {
 
 bool length_of(std::span<const std::int64_t> dims, std::int64_t& length) {
   length = 1;
@@ -226,17 +266,19 @@ char* Heap::allocate_array_memory(ArrayObject* array, std::size_t bytes) {
 }
 
 void Heap::free_array_memory(std::uintptr_t begin) {
+  settle_front();
   statistics_.live_bytes -= impl_->regions.at(begin).end - begin;
   impl_->free_region(begin);
+  grant_room();
 }
 
 ArrayObject* Heap::allocate_array_header(const DataType* array_type, std::span<const std::int64_t> dims,
                                          std::size_t inline_bytes) {
-  std::size_t bytes = header_bytes(dims.size()) + inline_bytes;
+  std::size_t bytes = array_header_bytes(dims.size()) + inline_bytes;
   if (bytes > largest_cell) return nullptr;  // of a thousand dimensions
   bool zeroed = starts_zeroed(types_.builtin(), array_type->params[0]);
   auto* array = static_cast<ArrayObject*>(allocate_cell_of_class(array_type, impl_->classes.for_aligned_bytes(bytes),
-                                                                 zeroed ? bytes : header_bytes(dims.size())));
+                                                                 zeroed ? bytes : array_header_bytes(dims.size())));
   if (!array) return nullptr;
   array->element_size = stored_size(array_type->params[0]);
   std::copy(dims.begin(), dims.end(), array->dims);
@@ -247,7 +289,7 @@ ArrayObject* Heap::allocate_array(const DataType* array_type, std::span<const st
   std::int64_t length = 0, bytes = 0;
   std::uint32_t element_size = stored_size(array_type->params[0]);
   if (!length_of(dims, length) || __builtin_mul_overflow(length, std::int64_t{element_size}, &bytes)) return nullptr;
-  std::size_t header = header_bytes(dims.size());
+  std::size_t header = array_header_bytes(dims.size());
   bool is_inline = header + static_cast<std::size_t>(bytes) <= largest_cell;
   // An empty vector is mostly made to be filled: room for a few elements costs less than moving out of the cell.
   std::size_t inline_bytes = !is_inline ? 0 : bytes == 0 && dims.size() == 1 ? 64 : static_cast<std::size_t>(bytes);

@@ -31,6 +31,18 @@ struct HeapStatistics {
   std::uint64_t collection_nanoseconds = 0;
 };
 
+struct FreeCell;
+
+// Where small objects come from without a call of the heap: machine code takes them from here as well, at fixed offsets
+// (codegen/layout.cpp). An object of `bytes` may be taken when there is a free cell of its class and room - bytes is not
+// negative. Everything else (collections, limits, watchers) makes the room end.
+struct AllocationFront {
+  static constexpr std::size_t most_classes = 32;
+  std::int64_t room = 0;              // bytes that may be taken before the heap is asked again
+  std::uint64_t allocations = 0;      // objects, ever
+  FreeCell* free[most_classes] = {};  // by size class
+};
+
 // The objects allocated while it is set: the only memory that a generator of code may change.
 struct AllocationRecord;
 
@@ -58,6 +70,18 @@ class Heap {
   ~Heap();
   Heap(const Heap&) = delete;
 
+  AllocationFront front;  // first: its address is the heap's
+
+  // The cell for an object of so many bytes, at most largest_cell of lang/memory/heap_blocks.hpp.
+  struct CellKind {
+    std::uint8_t size_class = 0;
+    std::uint32_t bytes = 0;
+  };
+  CellKind cell_kind(std::size_t bytes, bool aligned = false) const;  // aligned: to 64 bytes, as arrays are
+  static std::size_t array_header_bytes(std::size_t ndims);           // in a cell, before the elements
+  // Numbers may start as anything, but a Bool must be one.
+  static bool starts_zeroed(const BuiltinTypes& types, const Type* element);
+
   // All return null when the limit is reached even after a collection; callers raise OutOfMemoryError.
   Object* allocate(const DataType* type, std::size_t payload_bytes);  // payload zeroed
   ArrayObject* allocate_array(const DataType* array_type,
@@ -76,8 +100,11 @@ class Heap {
 
   void collect();
   void set_limit(std::size_t bytes);
-  void set_stress(bool every_allocation) { stress_ = every_allocation; }  // SLOPE_GC_STRESS=1
-  void set_stack_base(const void* base) { stack_base_ = base; }           // highest native stack address to scan
+  void set_stress(bool every_allocation) {  // SLOPE_GC_STRESS=1
+    stress_ = every_allocation;
+    grant_room();
+  }
+  void set_stack_base(const void* base) { stack_base_ = base; }  // highest native stack address to scan
   const void* stack_base() const { return stack_base_; }
   // From a frame below the caller's to where the engine was entered, or the end of the thread's stack: [from, to).
   struct StackExtent {
@@ -90,6 +117,7 @@ class Heap {
   AllocationRecord* record_allocations(AllocationRecord* record) {
     std::swap(record_, record);
     is_watched_ = record_ || on_allocation_;
+    grant_room();
     return record;
   }
   // Called for every object and every array's memory. It may not use the heap.
@@ -97,9 +125,10 @@ class Heap {
   void set_allocation_hook(AllocationHook hook) {
     on_allocation_ = std::move(hook);
     is_watched_ = record_ || on_allocation_;
+    grant_room();
   }
   bool is_collecting() const;
-  const HeapStatistics& statistics() const { return statistics_; }
+  HeapStatistics statistics() const;
 
   using RootTracer = std::function<void(Tracer&)>;
   int add_root_tracer(RootTracer tracer);  // returns a key
@@ -118,6 +147,11 @@ class Heap {
   friend class CollectionPause;
   struct Impl;
   struct Marker;
+  // The bytes that were taken from the front are counted by the first; then, when whatever decides about the room may
+  // have changed, the second says how much there is.
+  void settle_front();
+  void grant_room();
+  bool prepare_cell(std::uint8_t size_class, std::size_t bytes);
   bool reserve_bytes(std::size_t bytes);  // collects when due; false: over the limit
   void count_bytes(std::size_t bytes);
   Object* allocate_cell_of_class(const DataType* type, std::uint8_t size_class, std::size_t zeroed_bytes);
@@ -134,6 +168,7 @@ class Heap {
 
   std::unique_ptr<Impl> impl_;
   TypeTable& types_;
+  std::int64_t granted_ = 0;  // front.room when it was last settled
   std::size_t allocated_since_collection_ = 0;
   std::size_t limit_ = std::size_t{1} << 40;
   bool stress_ = false;

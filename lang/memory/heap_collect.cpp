@@ -74,7 +74,7 @@ struct Heap::Marker final : Tracer, Survivors {
   void mark_cell(Block* block, std::uint32_t cell, Object* o) {
     if (!block->mark(cell)) return;
     live_bytes += block->cell_size;
-    if (has_contents(o)) pending.push_back(o);
+    pending.push_back(o);  // its own memory is not looked at before drain has asked for it
   }
 
   void mark_region(Region& region) {
@@ -101,23 +101,39 @@ struct Heap::Marker final : Tracer, Survivors {
     }
   }
 
+  // What is about to be traced is mostly not in the cache: it is asked for some objects ahead.
   void drain() {
-    while (!pending.empty()) {
-      Object* o = pending.back();
-      pending.pop_back();
-      switch (o->type->object_kind) {
-        case DataType::ObjectKind::fields:
-          trace_fields(o);
-          break;
-        case DataType::ObjectKind::array:
-          trace_array(static_cast<ArrayObject*>(o));
-          break;
-        case DataType::ObjectKind::cell:
-          value(static_cast<CellObject*>(o)->value);
-          break;
-        default:
-          break;
+    constexpr std::size_t ahead = 16;
+    Object* coming[ahead];
+    std::size_t first = 0, count = 0;
+    for (;;) {
+      while (count < ahead && !pending.empty()) {
+        Object* o = pending.back();
+        pending.pop_back();
+        __builtin_prefetch(o);
+        coming[(first + count++) % ahead] = o;
       }
+      if (count == 0) return;
+      Object* o = coming[first];
+      first = (first + 1) % ahead;
+      --count;
+      trace(o);
+    }
+  }
+
+  void trace(Object* o) {
+    switch (o->type->object_kind) {
+      case DataType::ObjectKind::fields:
+        trace_fields(o);
+        break;
+      case DataType::ObjectKind::array:
+        trace_array(static_cast<ArrayObject*>(o));
+        break;
+      case DataType::ObjectKind::cell:
+        value(static_cast<CellObject*>(o)->value);
+        break;
+      default:
+        break;
     }
   }
 
@@ -190,6 +206,7 @@ __attribute__((noinline)) void Heap::collect() {
   if (impl_->collecting) return;
   __builtin_unwind_init();  // registers that the callers expect to be kept go to this frame, which scan_stack sees
   impl_->collecting = true;
+  settle_front();
   auto start = std::chrono::steady_clock::now();
   for (Impl::SizeClassState& state : impl_->state) {
     for (Block* block : state.blocks) {
@@ -214,6 +231,7 @@ __attribute__((noinline)) void Heap::collect() {
   std::size_t growth = std::max(marker.live_bytes, least_growth + 8 * marker.stack_bytes);
   impl_->trigger = std::min(limit_, marker.live_bytes + growth);
   allocated_since_collection_ = 0;
+  grant_room();
   ++statistics_.collections;
   auto spent = std::chrono::steady_clock::now() - start;
   statistics_.collection_nanoseconds +=
@@ -248,8 +266,8 @@ void Heap::sweep(Marker& marker) {
       ++it;
     }
   }
+  std::fill(std::begin(front.free), std::end(front.free), nullptr);
   for (Impl::SizeClassState& state : impl_->state) {
-    state.free = nullptr;
     state.carving = nullptr;
     state.next_to_sweep = 0;
     std::erase_if(state.blocks, [&](Block* block) {

@@ -27,7 +27,6 @@ struct Region {
 
 struct Heap::Impl {
   struct SizeClassState {
-    FreeCell* free = nullptr;
     Block* carving = nullptr;    // has fresh cells
     std::vector<Block*> blocks;  // all of the class
     std::size_t next_to_sweep = 0;

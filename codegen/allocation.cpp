@@ -1,0 +1,147 @@
+// Small objects whose size is known now: taken from the heap's front in machine code, through a call of the heap only
+// when the front has none (AllocationFront in lang/memory/heap.hpp).
+//
+// No access here has an alias class. The cell's second word is read as a link of the free list, and the object's first
+// field is written to the same place, under the class of the object's fields: if both had classes, LLVM would conclude
+// that they are apart and could write the field first.
+#include "codegen/emit.hpp"
+#include "lang/memory/heap_blocks.hpp"
+#include "lang/support/tuning.hpp"
+
+namespace slope::codegen {
+
+namespace {
+
+constexpr std::size_t word_bytes = 8;
+
+// Marks the bytes that storing a value of the type at `at` writes.
+void cover(std::vector<bool>& bytes, std::size_t at, const Type* type) {
+  const DataType* data = as_data(type);
+  if (storage_of(type) == Storage::aggregate) {
+    for (const Field& field : data->fields) cover(bytes, at + field.offset, field.type);
+    return;
+  }
+  for (std::size_t i = 0; i < stored_size(type); ++i) bytes[at + i] = true;
+}
+
+// Offsets of words in the object that its first fields, when they are stored, do not fill.
+std::vector<std::size_t> words_left(const DataType* type, std::size_t fields) {
+  std::vector<bool> bytes((type->size + word_bytes - 1) / word_bytes * word_bytes);
+  for (std::size_t i = 0; i < fields; ++i) cover(bytes, type->fields[i].offset, type->fields[i].type);
+  std::vector<std::size_t> result;
+  for (std::size_t at = 0; at < bytes.size(); at += word_bytes) {
+    bool filled = true;
+    for (std::size_t i = 0; i < word_bytes; ++i) filled = filled && bytes[at + i];
+    if (!filled) result.push_back(sizeof(Object) + at);
+  }
+  return result;
+}
+
+}  // namespace
+
+// What is rarely run stays short, and so does a function that allocates in very many places.
+bool Emitter::allocates_inline(std::size_t bytes, std::size_t words) {
+  if (!current_ || bytes > tuning::inline_allocation_bytes || words > tuning::inline_allocation_stores) return false;
+  if (only_raises(current_block_id_)) return false;
+  return inline_allocations_++ < tuning::inline_allocations;
+}
+
+Emitter::V Emitter::take_cell(Heap::CellKind kind, const DataType* type, llvm::function_ref<void(V)> initialize,
+                              llvm::function_ref<V()> call) {
+  llvm::BasicBlock* ready = new_block("allocate");
+  llvm::BasicBlock* asks = new_block("ask_heap");
+  llvm::BasicBlock* done = new_block("allocated");
+  V heap = load(layout_.ptr, at(context_, offset::context_heap), Memory::context);
+  V room = at(heap, offset::heap_room);
+  V free = at(heap, offset::heap_free + static_cast<std::int64_t>(word_bytes) * kind.size_class);
+  V left = b_.CreateSub(b_.CreateLoad(layout_.i64, room), integer(kind.bytes));
+  V cell = b_.CreateLoad(layout_.ptr, free);
+  branch_likely(b_.CreateAnd(b_.CreateICmpSGE(left, integer(0)), b_.CreateIsNotNull(cell)), ready, asks);
+
+  b_.SetInsertPoint(ready);
+  b_.CreateStore(b_.CreateLoad(layout_.ptr, at(cell, offset::free_cell_next)), free);
+  b_.CreateStore(left, room);
+  V count = at(heap, offset::heap_allocations);
+  b_.CreateStore(b_.CreateAdd(b_.CreateLoad(layout_.i64, count), integer(1)), count);
+  b_.CreateStore(pointer(type), cell);
+  initialize(cell);
+  b_.CreateBr(done);
+
+  b_.SetInsertPoint(asks);
+  V made = call();
+  fail_when(b_.CreateIsNull(made));
+  llvm::BasicBlock* made_end = b_.GetInsertBlock();
+  b_.CreateBr(done);
+
+  b_.SetInsertPoint(done);
+  llvm::PHINode* object = b_.CreatePHI(layout_.ptr, 2, "object");
+  object->addIncoming(cell, ready);
+  object->addIncoming(made, made_end);
+  return object;
+}
+
+// The caller stores the first `fields` fields next; the rest is zero.
+Emitter::V Emitter::allocate_object(const DataType* type, std::size_t fields) {
+  auto call = [&] { return helper(Helper::box, {context_, pointer(type)}); };
+  const std::size_t bytes = sizeof(Object) + type->size;
+  const std::vector<std::size_t> left = words_left(type, fields);
+  if (!allocates_inline(bytes, left.size())) {
+    V object = call();
+    fail_when(b_.CreateIsNull(object));
+    return object;
+  }
+  auto clear = [&](V cell) {
+    for (std::size_t offset : left) b_.CreateStore(integer(0), at(cell, static_cast<std::int64_t>(offset)));
+  };
+  return take_cell(layout_.runtime().heap.cell_kind(bytes), type, clear, call);
+}
+
+// A captured variable; `is_set`: the caller stores its value next.
+Emitter::V Emitter::allocate_cell(bool is_set) {
+  auto call = [&] { return helper(Helper::cell_new, {context_}); };
+  const std::size_t bytes = sizeof(CellObject);
+  if (!allocates_inline(bytes, 2)) {
+    V cell = call();
+    fail_when(b_.CreateIsNull(cell));
+    return cell;
+  }
+  auto clear = [&](V cell) {
+    if (is_set) return;
+    b_.CreateStore(integer(0), at(cell, offset::cell_type));
+    b_.CreateStore(integer(0), at(cell, offset::cell_payload));
+  };
+  return take_cell(layout_.runtime().heap.cell_kind(bytes), layout_.builtin().cell, clear, call);
+}
+
+// A short vector of a length that is known now, as Heap::allocate_array makes it; null for all others.
+Emitter::V Emitter::allocate_vector(const DataType* type, V length) {
+  auto* known = llvm::dyn_cast<llvm::ConstantInt>(length);
+  if (!known || known->isNegative() || known->getValue().getActiveBits() > 31) return nullptr;
+  const Type* element = type->params[0];
+  const std::uint32_t size = stored_size(element);
+  const std::int64_t count = known->getSExtValue();
+  const std::uint64_t bytes = static_cast<std::uint64_t>(count) * size;
+  if (size == 0 || bytes > tuning::inline_allocation_bytes) return nullptr;
+  const std::uint64_t zeroed = Heap::starts_zeroed(layout_.builtin(), element) ? (bytes + 7) / 8 : 0;
+  if (!allocates_inline(bytes, zeroed)) return nullptr;
+  const std::size_t header = Heap::array_header_bytes(1);
+  const Heap::CellKind kind = layout_.runtime().heap.cell_kind(header + (count ? bytes : word_bytes * 8), true);
+  auto initialize = [&](V array) {
+    V data = at(array, static_cast<std::int64_t>(header));
+    b_.CreateStore(data, at(array, offset::array_data));
+    b_.CreateStore(integer(count), at(array, offset::array_length));
+    b_.CreateStore(integer(static_cast<std::int64_t>((kind.bytes - header) / size)), at(array, offset::array_capacity));
+    b_.CreateStore(llvm::ConstantPointerNull::get(layout_.ptr), at(array, offset::array_owner));
+    b_.CreateStore(b_.getInt32(array_owns_memory), at(array, offset::array_flags));
+    b_.CreateStore(b_.getInt32(size), at(array, offset::array_element_size));
+    b_.CreateStore(integer(count), at(array, offset::array_dims));
+    b_.CreateStore(integer(0), at(array, offset::array_dims + 8));  // front_of
+    for (std::uint64_t i = 0; i < zeroed; ++i)
+      b_.CreateStore(integer(0), at(data, static_cast<std::int64_t>(word_bytes * i)));
+  };
+  return take_cell(kind, type, initialize, [&] {
+    return helper(Helper::array_new, {context_, pointer(type), length});
+  });
+}
+
+}  // namespace slope::codegen
