@@ -95,6 +95,7 @@ Effort Generator::effort(Batch& batch) const {
   result.verifies = host_.verify;
   result.dumps = host_.dump_llvm;
   result.cache = cache_.get();
+  result.times = host_.times;
   return result;
 }
 
@@ -109,6 +110,7 @@ bool Generator::make_objects(Batch& batch, std::vector<UnitObject>& objects, std
 }
 
 bool Generator::emit(Context& ctx, CodeInstance& code, Batch& batch, std::string& why) {
+  const StageTime time(host_.times, StageTimes::Stage::emission, [&] { return code.typed->name; });
   if (!code.entry.load(std::memory_order_acquire) || !batch.build_wrapper(code)) {
     if (!batch.build(code, policy(ctx, code), why)) return false;
     batch.emit(true);
@@ -150,6 +152,7 @@ CodeGenerator::Compiled Generator::compile_later(Context& ctx, CodeInstance& cod
                                        Batch::Options{!host_.trusts_inbounds, host_.dump_llvm});
   if (!emit(ctx, code, *job->batch, why)) return Compiled::failed;
   job->effort = effort(*job->batch);
+  job->effort.times = nullptr;
   job->cache = cache_;
   waiting_[&code] = job;
   Workers::shared().add(job);
@@ -172,6 +175,7 @@ void Generator::publish_finished() {
 
 // Links the objects. What another batch has published in the meantime stays as it is, as others may be linked to it.
 bool Generator::publish(Batch& batch, std::vector<UnitObject> objects, std::string& why) {
+  const StageTime time(host_.times, StageTimes::Stage::linking, [&] { return batch.members()[0]->function->name; });
   std::vector<void*> addresses;
   const std::shared_ptr<NativeBatch> result = batch.result();
   result->code = jit_->link(std::move(objects), batch.entries(), addresses, why);

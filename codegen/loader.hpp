@@ -10,6 +10,7 @@
 #include <string>
 
 #include "lang/runtime/backend.hpp"
+#include "lang/support/stage_times.hpp"
 
 namespace slope {
 
@@ -26,6 +27,7 @@ struct CodegenHost {
   bool verify = false;     // SLOPE_VERIFY=1: check the LLVM IR that is made
   bool trusts_inbounds = false;  // indices are tested only where the code says so
   unsigned compile_threads = 0;  // of the process, that compile for the engine while it goes on; 0: its own does
+  StageTimes* times = nullptr;   // where somebody wants to know; of the engine's own thread
   std::string cache;             // folder of machine code that is kept on disk; empty: none
 };
 // A hash of the sources of which engine and shared object each hold a copy; two that differ do not work together.

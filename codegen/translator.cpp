@@ -88,6 +88,9 @@ void note(const char* what, const Unit& unit) {  // SLOPE_DUMP=cache
   for (const Unit::Name& name : unit.defined()) std::fprintf(stderr, "; cache %s %s\n", what, name.name.c_str());
 }
 
+// Without the number that makes it unique.
+std::string plain_name(const std::string& name) { return name.substr(0, name.rfind('#')); }
+
 void dump(const llvm::Module& module) {
   std::string text;
   llvm::raw_string_ostream stream(text);
@@ -112,14 +115,17 @@ bool verify(const llvm::Module& module, bool wanted, std::string& why) {
 std::unique_ptr<llvm::MemoryBuffer> Translator::translate(Unit& unit, const Effort& effort,
                                                           const std::atomic<bool>* cancelled, std::string& why) {
   if (!verify(unit.module(), effort.verifies, why)) return nullptr;
+  const auto name = [&] { return unit.defined().empty() ? std::string("?") : plain_name(unit.defined()[0].name); };
   ObjectCache::Key key{};
   if (effort.cache) {
+    const StageTime time(effort.times, StageTimes::Stage::cache, name);
     key = effort.cache->key(unit.module(), effort.quickly);
     if (auto found = effort.cache->find(key)) {
       note("found", unit);
       return found;
     }
   }
+  const StageTime time(effort.times, StageTimes::Stage::llvm, name);
   passes_->run(unit.module(), effort.quickly || !effort.optimises, cancelled);
   if (cancelled && *cancelled) return nullptr;
   if (effort.dumps) dump(unit.module());

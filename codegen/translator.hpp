@@ -13,6 +13,7 @@
 #include "codegen/object_cache.hpp"
 #include "codegen/passes.hpp"
 #include "codegen/unit.hpp"
+#include "lang/support/stage_times.hpp"
 
 namespace slope::codegen {
 
@@ -23,6 +24,7 @@ struct Effort {
   bool verifies = false;
   bool dumps = false;  // the LLVM IR, to standard error
   ObjectCache* cache = nullptr;
+  StageTimes* times = nullptr;
 };
 
 class Translator {

@@ -132,6 +132,7 @@ EngineState::EngineState(Options given)
     CodegenHost wanted;
     wanted.trusts_inbounds = options.trusts_inbounds;
     wanted.cache = options.cache;
+    wanted.times = times.get();
     wanted.compile_threads = options.compile_threads;
     generator = load_code_generator(runtime, SLOPE_CODEGEN_PATH, SLOPE_CODEGEN_INSTALL_PATH, wanted, no_generator);
 #else
@@ -142,6 +143,8 @@ EngineState::EngineState(Options given)
       runtime.sink.err("warning: everything is interpreted, for there is no machine code:\n" + no_generator);
     return generator.get();
   });
+  if (is_set("SLOPE_TIMES")) times = std::make_unique<StageTimes>();
+  pipeline->times = times.get();
   explain::define_natives(runtime);
 
   connect_hooks();

@@ -94,7 +94,10 @@ class Command {
     if (!ran || line_.interactive) return run_prompt(engine_, output_, {line_.color, line_.startup});
     return status;
   }
-  void flush() { output_.flush(); }
+  void finish() {
+    if (const std::string times = tools::compile_times(engine_); !times.empty()) output_.err(times);
+    output_.flush();
+  }
 
  private:
   Options engine_options() {
@@ -145,7 +148,7 @@ struct Task {
   }
   auto* command = new Command(std::move(static_cast<Task*>(given)->line));
   const int status = command->run();
-  command->flush();
+  command->finish();
   std::_Exit(status);
 }
 

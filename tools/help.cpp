@@ -463,6 +463,11 @@ Result<std::string> display(Engine& engine, const Value& value, int rows, int co
 
 std::string take_request(Engine& engine) { return std::exchange(detail::Access::state(engine).request, {}); }
 
+std::string compile_times(Engine& engine) {
+  const StageTimes* times = detail::Access::state(engine).times.get();
+  return times ? times->report() : std::string();
+}
+
 void set_color(Engine& engine, bool color) { detail::Access::state(engine).color = color; }
 
 }  // namespace tools

@@ -93,6 +93,9 @@ Result<std::string> display(Engine& engine, const Value& value, int rows, int co
 // Whether the functions of scripts that print code may colour it (`@code_warntype`).
 void set_color(Engine& engine, bool color);
 
+// Where the processor time of compiling went, by function and stage, as a table; empty unless SLOPE_TIMES is set.
+std::string compile_times(Engine& engine);
+
 // What the script that just ran requests from the prompt, once: "edit:LINE:FILE", "descend:CALL"; empty: nothing.
 std::string take_request(Engine& engine);
 

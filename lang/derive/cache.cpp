@@ -122,6 +122,8 @@ DerivativeCache::Entry* DerivativeCache::find(Context& ctx, const Key& key, Spec
 
 DerivativeCache::Entry* DerivativeCache::build(Context& ctx, const Key& key, Specialization& target,
                                                diff::Refusal& refusal) {
+  const StageTime time(derivatives_.compiler.times, StageTimes::Stage::differentiation,
+                       [&] { return "derivative of " + name_of(target); });
   Subject subject{target, nullptr, nullptr, nullptr, {}, {}, nullptr};
   if (!find_subject(ctx, key, subject, refusal)) return nullptr;
   // Gradients are not called by other derivatives: they are entered when they are complete, what was kept stays till

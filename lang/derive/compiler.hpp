@@ -11,6 +11,7 @@
 #include "lang/opt/opt.hpp"
 #include "lang/runtime/backend.hpp"
 #include "lang/runtime/runtime.hpp"
+#include "lang/support/stage_times.hpp"
 
 namespace slope::derive {
 
@@ -59,6 +60,7 @@ class Compiler : public Tiers {
     std::uint64_t nanoseconds = 0;
   };
   CompileTime compile_time;
+  StageTimes* times = nullptr;  // where somebody wants to know
 };
 
 std::uint64_t clock_nanoseconds();  // of a clock that never goes back

@@ -75,6 +75,7 @@ CodeInstance* Pipeline::on_hot_loop(Context& ctx, const ir::Function& running, S
   std::unique_ptr<ir::Function> rest = ir::continuation_at_loop(running, header);
   if (!rest) return nullptr;
   if (target) rest->static_params = target->static_params;
+  const StageTime time(times, StageTimes::Stage::inference, [&] { return rest->name; });
   infer::Inference inference(runtime_, ctx, ctx.world, infer_options());
   infer::InferResult result = inference.infer_function(*rest, types);
   CodeInstance* code = nullptr;

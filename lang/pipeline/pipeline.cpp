@@ -82,6 +82,7 @@ CodeInstance* Pipeline::typed_code(Context& ctx, Specialization& target) {
   if (target.method->native) return nullptr;
   const Compiling compiling(runtime_);
   const derive::CompileClock clock(*this);
+  const StageTime time(times, StageTimes::Stage::inference, [&] { return std::string(target.method->name->name); });
   infer::InferOptions options = infer_options();
   infer::Inference inference(runtime_, ctx, ctx.world, options);
   infer::InferResult result = inference.infer(target);
@@ -104,6 +105,7 @@ opt::OptOptions Pipeline::opt_options(const Specialization* self) {
 }
 
 void Pipeline::Impl::optimise(Context& ctx, infer::InferResult& result, const opt::OptOptions& options) {
+  const StageTime time(pipeline.times, StageTimes::Stage::optimisation, [&] { return result.typed->name; });
   opt::optimise(runtime, *result.typed, options);
   // An operator that is expanded may become calls of others.
   for (int round = 0; round < 3; ++round) {
@@ -116,10 +118,12 @@ void Pipeline::Impl::optimise(Context& ctx, infer::InferResult& result, const op
 }
 
 bool Pipeline::Impl::refine(Context& ctx, infer::InferResult& result, const opt::OptOptions& options) {
+  const StageTime time(pipeline.times, StageTimes::Stage::inference, [&] { return result.typed->name; });
   ++refining;
   infer::InferResult again = infer::Inference(runtime, ctx, ctx.world, pipeline.infer_options()).reinfer(*result.typed);
   --refining;
   if (!again.typed) return false;
+  const StageTime second(pipeline.times, StageTimes::Stage::optimisation, [&] { return again.typed->name; });
   opt::optimise(runtime, *again.typed, options);
   result.typed = std::move(again.typed);
   if (again.return_type && is_subtype(runtime.types, again.return_type, result.return_type))
