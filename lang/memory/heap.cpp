@@ -82,6 +82,14 @@ void Heap::set_limit(std::size_t bytes) {
   grant_room();
 }
 
+bool Heap::enable_collections(bool on) {
+  settle_front();
+  if (on && !collects_) impl_->trigger = std::min(limit_, statistics_.live_bytes + least_growth);
+  if (!on) impl_->trigger = limit_;
+  grant_room();
+  return std::exchange(collects_, on);
+}
+
 void Heap::settle_front() {
   const auto taken = static_cast<std::uint64_t>(granted_ - front.room);
   statistics_.live_bytes += taken;
@@ -113,12 +121,12 @@ Heap::CellKind Heap::cell_kind(std::size_t bytes, bool aligned) const {
 
 bool Heap::reserve_bytes(std::size_t bytes) {
   settle_front();
-  if (stress_) {
+  if (stress_ && collects_) {
     collect();
   } else if (statistics_.live_bytes + bytes > impl_->trigger) {
     // Passing the trigger by one large request alone is no reason to collect what was collected just now.
-    if (statistics_.live_bytes + bytes > limit_ || allocated_since_collection_ >= least_growth / 2 ||
-        statistics_.collections == 0)
+    if (statistics_.live_bytes + bytes > limit_ ||
+        (collects_ && (allocated_since_collection_ >= least_growth / 2 || statistics_.collections == 0)))
       collect();
     if (statistics_.live_bytes + bytes <= limit_)
       impl_->trigger = std::min(limit_, std::max(impl_->trigger, statistics_.live_bytes + bytes));

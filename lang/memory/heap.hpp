@@ -99,6 +99,9 @@ class Heap {
   Value box(const DataType* type, const void* bytes);  // bits → Value, aggregates → boxed, singleton → instance
 
   void collect();
+  // Off: nothing is collected by itself before the limit is reached. The answer is what was.
+  bool enable_collections(bool on);
+  bool collects() const { return collects_; }
   void set_limit(std::size_t bytes);
   void set_stress(bool every_allocation) {  // SLOPE_GC_STRESS=1
     stress_ = every_allocation;
@@ -172,6 +175,7 @@ class Heap {
   std::size_t allocated_since_collection_ = 0;
   std::size_t limit_ = std::size_t{1} << 40;
   bool stress_ = false;
+  bool collects_ = true;
   void note_allocation(Object* object, std::size_t bytes);
   AllocationRecord* record_ = nullptr;
   AllocationHook on_allocation_;

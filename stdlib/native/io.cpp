@@ -205,8 +205,15 @@ bool heap_count(Context& ctx, const Value* args, std::size_t count, Value& resul
 
 bool heap_collect(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "gc", args, count, result);
-  call.runtime.heap.collect();
+  if (call.runtime.heap.collects()) call.runtime.heap.collect();
   return call.give_nothing();
+}
+
+bool heap_enable(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "gc_enable", args, count, result);
+  bool on = true;
+  if (!call.boolean(0, on)) return false;
+  return call.give_bool(call.runtime.heap.enable_collections(on));
 }
 
 const Type* returns_uint(TypeTable& t, ArgumentTypes) { return t.builtin().uint64; }
@@ -228,6 +235,7 @@ const NativeInfo io_natives[] = {
     {"random_seed", random_seed, effect_all, returns_int},
     {"heap_count", heap_count, effect_all, returns_int},
     {"heap_collect", heap_collect, effect_all, returns_nothing},
+    {"heap_enable", heap_enable, effect_all, returns_bool},
 };
 
 }  // namespace
