@@ -21,6 +21,7 @@ std::uint64_t mix(std::uint64_t h, const void* p) { return mix(h, reinterpret_ca
 // Values whose identity is their payload need no look inside.
 bool compares_by_payload(Value v) {
   Storage storage = storage_of(v.type);
+  if (as_data(v.type)->object_kind == DataType::ObjectKind::immortal) return true;  // types, symbols, modules
   return storage == Storage::bits || storage == Storage::singleton || as_data(v.type)->is_mutable;
 }
 

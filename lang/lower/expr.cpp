@@ -1,6 +1,7 @@
 #include "lang/lower/expr.hpp"
 
 #include <array>
+#include <unordered_set>
 #include <utility>
 
 #include "lang/ir/execute/execute.hpp"
@@ -232,6 +233,8 @@ struct Heads {
   }
 };
 
+constexpr std::size_t most_parts = std::size_t{1} << 21;
+
 class Reader {
  public:
   Reader(Runtime& runtime, Context& ctx, Ast& ast, Span span, Hygiene* hygiene, std::string& error,
@@ -247,6 +250,7 @@ class Reader {
   NodeId read(Value v) {
     const auto& builtin = runtime_.types.builtin();
     if (depth_ > tuning::quoted_depth || is_below(stack_limit_)) return fail("an expression is nested too deeply");
+    if (!may_go_on()) return no_node;
     ++depth_;
     const NodeId made = v.type == builtin.expr ? checked(v, expr(v)) : leaf(v);
     --depth_;
@@ -269,6 +273,18 @@ class Reader {
   }
 
  private:
+  // Expressions share their parts: one of 60 levels may be a tree of 2^60.
+  bool may_go_on() {
+    if (!error_.empty()) return false;
+    if (++parts_ > most_parts) {
+      fail("an expression has more than " + std::to_string(most_parts) + " parts");
+      return false;
+    }
+    if ((parts_ & 1023) != 0 || ctx_.interrupt.load(std::memory_order_relaxed) == no_interrupt) return true;
+    if (!ctx_.stop()) fail("interrupted");
+    return error_.empty();
+  }
+
   NodeId fail(std::string message) {
     if (error_.empty()) error_ = std::move(message);
     return no_node;
@@ -546,17 +562,21 @@ class Reader {
   std::string& error_;
   bool shows_malformed_;
   const char* stack_limit_ = recursion_limit(3);
+  std::size_t parts_ = 0;
   int depth_ = 0;
   int in_parameters_ = 0;
   int in_signature_ = 0;
 };
 
+// Looks for the names that an expansion introduces. Parts that were looked at are not looked at again: an expression
+// shares its parts.
 class Collector {
  public:
   Collector(Runtime& runtime, Context& ctx, Hygiene& hygiene) : runtime_(runtime), ctx_(ctx), hygiene_(hygiene) {}
 
   void walk(Value v, int depth = 0) {
     if (!v.defined() || v.type != runtime_.types.builtin().expr || depth > 2000 || is_below(stack_limit_)) return;
+    if (!walked_.insert(v.object).second) return;
     const Symbol* head = nullptr;
     std::vector<Value> args;
     if (!Reader::parts_of(runtime_, ctx_, v, head, args)) return;
@@ -593,7 +613,7 @@ class Collector {
     const auto& builtin = runtime_.types.builtin();
     if (!v.defined() || is_below(stack_limit_)) return;
     if (v.type == builtin.symbol) return add(v.symbol);
-    if (v.type != builtin.expr) return;
+    if (v.type != builtin.expr || !introduced_.insert(v.object).second) return;
     const Symbol* head = nullptr;
     std::vector<Value> args;
     if (!Reader::parts_of(runtime_, ctx_, v, head, args) || args.empty()) return;
@@ -642,6 +662,7 @@ class Collector {
   Runtime& runtime_;
   Context& ctx_;
   Hygiene& hygiene_;
+  std::unordered_set<const Object*> walked_, introduced_;  // nothing is allocated or moved meanwhile
   const char* stack_limit_ = recursion_limit(2);
 };
 

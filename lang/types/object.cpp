@@ -111,26 +111,39 @@ struct Content {
   const char* payload;
 };
 
+std::uint64_t mix_count(std::uint64_t hash, std::size_t parts, std::size_t most) {
+  return parts != 0 && most == 0 ? mix(hash, parts) : hash;
+}
+
+// Parts of a type that its hash looks at. Types share their parts, so that one of 60 levels may be a tree of 2^60.
+constexpr std::size_t hashed_parts = 1024;
+
 // By names, not by addresses or the order in which types were made: the same in every run and tier, so that tables with
-// symbols and types as keys are too.
-std::uint64_t hash_type(std::uint64_t hash, const Type* t) {
+// symbols and types as keys are too. The parts of a type share what may still be looked at, so that the order of the
+// members of a union does not matter.
+std::uint64_t hash_type(std::uint64_t hash, const Type* t, std::size_t most = hashed_parts) {
   hash = mix(hash, static_cast<std::uint64_t>(t->kind));
   switch (t->kind) {
-    case TypeKind::data:
+    case TypeKind::data: {
       hash = mix(hash, as_data(t)->name->name->hash);
-      for (const Type* parameter : as_data(t)->params) hash = hash_type(hash, parameter);
+      const auto parameters = as_data(t)->params;
+      if (parameters.empty() || most == 0) return mix_count(hash, parameters.size(), most);
+      for (const Type* parameter : parameters) hash = hash_type(hash, parameter, (most - 1) / parameters.size());
       return hash;
+    }
     case TypeKind::union_: {
+      const auto members = as_union(t)->members;
+      if (most == 0) return mix_count(hash, members.size(), most);
       std::uint64_t sum = 0;  // in whatever order they stand
-      for (const Type* member : as_union(t)->members) sum += hash_type(0, member);
+      for (const Type* member : members) sum += hash_type(0, member, (most - 1) / members.size());
       return mix(hash, sum);
     }
     case TypeKind::union_all:
-      return hash_type(hash, as_union_all(t)->body);
+      return most == 0 ? hash : hash_type(hash, as_union_all(t)->body, most - 1);
     case TypeKind::var:
       return mix(hash, as_var(t)->name->hash);
     case TypeKind::vararg:
-      return as_vararg(t)->element ? hash_type(hash, as_vararg(t)->element) : hash;
+      return as_vararg(t)->element && most != 0 ? hash_type(hash, as_vararg(t)->element, most - 1) : hash;
     case TypeKind::value:
       return mix(hash, egal_hash(as_value(t)->value));
     case TypeKind::bottom:

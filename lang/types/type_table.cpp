@@ -182,83 +182,94 @@ bool equal_bytes_as(const DataType* type, const char* a, const char* b) {
 
 }  // namespace
 
-bool occurs(const TypeVar* var, const Type* in) {
+namespace {
+
+bool occurs_in(const TypeVar* var, const Type* in, WalkedParts& walked) {
   if (!in || !in->has_free_vars) return false;
+  if (in == var) return true;
+  if (walked.again(in)) return false;
+  const auto part = [&](const Type* t) { return occurs_in(var, t, walked); };
   switch (in->kind) {
-    case TypeKind::var:
-      return in == var;
     case TypeKind::data:
-      for (const Type* p : as_data(in)->params)
-        if (occurs(var, p)) return true;
-      return false;
+      return std::any_of(as_data(in)->params.begin(), as_data(in)->params.end(), part);
     case TypeKind::union_:
-      for (const Type* m : as_union(in)->members)
-        if (occurs(var, m)) return true;
-      return false;
+      return std::any_of(as_union(in)->members.begin(), as_union(in)->members.end(), part);
     case TypeKind::union_all: {
       auto* u = as_union_all(in);
-      return occurs(var, u->var->lower) || occurs(var, u->var->upper) || (u->var != var && occurs(var, u->body));
+      return part(u->var->lower) || part(u->var->upper) || (u->var != var && part(u->body));
     }
     case TypeKind::vararg:
-      return occurs(var, as_vararg(in)->element) || occurs(var, as_vararg(in)->count);
+      return part(as_vararg(in)->element) || part(as_vararg(in)->count);
     default:
       return false;
   }
 }
 
-bool occurs_invariantly(const TypeVar* var, const Type* in, bool invariant) {
-  if (!in || !in->has_free_vars) return false;
-  switch (in->kind) {
-    case TypeKind::var:
-      return invariant && in == var;
-    case TypeKind::data: {
-      auto* d = as_data(in);
-      for (const Type* p : d->params)
-        if (occurs_invariantly(var, p, invariant || !d->is_tuple)) return true;
-      return false;
+// In invariant places any occurrence counts, so that the two walks remember apart.
+struct InvariantWalk {
+  const TypeVar* var;
+  WalkedParts covariant, invariant;
+
+  bool anywhere(const Type* t) { return occurs_in(var, t, invariant); }
+  bool find(const Type* in) {
+    if (!in || !in->has_free_vars || covariant.again(in)) return false;
+    switch (in->kind) {
+      case TypeKind::data: {
+        auto* d = as_data(in);
+        return std::any_of(d->params.begin(), d->params.end(),
+                           [&](const Type* p) { return d->is_tuple ? find(p) : anywhere(p); });
+      }
+      case TypeKind::union_:
+        return std::any_of(as_union(in)->members.begin(), as_union(in)->members.end(),
+                           [&](const Type* m) { return find(m); });
+      case TypeKind::union_all: {
+        auto* u = as_union_all(in);
+        return u->var != var && (find(u->body) || anywhere(u->var->lower) || anywhere(u->var->upper));
+      }
+      case TypeKind::vararg:
+        return find(as_vararg(in)->element) || anywhere(as_vararg(in)->count);
+      default:
+        return false;
     }
-    case TypeKind::union_:
-      for (const Type* m : as_union(in)->members)
-        if (occurs_invariantly(var, m, invariant)) return true;
-      return false;
-    case TypeKind::union_all: {
-      auto* u = as_union_all(in);
-      return u->var != var &&
-             (occurs_invariantly(var, u->body, invariant) || occurs(var, u->var->lower) || occurs(var, u->var->upper));
-    }
-    case TypeKind::vararg:
-      return occurs_invariantly(var, as_vararg(in)->element, invariant) || occurs(var, as_vararg(in)->count);
-    default:
-      return false;
   }
+};
+
+}  // namespace
+
+bool occurs(const TypeVar* var, const Type* in) {
+  WalkedParts walked;
+  return occurs_in(var, in, walked);
+}
+
+bool occurs_invariantly(const TypeVar* var, const Type* in) {
+  InvariantWalk walk{var, {}, {}};
+  return walk.find(in);
 }
 
 namespace {
 
-// Is there a free variable other than those in `bound`?
-bool has_free_besides(const Type* t, std::vector<const TypeVar*>& bound) {
+// Is there a free variable other than those in `bound`? What was walked with more of them bound is walked again.
+bool has_free_besides(const Type* t, std::vector<const TypeVar*>& bound, WalkedParts& walked) {
   if (!t || !t->has_free_vars) return false;
+  if (t->kind == TypeKind::var) return position(bound, as_var(t)) < 0;
+  if (walked.again(t)) return false;
+  const auto part = [&](const Type* p) { return has_free_besides(p, bound, walked); };
   switch (t->kind) {
-    case TypeKind::var:
-      return position(bound, as_var(t)) < 0;
     case TypeKind::data:
-      for (const Type* p : as_data(t)->params)
-        if (has_free_besides(p, bound)) return true;
-      return false;
+      return std::any_of(as_data(t)->params.begin(), as_data(t)->params.end(), part);
     case TypeKind::union_:
-      for (const Type* m : as_union(t)->members)
-        if (has_free_besides(m, bound)) return true;
-      return false;
+      return std::any_of(as_union(t)->members.begin(), as_union(t)->members.end(), part);
     case TypeKind::union_all: {
       auto* u = as_union_all(t);
-      if (has_free_besides(u->var->lower, bound) || has_free_besides(u->var->upper, bound)) return true;
+      if (part(u->var->lower) || part(u->var->upper)) return true;
+      WalkedParts inside;
       bound.push_back(u->var);
-      bool found = has_free_besides(u->body, bound);
+      bool found = has_free_besides(u->body, bound, inside);
       bound.pop_back();
       return found;
     }
     case TypeKind::vararg:
-      return has_free_besides(as_vararg(t)->element, bound) || has_free_besides(as_vararg(t)->count, bound);
+      return part(as_vararg(t)->element) || part(as_vararg(t)->count);
     default:
       return false;
   }
@@ -431,7 +442,8 @@ const Type* TypeTable::union_all(const TypeVar* var, const Type* body) {
   u->var = var;
   u->body = body;
   bound.assign(1, var);
-  u->has_free_vars = var->lower->has_free_vars || var->upper->has_free_vars || has_free_besides(body, bound);
+  WalkedParts walked;
+  u->has_free_vars = var->lower->has_free_vars || var->upper->has_free_vars || has_free_besides(body, bound, walked);
   impl_->union_all_set.insert(hash, u);
   return u;
 }

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "lang/types/object.hpp"
@@ -84,9 +85,21 @@ class Pool {
   std::size_t used_ = per_chunk;
 };
 
+// The parts of a type that a walk has been to. Types share their parts, so that one of 60 levels may be a tree of 2^60:
+// a walk whose answer does not depend on the way leaves out where it was. Short walks remember nothing.
+class WalkedParts {
+ public:
+  bool again(const Type* t) { return ++steps_ > remembers_after && !walked_.insert(t).second; }
+
+ private:
+  static constexpr std::size_t remembers_after = 64;
+  std::size_t steps_ = 0;
+  std::unordered_set<const Type*> walked_;
+};
+
 bool occurs(const TypeVar* var, const Type* in);  // free in it
 // Does it stand in a place where only its very value fits: a parameter of something else than a tuple, a bound?
-bool occurs_invariantly(const TypeVar* var, const Type* in, bool invariant = false);
+bool occurs_invariantly(const TypeVar* var, const Type* in);
 
 // Elements of a tuple type; more is an error, not gigabytes of parameters.
 inline constexpr std::size_t most_tuple_elements = std::size_t{1} << 20;

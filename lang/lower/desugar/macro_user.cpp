@@ -47,6 +47,7 @@ Form* Desugar::user_macro(NodeId node, Value macro, Module* definer) {
   collect_introduced(runtime_, ctx_, expansion, hygiene);
   std::string problem;
   const NodeId expanded = from_value(runtime_, ctx_, *ast_, span(node), expansion, &hygiene, problem);
+  if (ctx_.failed()) return failed();
   if (!problem.empty()) return unsupported(node, "in macro expansion: " + problem);
   if (std::exchange(quote_expansion_, false)) return quoted(expanded, 0);
   ++macro_depth_;
