@@ -364,7 +364,7 @@ class Subtyper {
   // The conditions that can be judged only when everything about the variable is known.
   bool leave(VarBinding& v, const Type* body) {
     // Whether it occurs invariantly is a matter of the text: such a part may not have been compared with anything.
-    bool diagonal = v.covariant > 1 && !v.invariant && !occurs_invariantly(v.var, body, false);
+    bool diagonal = v.covariant > 1 && !v.invariant && !occurs_invariantly(v.var, body);
     if (v.concrete || (diagonal && v.var->lower->kind == TypeKind::bottom)) {
       if (v.concrete && !diagonal && !is_leaf_bound(v.upper)) return false;
       if (auto* other = as_var(v.lower)) {
