@@ -16,12 +16,13 @@ std::uint64_t StageTimes::now() {
 void StageTimes::charge() {
   const std::uint64_t at = now();
   if (!running_.empty())
-    by_function_[running_.back().function][static_cast<std::size_t>(running_.back().stage)] += at - since_;
+    by_function_[running_.back().function].of[static_cast<std::size_t>(running_.back().stage)] += at - since_;
   since_ = at;
 }
 
 void StageTimes::begin(Stage stage, std::string function) {
   charge();
+  if (stage == Stage::llvm) ++by_function_[function].compiled;
   running_.push_back({stage, std::move(function)});
 }
 
@@ -31,7 +32,7 @@ void StageTimes::end() {
 }
 
 std::string StageTimes::report() const {
-  constexpr std::size_t most_rows = 20;
+  constexpr std::size_t most_rows = 40;
   struct Row {
     std::string function;
     Times times;
@@ -40,8 +41,9 @@ std::string StageTimes::report() const {
   std::vector<Row> rows;
   Row sums{"all " + std::to_string(by_function_.size()) + " functions", {}, 0};
   for (const auto& [function, times] : by_function_) {
-    rows.push_back({function, times, std::accumulate(times.begin(), times.end(), std::uint64_t{0})});
-    for (std::size_t i = 0; i < times.size(); ++i) sums.times[i] += times[i];
+    rows.push_back({function, times, std::accumulate(times.of.begin(), times.of.end(), std::uint64_t{0})});
+    for (std::size_t i = 0; i < times.of.size(); ++i) sums.times.of[i] += times.of[i];
+    sums.times.compiled += times.compiled;
     sums.all += rows.back().all;
   }
   std::sort(rows.begin(), rows.end(),
@@ -55,10 +57,11 @@ std::string StageTimes::report() const {
     text += line;
   };
   for (const char* head : {"sum", "infer", "derive", "optimise", "emit", "LLVM", "cache", "link"}) add("%9s", head);
-  text += '\n';
+  text += "  units\n";
   for (const Row& row : rows) {
     add("%9.1f", static_cast<double>(row.all) / 1e6);
-    for (const std::uint64_t time : row.times) add("%9.1f", static_cast<double>(time) / 1e6);
+    for (const std::uint64_t time : row.times.of) add("%9.1f", static_cast<double>(time) / 1e6);
+    add("%7llu", static_cast<unsigned long long>(row.times.compiled));
     text += "  " + row.function + '\n';
   }
   return text;

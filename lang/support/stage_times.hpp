@@ -27,7 +27,10 @@ class StageTimes {
     Stage stage;
     std::string function;
   };
-  using Times = std::array<std::uint64_t, static_cast<std::size_t>(Stage::count_)>;
+  struct Times {
+    std::array<std::uint64_t, static_cast<std::size_t>(Stage::count_)> of{};
+    std::uint64_t compiled = 0;  // how often LLVM was called
+  };
   std::vector<Running> running_;
   std::unordered_map<std::string, Times> by_function_;
   std::uint64_t since_ = 0;
