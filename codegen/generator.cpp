@@ -68,9 +68,7 @@ bool Generator::start(std::string& why) {
   }
   // Who wants to see what LLVM does wants LLVM to do it.
   if (!host_.cache.empty() && !cache_ && !host_.dump_llvm && !runtime_.describes_code) {
-    cache_ =
-        ObjectCache::open(host_.cache, jit_->translator().identity() + (runtime_.optimises ? "\noptimised" : "\nplain"),
-                          tuning::cache_bytes);
+    cache_ = ObjectCache::open(host_.cache, jit_->translator().identity(), tuning::cache_bytes);
     if (!cache_) host_.cache.clear();
   }
   return true;
@@ -90,8 +88,7 @@ Effort Generator::effort(Batch& batch) const {
   std::vector<const llvm::Module*> modules;
   for (std::unique_ptr<Unit>& unit : batch.units()) modules.push_back(&unit->module());
   Effort result;
-  result.optimises = runtime_.optimises;
-  result.quickly = Translator::is_huge(modules);
+  result.level = Translator::is_huge(modules) ? CodeEffort::none : runtime_.code_effort;
   result.verifies = host_.verify;
   result.dumps = host_.dump_llvm;
   result.cache = cache_.get();
@@ -319,7 +316,7 @@ std::string Generator::dump(Context& ctx, CodeInstance& code, Dump what) {
   if (!batch.build(code, alone, why)) return why + "\n";
   batch.emit(false);
   llvm::Module& module = batch.units().front()->module();
-  jit_->translator().optimise(module, runtime_.optimises && !Translator::is_huge({&module}));
+  jit_->translator().optimise(module, runtime_.code_effort != CodeEffort::none && !Translator::is_huge({&module}));
   if (what == Dump::native) return jit_->translator().assembly(module);
   std::string text;
   llvm::raw_string_ostream stream(text);

@@ -61,13 +61,13 @@ std::unique_ptr<ObjectCache> ObjectCache::open(const std::string& folder, const 
       new ObjectCache(folder, identity + '\n' + std::to_string(code_source_hash), most_bytes));
 }
 
-ObjectCache::Key ObjectCache::key(const llvm::Module& module, bool quickly) const {
+ObjectCache::Key ObjectCache::key(const llvm::Module& module, CodeEffort level) const {
   llvm::SmallVector<char, 0> text;
   llvm::raw_svector_ostream stream(text);
   llvm::WriteBitcodeToFile(module, stream);
   llvm::BLAKE3 hash;
   hash.update(identity_);
-  hash.update(quickly ? "\nquickly" : "\noptimised");
+  hash.update(std::to_string(static_cast<int>(level)));
   hash.update(llvm::StringRef(text.data(), text.size()));
   return hash.final<hash_size>();
 }

@@ -14,6 +14,8 @@
 #include <memory>
 #include <string>
 
+#include "lang/runtime/runtime.hpp"
+
 namespace slope::codegen {
 
 class ObjectCache {
@@ -24,8 +26,8 @@ class ObjectCache {
   // others.
   static std::unique_ptr<ObjectCache> open(const std::string& folder, const std::string& identity,
                                            std::uint64_t most_bytes);
-  // Of a module that has not been optimised yet, and will not be when it is to be compiled quickly.
-  Key key(const llvm::Module& module, bool quickly) const;
+  // Of a module that has not been optimised yet, and of what will be done to it.
+  Key key(const llvm::Module& module, CodeEffort level) const;
   // Null: not there, or damaged.
   std::unique_ptr<llvm::MemoryBuffer> find(const Key& key) const;
   // Does nothing where the file cannot be written. Several processes and threads may keep the same key at once.

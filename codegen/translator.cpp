@@ -119,17 +119,17 @@ std::unique_ptr<llvm::MemoryBuffer> Translator::translate(Unit& unit, const Effo
   ObjectCache::Key key{};
   if (effort.cache) {
     const StageTime time(effort.times, StageTimes::Stage::cache, name);
-    key = effort.cache->key(unit.module(), effort.quickly);
+    key = effort.cache->key(unit.module(), effort.level);
     if (auto found = effort.cache->find(key)) {
       note("found", unit);
       return found;
     }
   }
   const StageTime time(effort.times, StageTimes::Stage::llvm, name);
-  passes_->run(unit.module(), effort.quickly || !effort.optimises, cancelled);
+  passes_->run(unit.module(), effort.level == CodeEffort::none, cancelled);
   if (cancelled && *cancelled) return nullptr;
   if (effort.dumps) dump(unit.module());
-  std::unique_ptr<llvm::MemoryBuffer> object = compile(unit.module(), effort.quickly, why);
+  std::unique_ptr<llvm::MemoryBuffer> object = compile(unit.module(), effort.level == CodeEffort::full, why);
   if (object && effort.cache) {
     effort.cache->keep(key, object->getBuffer());
     note("made", unit);
@@ -137,11 +137,11 @@ std::unique_ptr<llvm::MemoryBuffer> Translator::translate(Unit& unit, const Effo
   return object;
 }
 
-std::unique_ptr<llvm::MemoryBuffer> Translator::compile(llvm::Module& module, bool quickly, std::string& why) {
+std::unique_ptr<llvm::MemoryBuffer> Translator::compile(llvm::Module& module, bool full, std::string& why) {
   llvm::SmallVector<char, 0> object;
-  const bool huge = quickly || is_huge({&module});
-  machine_->setOptLevel(huge ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Default);
-  machine_->setFastISel(huge);
+  const bool quick = !full || is_huge({&module});
+  machine_->setOptLevel(quick ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Default);
+  machine_->setFastISel(quick);
   llvm::raw_svector_ostream stream(object);
   llvm::legacy::PassManager passes;
   llvm::MCContext* context = nullptr;

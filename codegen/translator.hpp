@@ -19,8 +19,7 @@ namespace slope::codegen {
 
 // How the units of a batch are translated.
 struct Effort {
-  bool optimises = true;
-  bool quickly = false;  // because the batch is huge (Translator::is_huge)
+  CodeEffort level = CodeEffort::full;  // none where the batch is huge (Translator::is_huge)
   bool verifies = false;
   bool dumps = false;  // the LLVM IR, to standard error
   ObjectCache* cache = nullptr;
@@ -49,8 +48,8 @@ class Translator {
 
  private:
   Translator() = default;
-  // `quickly`: the module has not been optimised, and LLVM selects instructions one by one.
-  std::unique_ptr<llvm::MemoryBuffer> compile(llvm::Module& module, bool quickly, std::string& why);
+  // `full`: with good instruction selection, scheduling and register allocation.
+  std::unique_ptr<llvm::MemoryBuffer> compile(llvm::Module& module, bool full, std::string& why);
 
   std::unique_ptr<llvm::TargetMachine> machine_;
   std::unique_ptr<Passes> passes_;

@@ -206,7 +206,7 @@ void EngineState::set_limits() {
   ctx.heap_is_limited = options.heap_limit != 0;
   if (ctx.heap_is_limited) runtime.heap.set_limit(options.heap_limit);
   if (options.tape_limit != 0) ctx.tapes->set_limit(options.tape_limit);
-  runtime.optimises = options.optimise;
+  runtime.code_effort = static_cast<CodeEffort>(options.optimisation);
   runtime.counts_fuel = options.fuel != 0;
   if (runtime.counts_fuel) set_fuel(options.fuel);
   if (options.time_limit > 0) watchdog_ = std::make_unique<Watchdog>(ctx, options.time_limit);

@@ -103,6 +103,7 @@ class Command {
   Options engine_options() {
     Options options;
     options.tier = line_.tier;
+    options.optimisation = line_.optimisation;
     options.check_generators = line_.check_generators;
     options.check_rules = line_.check_rules;
     options.trusts_inbounds = line_.trusts_inbounds;

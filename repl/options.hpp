@@ -23,6 +23,7 @@ struct CommandLine {
   bool check_generators = false;
   bool check_rules = false;
   bool trusts_inbounds = false;
+  Optimisation optimisation = Optimisation::full;
   unsigned compile_threads = 0;
   bool interactive = false;
   bool startup = true;  // run the startup file before the prompt

@@ -18,6 +18,13 @@ enum class Tier : unsigned char {
   automatic,  // compiles what is called or loops often
 };
 
+// What is done to make machine code fast. Results do not depend on it.
+enum class Optimisation : unsigned char {
+  none,    // ready ten times sooner than with `full`, five to ten times slower
+  passes,  // LLVM's passes, but quick selection of instructions: ready twice as soon, two to three times slower
+  full,
+};
+
 struct LineStep;   // slope/hooks.hpp
 class Allocation;  // the same
 
@@ -57,9 +64,9 @@ struct Options {
   std::function<void(const LineStep&)> on_line = {};
   // Called for each allocation on the engine's heap. It may not use the engine or throw. With `profile` it knows lines.
   std::function<void(const Allocation&)> on_allocation = {};
-  bool debuggers = false;  // GDB sees compiled functions, with lines
-  bool perf = false;       // perf sees them, by `perf record -k mono` and `perf inject --jit`
-  bool optimise = true;    // machine code; without: ready sooner, several times slower
+  bool debuggers = false;                          // GDB sees compiled functions, with lines
+  bool perf = false;                               // perf sees them, by `perf record -k mono` and `perf inject --jit`
+  Optimisation optimisation = Optimisation::full;  // of machine code
   // A folder in which machine code is kept from one start to the next: what has been compiled before is read from there
   // (docs/embedding.md). It is made where it is missing, and has a limit of 512 MiB. Empty: none. Only a folder that no
   // other user can write to is used.

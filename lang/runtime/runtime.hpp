@@ -28,6 +28,9 @@ struct OutputSink {
 
 class LibraryIndex;
 
+// What is done to make machine code fast: Options::optimisation.
+enum class CodeEffort : std::uint8_t { none, passes, full };
+
 class Runtime : public LibraryNames {
  public:
   Runtime();
@@ -41,9 +44,9 @@ class Runtime : public LibraryNames {
   Context context;  // the engine's own
   OutputSink sink;
   Capabilities capabilities;
-  bool optimises = true;        // machine code; set like the next before any is made
-  bool counts_fuel = false;     // machine code counts Context::fuel; set before any is made
-  bool records_frames = false;  // both tiers keep Context::frames; set before anything runs
+  CodeEffort code_effort = CodeEffort::full;  // set like the next before any machine code is made
+  bool counts_fuel = false;                   // machine code counts Context::fuel; set before any is made
+  bool records_frames = false;                // both tiers keep Context::frames; set before anything runs
   // Machine code comes with its lines, and with frame pointers; debuggers and perf are told of it. Set before any is
   // made.
   bool describes_code = false;

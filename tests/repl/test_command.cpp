@@ -49,9 +49,15 @@ TEST_CASE("Each tier runs") {
   }
 }
 
+TEST_CASE("Each level of optimisation runs") {
+  for (const char* level : {"-O0", "-O1", "-O2"})
+    CHECK(run_slope({level, "--tier=compile", "-E", "gradient(x -> sum(x .^ 2), [1.0, 2.0])"}).out ==
+          "([2.0, 4.0],)\n");
+}
+
 TEST_CASE("Wrong usage ends with status 2 and says what is wrong") {
-  for (const std::vector<std::string>& arguments :
-       std::vector<std::vector<std::string>>{{"--bogus"}, {"--tier=fast"}, {"--tier"}, {"-e"}, {"-x", "file.slope"}}) {
+  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
+           {"--bogus"}, {"--tier=fast"}, {"-O3"}, {"--tier"}, {"-e"}, {"-x", "file.slope"}}) {
     auto run = run_slope(arguments);
     CHECK(run.status == 2);
     CHECK(run.out.empty());

@@ -4,6 +4,8 @@
 //   slope_test_scripts --slope COMMAND [--tiers interpret,compile,auto,threads] [--jobs 2] [--timeout SECONDS]
 //                      [--filter TEXT] FILE_OR_FOLDER...
 //
+// `threads` is `auto` with compile threads; a tier may have a level of optimisation: compile-O1.
+//
 // A case is one script in one tier. Writes "<passed> <failed>" into the file that SLOPE_TEST_COUNTS names, and beside it,
 // in a file of that name and `.times`, "<seconds> <script>" for each script, the slowest first. Scripts that were slow
 // when the file was last written start first. Prints the slowest. Exit status 0 when all passed, 1 when one failed, 2
@@ -156,10 +158,12 @@ class Runner {
     Duration duration{0, path.string(), {}};
     for (const auto& tier : settings_.tiers) {
       const bool by_threads = tier == "threads";  // `auto`, compiled by other threads
-      const std::string base = by_threads ? "auto" : tier;
+      const std::size_t level = tier.find("-O");  // "compile-O1"
+      const std::string base = by_threads ? "auto" : tier.substr(0, level);
       if (!script.tiers.empty() && std::count(script.tiers.begin(), script.tiers.end(), base) == 0) continue;
       std::vector<std::string> command = {settings_.command, "--tier=" + base};
       if (by_threads) command.push_back("--compile-threads=2");
+      if (level != std::string::npos) command.push_back(tier.substr(level));
       command.insert(command.end(), script.options.begin(), script.options.end());
       command.push_back(path.string());
       command.insert(command.end(), script.arguments.begin(), script.arguments.end());
