@@ -297,20 +297,25 @@ bool KeptMemory::put_back(std::int64_t level) {
   return ok;
 }
 
-bool KeptMemory::is_unchanged(const Entry& entry) const {
-  const char* content = (entry.has_references ? references_ : bits_).data() + entry.offset;
+const char* KeptMemory::present_content(const Entry& entry) {
   switch (entry.kind) {
     case Entry::Kind::fields:
-      return std::memcmp(static_cast<Object*>(entry.what)->payload(), content, entry.bytes) == 0;
+      return static_cast<Object*>(entry.what)->payload();
     case Entry::Kind::cell:
-      return std::memcmp(&static_cast<CellObject*>(entry.what)->value, content, entry.bytes) == 0;
+      return reinterpret_cast<const char*>(&static_cast<CellObject*>(entry.what)->value);
     case Entry::Kind::global:
-      return std::memcmp(&static_cast<Binding*>(entry.what)->value, content, entry.bytes) == 0;
+      return reinterpret_cast<const char*>(&static_cast<Binding*>(entry.what)->value);
     case Entry::Kind::array:
       break;
   }
-  const auto* array = static_cast<const ArrayObject*>(entry.what);
-  return array->length == entry.length && (!entry.bytes || std::memcmp(array->data, content, entry.bytes) == 0);
+  return static_cast<const ArrayObject*>(entry.what)->data;
+}
+
+bool KeptMemory::is_unchanged(const Entry& entry) const {
+  const char* content = (entry.has_references ? references_ : bits_).data() + entry.offset;
+  if (entry.kind == Entry::Kind::array && static_cast<const ArrayObject*>(entry.what)->length != entry.length)
+    return false;
+  return !entry.bytes || std::memcmp(present_content(entry), content, entry.bytes) == 0;
 }
 
 // A vector of pairs: an object and a copy of it; of a global its address and a Box.
@@ -343,14 +348,29 @@ bool KeptMemory::take_away(std::int64_t level, Value value, Value arguments, Val
                                   }),
                    entries_.end());
   }
+  if (!copy_entries(depth, false, result)) return false;
+  cut_to(depth - 1);
+  return true;
+}
+
+bool KeptMemory::exchange(std::int64_t level, Value& result) {
+  result = runtime_.nothing();
+  const auto depth = static_cast<std::size_t>(level);
+  if (level < 1 || depth > depth_) return true;
+  const auto first = entries_.begin() + static_cast<std::ptrdiff_t>(levels_[depth - 1].entries);
   const Level& ended = levels_[depth - 1];
-  const auto left =
-      static_cast<std::size_t>(std::count_if(entries_.begin() + static_cast<std::ptrdiff_t>(first), entries_.end(),
-                                             [&](const Entry& entry) { return leaves(ended, entry); }));
-  if (entries_.size() - left == first) {
-    cut_to(depth - 1);
-    return true;
-  }
+  entries_.erase(std::remove_if(first, entries_.end(),
+                                [&](const Entry& entry) { return !leaves(ended, entry) && is_unchanged(entry); }),
+                 entries_.end());
+  return copy_entries(depth, true, result) && put_back(level);
+}
+
+bool KeptMemory::copy_entries(std::size_t depth, bool present, Value& result) {
+  const std::size_t first = levels_[depth - 1].entries;
+  const auto is_left = [&](const Entry& entry) { return leaves(levels_[depth - 1], entry); };
+  const auto left = static_cast<std::size_t>(
+      std::count_if(entries_.begin() + static_cast<std::ptrdiff_t>(first), entries_.end(), is_left));
+  if (entries_.size() - left == first) return true;
   Heap& heap = *ctx_.heap;
   const std::int64_t dims[] = {static_cast<std::int64_t>(2 * (entries_.size() - left - first))};
   ArrayObject* pairs = heap.allocate_array(runtime_.types.array_of(runtime_.types.builtin().any, 1), dims);
@@ -359,8 +379,8 @@ bool KeptMemory::take_away(std::int64_t level, Value value, Value arguments, Val
   roots.values.push_back(Value(pairs->type, static_cast<const void*>(pairs)));
   std::size_t made = 0;
   for (std::size_t i = first; i < entries_.size(); ++i) {
-    const Entry entry = entries_[i];
-    if (leaves(levels_[depth - 1], entry)) continue;
+    Entry entry = entries_[i];
+    if (is_left(entry)) continue;
     Object* copy = nullptr;
     Value what =
         Value(runtime_.types.builtin().int64, static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(entry.what)));
@@ -370,6 +390,10 @@ bool KeptMemory::take_away(std::int64_t level, Value value, Value arguments, Val
     }
     if (entry.kind == Entry::Kind::array) {
       auto* array = static_cast<ArrayObject*>(entry.what);
+      if (present) {
+        entry.length = array->length;
+        entry.bytes = static_cast<std::size_t>(array->length) * array->element_size;
+      }
       std::vector<std::int64_t> shape(array->dims, array->dims + array_ndims(array));
       if (shape.size() == 1) shape[0] = entry.length;
       copy = heap.allocate_array(array->type, shape);
@@ -379,7 +403,8 @@ bool KeptMemory::take_away(std::int64_t level, Value value, Value arguments, Val
       copy = heap.allocate_cell();
     }
     if (!copy) return false;
-    const char* content = (entry.has_references ? references_ : bits_).data() + entry.offset;
+    const char* content =
+        present ? present_content(entry) : (entry.has_references ? references_ : bits_).data() + entry.offset;
     char* to = entry.kind == Entry::Kind::array ? static_cast<ArrayObject*>(copy)->data : copy->payload();
     if (entry.bytes) std::memcpy(to, content, entry.bytes);
     auto* places = reinterpret_cast<Value*>(pairs->data);
@@ -387,7 +412,6 @@ bool KeptMemory::take_away(std::int64_t level, Value value, Value arguments, Val
     places[made++] = Value(copy->type, static_cast<const void*>(copy));
   }
   result = roots.values[0];
-  cut_to(depth - 1);
   return true;
 }
 
@@ -536,6 +560,13 @@ bool take_away_memory(Context& ctx, const Value* args, std::size_t count, Value&
   return kept_memory_of(ctx).take_away(args[0].bits, args[1], args[2], result) || ctx.out_of_memory();
 }
 
+// exchange_memory(level): put_back_memory, and what was there, for put_back_later; nothing when that is nothing
+bool exchange_memory(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count != 1 || args[0].type != ctx.runtime->types.builtin().int64)
+    return ctx.argument_error("exchange_memory takes a level");
+  return kept_memory_of(ctx).exchange(args[0].bits, result) || ctx.out_of_memory();
+}
+
 bool put_back_later(Context& ctx, const Value* args, std::size_t count, Value& result) {
   if (count != 1) return ctx.argument_error("put_back_later takes what take_away_memory gave");
   result = ctx.runtime->nothing();
@@ -563,6 +594,7 @@ const NativeInfo kept_memory_natives[] = {
     {"put_back_memory", put_back_memory, on_memory, gives_nothing, false, false, true},
     {"keep_memory_of", keep_memory_of, on_memory | effect_allocates, gives_int},
     {"take_away_memory", take_away_memory, on_memory | effect_allocates, nullptr},
+    {"exchange_memory", exchange_memory, on_memory | effect_allocates, nullptr},
     {"put_back_later", put_back_later, on_memory, gives_nothing},
     {"watch_calls", watch_calls, on_memory, gives_nothing, false, false, true},
 };

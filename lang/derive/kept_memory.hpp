@@ -87,6 +87,8 @@ class KeptMemory final : public CallWatch {
   // The same, but leaves memory as it is: what was kept of what has changed, as a value for put_back_later; nothing when
   // that is nothing. What the call made, gave back as `value` and is not of its arguments stays its caller's.
   bool take_away(std::int64_t level, Value value, Value arguments, Value& result);
+  // As put_back; what was there until then, as a value for put_back_later.
+  bool exchange(std::int64_t level, Value& result);
   // False, with an error: it is no such value, which a program may have made by hand.
   bool put_back_later(Value taken);
 
@@ -120,6 +122,9 @@ class KeptMemory final : public CallWatch {
   bool is_taken(Value what, Value copy) const;
   bool restore(const Entry& entry, const char* content);
   bool is_unchanged(const Entry& entry) const;
+  static const char* present_content(const Entry& entry);
+  // What was kept since the level was opened, or is there at `present`, in pairs; nothing is left as it is.
+  bool copy_entries(std::size_t depth, bool present, Value& result);
   Level& top() { return levels_[depth_ - 1]; }
   void cut_to(std::size_t depth);
   std::unordered_set<const Object*> reached_from(Value root);

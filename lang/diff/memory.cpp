@@ -218,7 +218,8 @@ namespace {
 // What puts memory back (lang/derive/kept_memory.hpp) leaves it as it was.
 bool keeps_memory(const ir::Inst& native) {
   const std::string_view name = native.aux_as<const NativeInfo>()->name;
-  return name == "keep_memory" || name == "keep_memory_within" || name == "put_back_memory" || name == "watch_calls";
+  return name == "keep_memory" || name == "keep_memory_within" || name == "put_back_memory" ||
+         name == "exchange_memory" || name == "watch_calls";
 }
 
 bool builtin_stores(Value callee) {

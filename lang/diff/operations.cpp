@@ -1,5 +1,7 @@
 #include "lang/diff/operations.hpp"
 
+#include <algorithm>
+
 #include "lang/diff/tangent.hpp"
 #include "lang/runtime/library_names.hpp"
 
@@ -132,11 +134,33 @@ bool is_one_of(Value callee, std::initializer_list<KnownName> names, Runtime& ru
   return false;
 }
 
+bool holds_tape(const Type* type, Runtime& runtime) {
+  const auto within = [&](const Type* part) { return holds_tape(part, runtime); };
+  if (const UnionType* u = as_union(type)) return std::any_of(u->members.begin(), u->members.end(), within);
+  const DataType* d = as_data(type);
+  if (!d || !d->is_concrete) return false;
+  if (d == runtime.types.builtin().tape) return true;
+  return !d->is_mutable && d->object_kind == DataType::ObjectKind::fields &&
+         std::any_of(d->fields.begin(), d->fields.end(), [&](const Field& field) { return within(field.type); });
+}
+
 }  // namespace
 
 bool makes_record(Value callee, Runtime& runtime) {
   return is_one_of(
       callee, {KnownName::dynamic_forward_again, KnownName::forward_step, KnownName::pullback_forward_again}, runtime);
+}
+
+bool takes_record(const ir::Function& function, const ir::Inst& inst, Runtime& runtime) {
+  return inst.op == Op::invoke && std::any_of(inst.operands.begin(), inst.operands.end(), [&](Operand o) {
+           return o.is_inst() && holds_tape(function.inst(o).type, runtime);
+         });
+}
+
+bool puts_back_memory(const ir::Function& function, const ir::Inst& inst, Runtime& runtime) {
+  if (inst.op == Op::native) return std::string_view(inst.aux_as<const NativeInfo>()->name) == "put_back_memory";
+  return (inst.op == Op::invoke || inst.op == Op::call) && inst.operands[0].is_constant() &&
+         is_one_of(function.constant_value(inst.operands[0]), {KnownName::put_back_memory}, runtime);
 }
 
 bool is_written_out(Value callee, Runtime& runtime) {

@@ -33,6 +33,11 @@ bool calls_what_it_is_given(const ir::Inst& inst);
 bool makes_record(const ir::Function& function, const ir::Inst& inst, Runtime& runtime);
 // The standard library's functions that stand for such calls, where their types are not known.
 bool makes_record(Value callee, Runtime& runtime);
+// The call of a reverse half whose record is known to hold a tape: always differentiated too, since that tape has
+// columns for tangents, and stays open longer.
+bool takes_record(const ir::Function& function, const ir::Inst& inst, Runtime& runtime);
+// What a derivative that is differentiated again puts back its memory by (lang/derive/kept_memory.hpp).
+bool puts_back_memory(const ir::Function& function, const ir::Inst& inst, Runtime& runtime);
 // One of the standard library's functions that builtins of derivatives are differentiated as (derivatives_again.slope).
 bool is_written_out(Value callee, Runtime& runtime);
 // What a call whose target is found at run time calls, when that is no operand: a builtin, or an operator's function.

@@ -271,7 +271,8 @@ bool Forward::inst(std::uint32_t id) {
     case Op::tape_close:
       return tape(id);
     case Op::invoke:
-      if (flows && classify(inst, activity_.rules[id]) == Treatment::call) return call(id);
+      if (classify(inst, activity_.rules[id]) == Treatment::call && (flows || takes_record(*primal_, inst, runtime_)))
+        return call(id);
       break;
     case Op::array_set:
     case Op::array_init:

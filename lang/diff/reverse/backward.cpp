@@ -21,6 +21,10 @@ bool Reverse::backward_inst(std::uint32_t id) {
 // Long because it is a table: one case for each operation; what takes more than some lines has a function of its own.
 bool Reverse::backward_step(std::uint32_t id) {
   const ir::Inst inst = primal_->insts[id];
+  if (extra_of_[id] != no_value && puts_back_memory(*primal_, inst, runtime_)) {
+    call_library(r_, KnownName::put_back_later, {values_.in_reverse(extra_of_[id])}, nullptr);
+    return true;
+  }
   if (extra_of_[id] != no_value && inst.op == Op::invoke) return backward_call(id);
   if (is_dynamic_call(*primal_, inst, runtime_)) return backward_dynamic(id);
   switch (inst.op) {

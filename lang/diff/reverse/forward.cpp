@@ -65,6 +65,10 @@ bool Reverse::forward_inst(std::uint32_t id) {
     clone_inst(id);
     return true;
   }
+  if (puts_back_memory(*primal_, inst, runtime_)) {
+    forward_put_back(id);
+    return true;
+  }
   keep_written_arrays(id);
   if (calls_derivative(id)) return forward_call(id);
   if (is_dynamic_call(*primal_, inst, runtime_)) {
@@ -83,6 +87,14 @@ bool Reverse::forward_inst(std::uint32_t id) {
   return forward_shadow(id);
 }
 
+// What was there until then: the reverse sweep of what came before looks at it.
+void Reverse::forward_put_back(std::uint32_t id) {
+  const Operand level = primal_->insts[id].operands.back();
+  const Operand taken = call_library(f_, KnownName::exchange_memory, {values_.forward(level)}, builtin_.any);
+  extra_of_[id] = values_.remember(taken, builtin_.any);
+  values_.set_copy(id, f_.constant(runtime_.nothing()), builtin_.nothing);
+}
+
 bool Reverse::calls_derivative(std::uint32_t id) {
   const ir::Inst& inst = primal_->insts[id];
   if (inst.op != Op::invoke) return false;
@@ -96,6 +108,7 @@ bool Reverse::calls_derivative(std::uint32_t id) {
     // The result carries nothing, but the call may move derivatives between its arguments.
     for (Operand o : inst.operands)
       if (varied(o) && tangents_.has_shadow(type_of(o))) return true;
+    return takes_record(*primal_, inst, runtime_);
   }
   return false;
 }

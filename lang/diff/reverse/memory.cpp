@@ -117,8 +117,26 @@ void Reverse::keep_written_arrays(std::uint32_t id) {
 void Reverse::restore_written_arrays(std::uint32_t id) {
   auto kept = written_arrays_.find(id);
   if (kept == written_arrays_.end()) return;
-  for (const auto& [array, copy] : kept->second)
-    call_library(r_, KnownName::restore_array, {values_.primal_in_reverse(array), values_.in_reverse(copy)}, nullptr);
+  for (const auto& [array, copy] : kept->second) {
+    const Operand memory = values_.primal_in_reverse(array);
+    const Operand content = values_.in_reverse(copy);
+    const Type* type = type_of(array);
+    if (type == runtime_.types.array_of(as_data(type)->params[0], 1)) resize_back(memory, content);
+    call_library(r_, KnownName::restore_array, {memory, content}, nullptr);
+  }
+}
+
+// To the length of what was kept of it, when the call has changed that.
+void Reverse::resize_back(Operand memory, Operand content) {
+  const Operand length = r_.emit(Op::array_length, {content}, builtin_.int64);
+  const Operand now = r_.emit(Op::array_length, {memory}, builtin_.int64);
+  const ir::BlockId other = r_.new_block();
+  const ir::BlockId rest = r_.new_block();
+  r_.branch(r_.emit(Op::eq_int, {length, now}, builtin_.boolean), rest, other);
+  r_.set_block(other);
+  r_.emit(Op::array_resize, {memory, length}, builtin_.nothing, ir::undo_resize);
+  r_.jump(rest);
+  r_.set_block(rest);
 }
 
 // The shadow of what is loaded.

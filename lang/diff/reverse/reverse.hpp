@@ -79,6 +79,7 @@ class Reverse : private Transform {
 
   // --- forward.cpp ---
   bool forward_inst(std::uint32_t id);
+  void forward_put_back(std::uint32_t id);
   bool calls_derivative(std::uint32_t id);  // the forward step of an invoke is that of its derivative
   bool forward_effect(std::uint32_t id);
   bool forward_shadow(std::uint32_t id);
@@ -103,6 +104,7 @@ class Reverse : private Transform {
   void put_back(const Place& place, ir::Operand object, ir::Operand index, ir::Operand old);
   void keep_written_arrays(std::uint32_t id);
   void restore_written_arrays(std::uint32_t id);
+  void resize_back(ir::Operand memory, ir::Operand content);
   bool may_be_unassigned(const Place& place) const;
   void backward_load(std::uint32_t id);
   void backward_store(std::uint32_t id);
