@@ -29,6 +29,7 @@
 #include "lang/lower/lower.hpp"
 #include "lang/support/diagnostic.hpp"
 #include "lang/support/thread_stack.hpp"
+#include "lang/support/tuning.hpp"
 #include "stdlib/load_order.hpp"
 #include "stdlib/native/natives.hpp"
 #include "stdlib/text.hpp"
@@ -204,7 +205,10 @@ void EngineState::keep_if_used(std::unique_ptr<EngineState>& state) noexcept {
 
 void EngineState::set_limits() {
   ctx.heap_is_limited = options.heap_limit != 0;
-  if (ctx.heap_is_limited) runtime.heap.set_limit(options.heap_limit);
+  if (ctx.heap_is_limited) {
+    runtime.heap.set_limit(options.heap_limit);
+    runtime.outside_heap.set_limit(options.heap_limit, tuning::library_reserve, ctx.interrupt, interrupt_memory);
+  }
   if (options.tape_limit != 0) ctx.tapes->set_limit(options.tape_limit);
   runtime.code_effort = static_cast<CodeEffort>(options.optimisation);
   runtime.counts_fuel = options.fuel != 0;

@@ -75,7 +75,7 @@ struct Options {
   // to the process, and its engines share them; 0: the calling thread compiles. With Tier::automatic only; results are
   // the same.
   unsigned compile_threads = 0;
-  std::size_t heap_limit = 0;   // bytes of the engine's heap
+  std::size_t heap_limit = 0;   // bytes of the heap; names, types and code count beyond 32 MiB
   std::uint64_t fuel = 0;       // calls and loop iterations
   double time_limit = 0;        // seconds of wall-clock time
   std::size_t stack_limit = 0;  // bytes of the calling thread's stack: the depth of recursion

@@ -420,6 +420,9 @@ CodeInstance* publish(Runtime& runtime, Specialization& target, InferResult&& re
   code->effects = result.effects;
   code->typed = std::move(result.typed);
   code->edges = std::move(result.edges);
+  constexpr std::size_t bytes_of_instruction = 384;  // as IR, bytecode and machine code
+  code->counted.add(runtime.outside_heap,
+                    sizeof(CodeInstance) + (code->typed ? code->typed->insts.size() * bytes_of_instruction : 0));
   CodeInstance* made = code.get();
   target.code.push_back(std::move(code));
   target.current = made;

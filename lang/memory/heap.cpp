@@ -19,7 +19,8 @@
 
 namespace slope {
 
-Heap::Heap(TypeTable& types) : impl_(std::make_unique<Impl>()), types_(types) {
+Heap::Heap(TypeTable& types, const MemoryCount* outside)
+    : impl_(std::make_unique<Impl>()), types_(types), outside_(outside) {
   impl_->state.resize(impl_->classes.count());
   assert(impl_->classes.count() <= AllocationFront::most_classes);
   impl_->trigger = least_growth;
@@ -125,17 +126,18 @@ bool Heap::reserve_bytes(std::size_t bytes) {
     collect();
   } else if (statistics_.live_bytes + bytes > impl_->trigger) {
     // Passing the trigger by one large request alone is no reason to collect what was collected just now.
-    if (statistics_.live_bytes + bytes > limit_ ||
+    if (statistics_.live_bytes + bytes > limit_here() ||
         (collects_ && (allocated_since_collection_ >= least_growth / 2 || statistics_.collections == 0)))
       collect();
-    if (statistics_.live_bytes + bytes <= limit_)
-      impl_->trigger = std::min(limit_, std::max(impl_->trigger, statistics_.live_bytes + bytes));
+    if (statistics_.live_bytes + bytes <= limit_here())
+      impl_->trigger = std::min(limit_here(), std::max(impl_->trigger, statistics_.live_bytes + bytes));
     grant_room();
   }
   // While nothing may be collected the compiler works, or a definition of the library is made that will be there for
   // good: neither may fail because a script has filled the heap, perhaps with what is garbage by now. They need little.
   constexpr std::size_t for_the_engine = tuning::engine_reserve;
-  const std::size_t limit = paused_ != 0 ? std::max(limit_, limit_ + for_the_engine) : limit_;  // of all there is
+  const std::size_t here = limit_here();
+  const std::size_t limit = paused_ != 0 ? std::max(here, here + for_the_engine) : here;  // of all there is
   return bytes <= limit && statistics_.live_bytes <= limit - bytes;
 }
 

@@ -12,6 +12,7 @@
 //  4. Collection happens only inside an allocation function (or `collect`), on the engine's own thread.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -20,6 +21,7 @@
 #include <vector>
 
 #include "lang/memory/stored.hpp"
+#include "lang/support/memory_count.hpp"
 
 namespace slope {
 
@@ -66,7 +68,8 @@ class Survivors {  // given to weak tracers
 
 class Heap {
  public:
-  explicit Heap(TypeTable& types);
+  // `outside`: of what counts as the heap's when there is a limit, or null.
+  explicit Heap(TypeTable& types, const MemoryCount* outside = nullptr);
   ~Heap();
   Heap(const Heap&) = delete;
 
@@ -174,6 +177,10 @@ class Heap {
   std::int64_t granted_ = 0;  // front.room when it was last settled
   std::size_t allocated_since_collection_ = 0;
   std::size_t limit_ = std::size_t{1} << 40;
+  const MemoryCount* outside_;
+  std::size_t limit_here() const {  // less what is used outside
+    return limit_ - std::min(limit_, outside_ ? outside_->since_limit() : 0);
+  }
   bool stress_ = false;
   bool collects_ = true;
   void note_allocation(Object* object, std::size_t bytes);

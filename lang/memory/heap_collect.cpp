@@ -229,7 +229,7 @@ __attribute__((noinline)) void Heap::collect() {
   statistics_.live_bytes = marker.live_bytes;
   // In proportion to what this collection had to look at: live objects, and a deep stack.
   std::size_t growth = std::max(marker.live_bytes, least_growth + 8 * marker.stack_bytes);
-  impl_->trigger = collects_ ? std::min(limit_, marker.live_bytes + growth) : limit_;
+  impl_->trigger = collects_ ? std::min(limit_here(), marker.live_bytes + growth) : limit_;
   allocated_since_collection_ = 0;
   grant_room();
   ++statistics_.collections;

@@ -64,6 +64,8 @@ bool Context::stop() {
   switch (interrupt.load(std::memory_order_relaxed)) {
     case interrupt_timeout:
       return stop(Stop::time, exception);
+    case interrupt_memory:
+      return stop(Stop::heap, builtin(*this).out_of_memory_error->instance);
     case interrupt_catchable:
       interrupt.store(no_interrupt, std::memory_order_relaxed);
       return raise(exception);

@@ -35,6 +35,7 @@ enum : std::uint32_t {
   interrupt_catchable = 1,  // an InterruptException like any other
   interrupt_final = 2,      // Stop::interrupt
   interrupt_timeout = 3,    // Stop::time
+  interrupt_memory = 4,     // Stop::heap: names, types and code have become too many
 };
 
 struct Context {

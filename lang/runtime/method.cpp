@@ -161,6 +161,7 @@ void Runtime::Impl::end_answers(const Method& method, bool leaf) {
 
 Method* Runtime::add_method(std::unique_ptr<Method> added) {
   Method* method = added.get();
+  method->counted.add(outside_heap, sizeof(Method) + 512);  // with its place in tables, and its syntax
   const Type* callee = impl_->callee_of(method->signature);
   MethodTable* table = impl_->table_of(impl_->callee_name(callee));
   const bool waited = impl_->next_postponed_world != 0;  // it begins where its definition was noted
@@ -220,6 +221,7 @@ Specialization* Runtime::specialize(Method* method, const DataType* call_types,
   Specialization*& slot = impl_->specializations[{method, call_types}];
   if (slot) return slot;
   auto made = std::make_unique<Specialization>();
+  made->counted.add(outside_heap, sizeof(Specialization) + 128);
   made->method = method;
   made->types = call_types;
   made->static_params.assign(static_params.begin(), static_params.end());

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "lang/support/memory_count.hpp"
 #include "lang/support/source.hpp"
 #include "lang/types/type.hpp"
 
@@ -121,6 +122,7 @@ struct Method {
   std::shared_ptr<ir::Function> ir;
   std::string documentation;
   std::unique_ptr<Generator> generator;  // null: an ordinary method
+  CountedBytes counted;
 };
 
 // Something that was derived from lookups and ends when their answers change.
@@ -150,6 +152,7 @@ struct CodeInstance {
   std::atomic<void*> entry{nullptr};
   std::atomic<BoxedEntry> boxed{nullptr};
   std::shared_ptr<void> native_owner;  // keeps the machine code alive
+  CountedBytes counted;
   bool valid_in(World world) const { return min_world <= world && world <= max_world; }
 };
 
@@ -189,6 +192,7 @@ struct Specialization {
   CodeInstance* current = nullptr;                   // the one last found valid; check valid_in
   std::vector<std::unique_ptr<KeptSource>> sources;  // of a generated method
   void* interpreter_data = nullptr;                  // the interpreter's bytecode of typed code (owned by it)
+  CountedBytes counted;
 };
 
 inline bool is_kept_source(const CodeInstance& code) {

@@ -26,7 +26,11 @@ constexpr NativeInfo describe_exception_info{"describe_exception", describe_exce
 
 }  // namespace
 
-Runtime::Runtime() : types(symbols), heap(types), impl_(std::make_unique<Impl>(*this)) {
+Runtime::Runtime()
+    : symbols(&outside_heap),
+      types(symbols, &outside_heap),
+      heap(types, &outside_heap),
+      impl_(std::make_unique<Impl>(*this)) {
   impl_->dispatch_cache.resize(Impl::dispatch_ways);
   context.runtime = this;
   context.heap = &heap;
@@ -123,6 +127,7 @@ void Runtime::connect(RuntimeHooks hooks) {
 }
 
 Module* Runtime::new_module(const Symbol* name, Module* parent) {
+  outside_heap.add(sizeof(Module) + 1024);  // with its tables of names
   impl_->modules.emplace_back();
   Module* module = &impl_->modules.back();
   module->library = this;
@@ -144,6 +149,7 @@ Binding* Runtime::binding(Module* module, const Symbol* name) {
   if (module->has_library) module->entered(name);
   Binding*& slot = module->bindings[name];
   if (!slot) {
+    outside_heap.add(sizeof(Binding) + 64);
     impl_->bindings.emplace_back();
     slot = &impl_->bindings.back();
     slot->module = module;

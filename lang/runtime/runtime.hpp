@@ -37,6 +37,7 @@ class Runtime : public LibraryNames {
   ~Runtime();
   Runtime(const Runtime&) = delete;
 
+  MemoryCount outside_heap;
   SymbolTable symbols;
   TypeTable types;
   Heap heap;

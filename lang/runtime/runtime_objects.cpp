@@ -174,7 +174,10 @@ bool Runtime::new_tuple(Context& ctx, const Value* elements, std::size_t count, 
       if (!v.defined()) v = nothing();
     return new_tuple(ctx, filled.data(), count, result);
   }
-  return new_object(ctx, types.tuple(std::span<const Type* const>(list, count)), elements, count, result);
+  const DataType* type = types.tuple(std::span<const Type* const>(list, count));
+  if (types.nested_too_deep())
+    return ctx.raise_error("tuples lie too deep within each other: use a struct or a vector");
+  return new_object(ctx, type, elements, count, result);
 }
 
 }  // namespace slope

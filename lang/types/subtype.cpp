@@ -405,6 +405,17 @@ class Subtyper {
     if (auto* union_y = as_union(y)) {
       for (const Type* m : union_y->members)
         if (m == x && !m->has_free_vars) return true;
+      if (x->is_plain && x->kind == TypeKind::data) {  // nothing to choose: unions of thousands are made of such
+        bool all_plain = true;
+        for (const Type* m : union_y->members) {
+          const DataType* d = m->is_plain ? as_data(m) : nullptr;
+          if (!d)
+            all_plain = false;
+          else if (!contains_only_itself(d) && data_below(as_data(x), d, position))
+            return true;
+        }
+        if (all_plain) return false;
+      }
       if (auto* u = as_union_all(x)) return enter_union_all(y, u, false, position);
       int count = static_cast<int>(union_y->members.size());
       auto* var = as_var(x);

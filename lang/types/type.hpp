@@ -46,6 +46,7 @@ struct Type {
   bool is_plain = false;       // no variable, union or bottom anywhere inside: equal types are the same pointer
   bool is_kind = false;        // DataType, UnionAll, Union, TypeofBottom: the types of type values
   std::uint32_t id = 0;        // creation order; the sort key of unions
+  std::uint32_t levels = 0;    // of parameters within each other
 };
 
 struct Field {
@@ -197,7 +198,7 @@ struct TraceMap {
 
 class TypeTable {
  public:
-  explicit TypeTable(class SymbolTable& symbols);
+  explicit TypeTable(class SymbolTable& symbols, class MemoryCount* memory = nullptr);
   ~TypeTable();
   TypeTable(const TypeTable&) = delete;
   const BuiltinTypes& builtin() const;
@@ -207,6 +208,8 @@ class TypeTable {
   const Type* apply_wrapper(const Type* wrapper, std::span<const Type* const> params, std::string* error);
   const DataType* tuple(std::span<const Type* const> elements);  // last may be a vararg
   const DataType* named_tuple(std::span<const Symbol* const> names, const Type* tuple_type);
+  // Has a type been made, since the last question, whose parameters lie deeper within each other than walks recurse?
+  bool nested_too_deep();
   const Type* union_of(std::span<const Type* const> members);  // normalised: flattened, subsumed members dropped
   const Type* union_all(const TypeVar* var, const Type* body);
   const TypeVar* var(const Symbol* name, const Type* lower, const Type* upper);

@@ -54,9 +54,16 @@ std::string module_prefix(const TypeName* name) {
   return path;
 }
 
+// Bytes of a text, after which parts are "…": types share their parts, so that one of 60 levels may have 2^60 of them.
+constexpr std::size_t most_text = std::size_t{1} << 20;
+
 class Printer {
  public:
   void type(const Type* t) {
+    if (out.size() > most_text) {
+      if (!out.ends_with("…")) out += "…";
+      return;
+    }
     if (!t) {
       out += "#undef";
       return;

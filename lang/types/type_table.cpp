@@ -277,7 +277,10 @@ bool has_free_besides(const Type* t, std::vector<const TypeVar*>& bound, WalkedP
 
 }  // namespace
 
-TypeTable::TypeTable(SymbolTable& symbols) : impl_(std::make_unique<Impl>(*this, symbols)) { impl_->fill_builtin(); }
+TypeTable::TypeTable(SymbolTable& symbols, MemoryCount* memory)
+    : impl_(std::make_unique<Impl>(*this, symbols, memory)) {
+  impl_->fill_builtin();
+}
 TypeTable::~TypeTable() = default;
 TypeTable::Impl::~Impl() {
   for (void* box : immortal_boxes) std::free(box);
@@ -288,6 +291,7 @@ std::span<const Type* const> TypeTable::Impl::keep(std::span<const Type* const> 
   if (list.empty()) return {};
   if (chunk_used + list.size() > chunk_size) {
     chunk_size = std::max<std::size_t>(1024, list.size());
+    count(chunk_size * sizeof(const Type*));
     chunks.push_back(std::make_unique<const Type*[]>(chunk_size));
     chunk_used = 0;
   }
@@ -307,6 +311,7 @@ DataType* TypeTable::Impl::find_or_make(TypeName* name, std::span<const Type* co
       complete(found);
     return found;
   }
+  count(sizeof(DataType));
   DataType* d = &data_types.make();
   d->kind = TypeKind::data;
   d->id = next_id++;
@@ -316,7 +321,9 @@ DataType* TypeTable::Impl::find_or_make(TypeName* name, std::span<const Type* co
   for (const Type* p : params) {
     d->has_free_vars |= p->has_free_vars;
     d->is_plain &= p->is_plain;
+    d->levels = std::max(d->levels, p->levels + 1);
   }
+  too_deep |= d->levels > most_type_levels;
   data_set.insert(hash, d);
   complete(d);
   return d;
@@ -382,10 +389,18 @@ const Type* TypeTable::union_of(std::span<const Type* const> members) {
     for (std::size_t i = 0; i < flat.size(); ++i) {
       if (flat[i] == impl_->builtin.any) return flat[i];
     }
-    for (std::size_t i = 0; i < flat.size(); ++i) {
-      for (std::size_t k = 0; k < flat.size() && flat[i]; ++k) {
-        if (k == i || !flat[k] || flat[i]->has_free_vars || flat[k]->has_free_vars) continue;
-        if (is_subtype(*this, flat[i], flat[k])) flat[i] = nullptr;
+    // A concrete type contains no other; unions of thousands are made of such.
+    std::vector<std::size_t> wide;
+    for (std::size_t k = 0; k < flat.size(); ++k) {
+      const DataType* d = as_data(flat[k]);
+      if (!flat[k]->has_free_vars && !(d && contains_only_itself(d))) wide.push_back(k);
+    }
+    for (std::size_t i = 0; i < flat.size() && !wide.empty(); ++i) {
+      if (flat[i]->has_free_vars) continue;
+      for (const std::size_t k : wide) {
+        if (k == i || !flat[k] || !is_subtype(*this, flat[i], flat[k])) continue;
+        flat[i] = nullptr;
+        break;
       }
     }
     flat.erase(std::remove(flat.begin(), flat.end(), nullptr), flat.end());
@@ -397,17 +412,22 @@ const Type* TypeTable::union_of(std::span<const Type* const> members) {
     return std::equal(flat.begin(), flat.end(), u->members.begin(), u->members.end());
   });
   if (found) return found;
+  impl_->count(sizeof(UnionType));
   impl_->unions.emplace_back();
   UnionType* u = &impl_->unions.back();
   u->kind = TypeKind::union_;
   u->id = impl_->next_id++;
   u->members = impl_->keep(flat);
-  for (const Type* m : flat) u->has_free_vars |= m->has_free_vars;
+  for (const Type* m : flat) {
+    u->has_free_vars |= m->has_free_vars;
+    u->levels = std::max(u->levels, m->levels + 1);
+  }
   impl_->union_set.insert(hash, u);
   return u;
 }
 
 const TypeVar* TypeTable::var(const Symbol* name, const Type* lower, const Type* upper) {
+  impl_->count(sizeof(TypeVar));
   impl_->vars.emplace_back();
   TypeVar* v = &impl_->vars.back();
   v->kind = TypeKind::var;
@@ -436,11 +456,13 @@ const Type* TypeTable::union_all(const TypeVar* var, const Type* body) {
     return alpha_equal(body, u->body, bound, bound_there);
   });
   if (found) return found;
+  impl_->count(sizeof(UnionAllType));
   UnionAllType* u = &impl_->union_alls.make();
   u->kind = TypeKind::union_all;
   u->id = impl_->next_id++;
   u->var = var;
   u->body = body;
+  u->levels = std::max({body->levels, var->upper->levels, var->lower->levels}) + 1;
   bound.assign(1, var);
   WalkedParts walked;
   u->has_free_vars = var->lower->has_free_vars || var->upper->has_free_vars || has_free_besides(body, bound, walked);
@@ -453,12 +475,14 @@ const Type* TypeTable::vararg(const Type* element, const Type* count) {
   VarargType* found =
       impl_->vararg_set.find(hash, [&](const VarargType* v) { return v->element == element && v->count == count; });
   if (found) return found;
+  impl_->count(sizeof(VarargType));
   impl_->varargs.emplace_back();
   VarargType* v = &impl_->varargs.back();
   v->kind = TypeKind::vararg;
   v->id = impl_->next_id++;
   v->element = element;
   v->count = count;
+  v->levels = element->levels;
   v->has_free_vars = element->has_free_vars || (count && count->has_free_vars);
   v->is_plain = element->is_plain && (!count || count->is_plain);
   impl_->vararg_set.insert(hash, v);
@@ -494,11 +518,13 @@ const Type* TypeTable::value(Value v) {
   std::uint64_t hash = mix_hash(type->id, hash_payload(type, v));
   ValueType* found = impl_->value_set.find(hash, [&](const ValueType* t) { return equal_payload(t->value, v); });
   if (found) return found;
+  impl_->count(sizeof(ValueType));
   impl_->values.emplace_back();
   ValueType* t = &impl_->values.back();
   t->kind = TypeKind::value;
   t->id = impl_->next_id++;
   t->is_plain = true;
+  t->levels = v.type->levels;
   t->value = impl_->make_immortal(v);
   impl_->value_set.insert(hash, t);
   return t;
@@ -520,6 +546,7 @@ const TraceMap& TypeTable::trace_map(const DataType* type) {
   if (const TraceMap* map = known.load(std::memory_order_acquire)) return *map;
   std::lock_guard<std::mutex> lock(impl_->trace_mutex);
   if (const TraceMap* map = known.load(std::memory_order_acquire)) return *map;
+  impl_->count(sizeof(TraceMap));
   TraceMap& map = impl_->trace_maps.emplace_back();
   for (const Field& field : type->fields) {
     if (field.storage == Storage::dynamic) map.values.push_back(field.offset);

@@ -1,5 +1,6 @@
 // Application of types to parameters: substitution of variables, partial application, checks with Julia's messages.
 #include <algorithm>
+#include <utility>
 
 #include "lang/types/subtype.hpp"
 #include "lang/types/type_table_impl.hpp"
@@ -114,9 +115,15 @@ std::string wrong_named_tuple(const BuiltinTypes& b, const DataType* type) {
 
 }  // namespace
 
+bool TypeTable::nested_too_deep() { return std::exchange(impl_->too_deep, false); }
+
 const Type* TypeTable::apply_wrapper(const Type* wrapper, std::span<const Type* const> params, std::string* error) {
-  impl_->tuple_too_long = false;
+  impl_->tuple_too_long = impl_->too_deep = false;
   const Type* made = impl_->apply_wrapper(wrapper, params, error);
+  if (nested_too_deep()) {
+    if (error && made) *error = "types are at most " + std::to_string(most_type_levels) + " levels deep";
+    return nullptr;
+  }
   if (!impl_->tuple_too_long) return made;
   if (error && made) *error = "a tuple type has at most " + std::to_string(most_tuple_elements) + " elements";
   return nullptr;

@@ -12,6 +12,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "lang/support/memory_count.hpp"
 #include "lang/types/object.hpp"
 #include "lang/types/symbol.hpp"
 #include "lang/types/type.hpp"
@@ -97,21 +98,32 @@ class WalkedParts {
   std::unordered_set<const Type*> walked_;
 };
 
+// No other type is a subtype of it, but Union{}.
+inline bool contains_only_itself(const DataType* d) { return d->is_concrete && !d->is_type_of_type && !d->is_kind; }
+
 bool occurs(const TypeVar* var, const Type* in);  // free in it
 // Does it stand in a place where only its very value fits: a parameter of something else than a tuple, a bound?
 bool occurs_invariantly(const TypeVar* var, const Type* in);
 
 // Elements of a tuple type; more is an error, not gigabytes of parameters.
 inline constexpr std::size_t most_tuple_elements = std::size_t{1} << 20;
+// Types within each other: walks over them recurse.
+inline constexpr std::size_t most_type_levels = 10000;
 // Size of an immutable that lies in arrays and in other objects; larger ones are held by reference.
 inline constexpr std::uint32_t most_inline_bytes = 1 << 16;
 
 struct TypeTable::Impl {
-  Impl(TypeTable& owner, SymbolTable& symbol_table) : table(owner), symbols(symbol_table) {}
+  Impl(TypeTable& owner, SymbolTable& symbol_table, MemoryCount* memory_count)
+      : table(owner), symbols(symbol_table), memory(memory_count) {}
   ~Impl();
 
   TypeTable& table;
   SymbolTable& symbols;
+  MemoryCount* memory;  // may be null
+  void count(std::size_t bytes) {
+    constexpr std::size_t table_entry = 32;
+    if (memory) memory->add(bytes + table_entry);
+  }
   BuiltinTypes builtin{};
 
   Pool<DataType> data_types;
@@ -140,6 +152,7 @@ struct TypeTable::Impl {
   std::vector<DataType*> pending;
   std::vector<const DataType*> laying_out;
   int layout_depth = 0;
+  bool too_deep = false;        // a type of more than most_type_levels was made; whoever made it reports it
   bool tuple_too_long = false;  // a tuple of more elements than tuning::tuple_elements was to be made
 
   // Which of two signatures is more specific was asked before, mostly: inference compares the methods of a function

@@ -177,6 +177,7 @@ bool TypeTable::Impl::lay_out(DataType* d) {
     offset += field.size;
     align = std::max(align, field_align);
   }
+  count(fields.size() * sizeof(Field));
   d->fields = std::move(fields);
   d->initialized_fields =
       d->is_tuple || d->is_named_tuple ? static_cast<std::uint32_t>(d->fields.size()) : n->min_initialized;
@@ -223,6 +224,7 @@ std::vector<TypeName*> TypeTable::names() const {
 }
 
 TypeName* TypeTable::new_name(const Symbol* name, Module* module) {
+  impl_->count(sizeof(TypeName));
   impl_->names.emplace_back();
   TypeName* n = &impl_->names.back();
   n->name = name;

@@ -356,3 +356,19 @@ TEST_CASE("A heap limit may be as large as numbers are") {
   Engine engine(Options{.heap_limit = std::numeric_limits<std::size_t>::max()});
   CHECK(engine.eval<double>("sum(map(x -> x + 1.0, zeros(100)))").value() == 100.0);
 }
+
+TEST_CASE("Names, types, structs and modules count as heap, beyond what the library needs") {
+  for (Tier tier : {Tier::interpret, Tier::automatic}) {
+    for (const char* text :
+         {"i = 0; while true; global i += 1; Symbol(\"name\", i); end", "i = 0; while true; global i += 1; Val{i}; end",
+          "i = 0; while true; global i += 1; eval(:(struct $(Symbol(\"S\", i)); x::Int; end)); end",
+          "i = 0; while true; global i += 1; eval(Expr(:module, true, Symbol(\"M\", i), Expr(:block))); end"}) {
+      CAPTURE(static_cast<int>(tier), text);
+      Engine engine(Options{.tier = tier, .heap_limit = std::size_t{1} << 20, .time_limit = 20});
+      const auto result = engine.run(text);
+      REQUIRE_FALSE(result.ok());
+      CHECK(result.error().kind == ErrorKind::limit);
+      CHECK(result.error().message.find("out of memory") != std::string::npos);
+    }
+  }
+}
