@@ -209,7 +209,7 @@ void EngineState::set_limits() {
     runtime.heap.set_limit(options.heap_limit);
     runtime.outside_heap.set_limit(options.heap_limit, tuning::library_reserve, ctx.interrupt, interrupt_memory);
   }
-  if (options.tape_limit != 0) ctx.tapes->set_limit(options.tape_limit);
+  if (tape_limit() != 0) ctx.tapes->set_limit(tape_limit());
   runtime.code_effort = static_cast<CodeEffort>(options.optimisation);
   runtime.counts_fuel = options.fuel != 0;
   if (runtime.counts_fuel) set_fuel(options.fuel);
@@ -426,7 +426,7 @@ Error EngineState::limit_error(const Context& of) const {
       text = "out of memory: more than " + std::to_string(options.heap_limit) + " bytes of heap";
       break;
     case Stop::tape:
-      text = "out of memory: more than " + std::to_string(options.tape_limit) + " bytes of tape for a gradient";
+      text = "out of memory: more than " + std::to_string(tape_limit()) + " bytes of tape for a gradient";
       break;
     default:
       return {};

@@ -134,6 +134,7 @@ class EngineState {
   const DataType* const float_vector;             // Vector{Float64}
   std::array<const DataType*, 8> float_arrays{};  // Array{Float64,N}, by N from 1
   Options options;
+  std::size_t tape_limit() const { return options.tape_limit != 0 ? options.tape_limit : options.heap_limit; }
   std::unique_ptr<StageTimes> times;  // SLOPE_TIMES
   std::unique_ptr<Interpreter> interpreter;
   std::unique_ptr<Pipeline> pipeline;

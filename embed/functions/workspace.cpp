@@ -42,7 +42,7 @@ class SlopeWorkspace final : public WorkspaceState, public WorkspaceRun {
     if (ctx_.heap_is_limited) heap_.set_limit(engine_.options.heap_limit);
     tapes_ = std::make_unique<ContextTapes>(ctx_);
     ctx_.tapes = tapes_->pool();
-    if (engine_.options.tape_limit != 0) ctx_.tapes->set_limit(engine_.options.tape_limit);
+    if (engine_.tape_limit() != 0) ctx_.tapes->set_limit(engine_.tape_limit());
     if (std::ranges::any_of(function_->parameters_, is_array))
       lent_ = std::make_unique<LentArrays>(engine_, function_->parameters_, 2, &heap_);
     if (engine_.options.time_limit > 0) watchdog_ = std::make_unique<Watchdog>(ctx_, engine_.options.time_limit);

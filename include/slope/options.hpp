@@ -79,7 +79,7 @@ struct Options {
   std::uint64_t fuel = 0;       // calls and loop iterations
   double time_limit = 0;        // seconds of wall-clock time
   std::size_t stack_limit = 0;  // bytes of the calling thread's stack: the depth of recursion
-  std::size_t tape_limit = 0;   // bytes of tapes, in which gradients keep what loops compute
+  std::size_t tape_limit = 0;   // bytes of tapes, in which gradients keep what loops compute; 0: as heap_limit
   Capabilities capabilities = {};
   // The text of a file that a script includes, by its path (relative ones: from the including file's folder). Default:
   // the file system, where the capability `read` grants it or the file lies in or below a folder of Engine::run_file.
