@@ -517,6 +517,10 @@ class OperatorExpansion {
     std::vector<Operand> parts = finished_parts(d, x, shadow, cotangent);
     --depth_;
     if (d->is_tuple) return tuple(parts);
+    if (diff::is_complex_float(runtime_.types, d)) {
+      parts.insert(parts.begin(), constant(runtime_.from_type(d)));
+      return emit(Op::make_struct, parts, d);
+    }
     std::vector<const Symbol*> names;
     std::vector<Value> symbols;
     for (const Field& f : d->fields) {

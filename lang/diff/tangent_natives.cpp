@@ -277,6 +277,7 @@ class TangentFinisher {
       result = tuple;
       return true;
     }
+    if (is_complex_float(runtime_.types, d)) return runtime_.new_object(ctx_, d, parts.values.data(), 2, result);
     if (!runtime_.new_object(ctx_, runtime_.types.named_tuple(names, tuple.type), parts.values.data(),
                              parts.values.size(), result))
       return false;
@@ -335,6 +336,7 @@ class TangentFinisher {
       return true;
     }
     if (shadow.type == runtime_.types.builtin().nothing) return true;
+    if (is_complex_float(runtime_.types, declared)) return array_of_complex(v, shadow, result);
     std::vector<std::int64_t> dims;
     for (int i = 0; i < array_ndims(source); ++i) dims.push_back(source->dims[i]);
     Rooted parts(runtime_.heap);
@@ -366,6 +368,18 @@ class TangentFinisher {
     element = array_element_type(made);
     for (std::int64_t i = 0; i < source->length; ++i)
       store_value(made->data + i * stored_size(element), element, parts.values[static_cast<std::size_t>(i)]);
+    result = Value(made->type, made);
+    return true;
+  }
+
+  // The shadow has pairs of numbers.
+  bool array_of_complex(Value v, Value shadow, Value& result) {
+    const auto* source = static_cast<const ArrayObject*>(v.object);
+    const auto* pairs = static_cast<const ArrayObject*>(shadow.object);
+    const std::vector<std::int64_t> dims(source->dims, source->dims + array_ndims(source));
+    ArrayObject* made = runtime_.heap.allocate_array(as_data(v.type), dims);
+    if (!made) return ctx_.out_of_memory();
+    std::memcpy(made->data, pairs->data, static_cast<std::size_t>(made->length) * made->element_size);
     result = Value(made->type, made);
     return true;
   }

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "lang/types/module.hpp"
+#include "lang/types/symbol.hpp"
+
 namespace slope::diff {
 
 namespace {
@@ -13,7 +16,7 @@ class UserTangents {
   const Type* of(const Type* t, int levels) {
     const DataType* d = as_data(t);
     if (!d || !d->is_concrete || levels == 0) return builtin_.any;
-    if (is_float(d)) return d;
+    if (is_float(d) || is_complex_float(types_, d)) return d;
     if (d == builtin_.string || d == builtin_.symbol || d->storage == Storage::singleton) return builtin_.nothing;
     if (d->object_kind == DataType::ObjectKind::array) return of_array(d);
     if (d->object_kind != DataType::ObjectKind::fields || d->is_mutable) return builtin_.any;
@@ -25,7 +28,7 @@ class UserTangents {
   bool is_float(const Type* t) const { return t == builtin_.float64 || t == builtin_.float32; }
 
   const Type* of_array(const DataType* d) {
-    if (is_float(d->params[0])) return d;
+    if (is_float(d->params[0]) || is_complex_float(types_, d->params[0])) return d;
     const DataType* element = as_data(d->params[0]);
     const bool is_plain_number = element && element->is_concrete && element->is_isbits && element->fields.empty();
     return is_plain_number ? builtin_.nothing : builtin_.any;
@@ -57,6 +60,15 @@ class UserTangents {
 constexpr int most_levels = 8;  // of structs in structs
 
 }  // namespace
+
+bool is_complex_float(const TypeTable& types, const Type* t) {
+  const DataType* d = as_data(t);
+  if (!d || !d->is_concrete || d->is_mutable || d->fields.size() != 2 || d->params.size() != 1) return false;
+  if (d->params[0] != types.builtin().float64 && d->params[0] != types.builtin().float32) return false;
+  const Module* module = d->name->module;
+  return d->name->name->name == "Complex" && module && module->name && module->name->name == "Base" &&
+         d->fields[0].type == d->params[0] && d->fields[1].type == d->params[0];
+}
 
 bool may_lack_fields(const DataType* d) {
   for (std::size_t i = d->initialized_fields; i < d->fields.size(); ++i)

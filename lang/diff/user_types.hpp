@@ -5,10 +5,13 @@
 
 namespace slope::diff {
 
-// Of a number its own, of an array of numbers the array's, of a tuple one of the parts', of an immutable struct a named
+// Of a number, also a complex one, its own, of an array of numbers the array's, of a tuple one of the parts', of an immutable struct a named
 // tuple of the fields', Nothing where there is no derivative. Any: the type does not tell (what may hold anything or
 // itself, or may not be assigned; mutable objects, arrays of other things).
 const Type* user_tangent_type(TypeTable& types, const Type* t);
+
+// Complex{Float64} or Complex{Float32}: its derivative is the complex number of those by its parts.
+bool is_complex_float(const TypeTable& types, const Type* t);
 
 // Some constructor of this struct may leave a field without a value, which has no derivative then.
 bool may_lack_fields(const DataType* d);
