@@ -269,7 +269,13 @@ class DynamicForward {
   const Type* type_of_argument(const std::vector<Value>& arguments, std::size_t i) const {
     return is_derivative_ ? declared(i) : arguments[i].type;
   }
+  // What memory that carries nothing gets back carries nothing.
+  bool restores_constant_memory() {
+    return operands_.size() > 1 && diff::restores_memory(operands_[0], runtime_) &&
+           diff::has_forbidden_stores(runtime_, unboxed(shadows_[1]));
+  }
   bool is_plain() {
+    if (restores_constant_memory()) return true;
     if (tangents_.is_forward_half(target_) || diff::makes_record(operands_[0], runtime_)) return false;
     return !any_ ||
            diff::find_rule(runtime_, target_->types, ctx_.world, nullptr) == diff::RuleKind::non_differentiable;

@@ -163,6 +163,13 @@ bool puts_back_memory(const ir::Function& function, const ir::Inst& inst, Runtim
          is_one_of(function.constant_value(inst.operands[0]), {KnownName::put_back_memory}, runtime);
 }
 
+bool restores_memory(Value callee, Runtime& runtime) {
+  return is_one_of(callee,
+                   {KnownName::restore_array, KnownName::restore_content, KnownName::restore_element,
+                    KnownName::restore_field, KnownName::put_back_head, KnownName::put_back_tail},
+                   runtime);
+}
+
 bool is_written_out(Value callee, Runtime& runtime) {
   return is_one_of(callee,
                    {KnownName::dynamic_forward_again, KnownName::forward_step, KnownName::dynamic_reverse_again,
