@@ -166,7 +166,8 @@ bool puts_back_memory(const ir::Function& function, const ir::Inst& inst, Runtim
 bool restores_memory(Value callee, Runtime& runtime) {
   return is_one_of(callee,
                    {KnownName::restore_array, KnownName::restore_content, KnownName::restore_element,
-                    KnownName::restore_field, KnownName::put_back_head, KnownName::put_back_tail},
+                    KnownName::restore_field, KnownName::put_back_head, KnownName::put_back_tail,
+                    KnownName::clear_shadow, KnownName::zero_fill, KnownName::zero_head, KnownName::zero_tail},
                    runtime);
 }
 

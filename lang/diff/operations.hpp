@@ -38,7 +38,7 @@ bool makes_record(Value callee, Runtime& runtime);
 bool takes_record(const ir::Function& function, const ir::Inst& inst, Runtime& runtime);
 // What a derivative that is differentiated again puts back its memory by (lang/derive/kept_memory.hpp).
 bool puts_back_memory(const ir::Function& function, const ir::Inst& inst, Runtime& runtime);
-// The reverse sweep of a derivative puts back by it what a place of its second argument held.
+// A derivative puts back by it what a place of its first argument held, or makes it zero.
 bool restores_memory(Value callee, Runtime& runtime);
 // One of the standard library's functions that builtins of derivatives are differentiated as (derivatives_again.slope).
 bool is_written_out(Value callee, Runtime& runtime);
