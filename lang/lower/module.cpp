@@ -55,6 +55,14 @@ bool start_modules(Runtime& runtime, Context& ctx, const std::vector<Module*>& m
 // Packages are defined in a module of their own that nobody sees.
 bool is_package_root(const Module* module) { return module->name->name == package_root; }
 
+// Julia's standard packages whose functions Base has here: `using LinearAlgebra` is welcome and does nothing.
+bool is_part_of_base(std::string_view name) {
+  constexpr std::array packages = {"LinearAlgebra", "Random", "Statistics", "Printf", "Test", "InteractiveUtils"};
+  for (const std::string_view package : packages)
+    if (name == package) return true;
+  return false;
+}
+
 }  // namespace
 
 bool define_module(Runtime& runtime, Context& ctx, Definition& definition, Value& result) {
@@ -68,6 +76,7 @@ bool define_module(Runtime& runtime, Context& ctx, Definition& definition, Value
     return raise_at(ctx, ast.node(children[0]).span, "invalid redefinition of constant " + name->name);
   Module* module = runtime.new_module(name, definition.module);
   if (ast.node(definition.node).flag == 1) module->usings.clear();  // baremodule
+  if (definition.module == runtime.base && is_part_of_base(name->name)) module->inherits = runtime.base;
   const Value value(runtime.types.builtin().module, static_cast<const void*>(module));
   Binding* binding = runtime.binding(definition.module, name);
   const bool replaced = binding->value.defined();
@@ -88,14 +97,6 @@ bool define_module(Runtime& runtime, Context& ctx, Definition& definition, Value
 }
 
 namespace {
-
-// Julia's standard packages whose functions Base has here: `using LinearAlgebra` is welcome and does nothing.
-bool is_part_of_base(std::string_view name) {
-  constexpr std::array packages = {"LinearAlgebra", "Random", "Statistics", "Printf", "Test", "InteractiveUtils"};
-  for (const std::string_view package : packages)
-    if (name == package) return true;
-  return false;
-}
 
 class Imports {
  public:

@@ -46,6 +46,7 @@ Runtime::Runtime()
   base->inherits = core;
   main->usings.push_back(base);
   main->usings.push_back(core);
+  new_module(symbol("Compiler"), core);  // packages take return_type from it
 
   const BuiltinTypes& b = types.builtin();
   // Every builtin type is a name of Core, seen everywhere.

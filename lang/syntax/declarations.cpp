@@ -41,6 +41,10 @@ NodeId parse_path_name(State& state, Iterator& it) {
   }
   if (it->kind == K::identifier || it->kind == K::where) {
     const Iterator name = it++;
+    if (it->kind == K::raw_string && state.adjacent(it) && state.ast.name(name->payload) == "var") {
+      const Iterator text = it++;
+      return state.name_leaf(state.ast.text_of(text->payload), name);
+    }
     return state.name_leaf(name->payload, name);
   }
   if (it->kind == K::colon && ((it + 1)->is_operator() || (it + 1)->kind == K::identifier)) ++it;

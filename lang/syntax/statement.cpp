@@ -8,8 +8,6 @@
 
 namespace slope::syntax::grammar {
 
-namespace {
-
 using K = TokenKind;
 
 bool closes_body(Iterator it) {
@@ -25,6 +23,13 @@ bool closes_body(Iterator it) {
       return false;
   }
 }
+
+bool is_text(const State& state, NodeId node) {
+  const Head head = state.ast.head(node);
+  return head == Head::string || head == Head::interpolated;
+}
+
+namespace {
 
 bool closes_bracket(Iterator it) {
   return it->kind == K::right_paren || it->kind == K::right_bracket || it->kind == K::right_brace ||
@@ -101,11 +106,6 @@ Iterator end_of_broken(const State& state, Iterator from, Iterator broken, bool 
     }
   }
   return state.final_token();
-}
-
-bool is_text(const State& state, NodeId node) {
-  const Head head = state.ast.head(node);
-  return head == Head::string || head == Head::interpolated;
 }
 
 NodeId parse_statement(State& state, Iterator& it, bool documented) {

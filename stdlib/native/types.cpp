@@ -149,7 +149,8 @@ bool type_wrapper(Context& ctx, const Value* args, std::size_t count, Value& res
   return d ? call.give_type(d->name->wrapper) : ctx.argument_error("a Union has no name: " + to_string(t));
 }
 
-// type_property(T, k): abstract 1, concrete 2, mutable 3, plain bits 4, singleton 5, struct 6, primitive 7, closure 8
+// type_property(T, k): abstract 1, concrete 2, mutable 3, plain bits 4, singleton 5, struct 6, primitive 7, closure 8,
+// of a program, not of the library 9
 bool type_property(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "type_property", args, count, result);
   std::int64_t which = 0;
@@ -173,8 +174,13 @@ bool type_property(Context& ctx, const Value* args, std::size_t count, Value& re
       return call.give_bool(!d->is_abstract && !d->name->is_primitive);
     case 7:
       return call.give_bool(d->name->is_primitive);
-    default:
+    case 8:
       return call.give_bool(d->name->is_closure);
+    default: {
+      const Module* module = d->name->module;
+      while (module && module->parent && module->parent != module) module = module->parent;
+      return call.give_bool(module && module != call.runtime.base && module != call.runtime.core);
+    }
   }
 }
 
@@ -227,6 +233,12 @@ bool type_subtypes(Context& ctx, const Value* args, std::size_t count, Value& re
   return call.give(Value(type, static_cast<const void*>(made)));
 }
 
+// What makes documentation in Julia, which packages keep to call it: nothing here.
+bool atdoc(Context& ctx, const Value*, std::size_t, Value& result) {
+  result = ctx.runtime->nothing();
+  return true;
+}
+
 const Type* type_constant(TypeTable& t, const Type* answer) { return t.type_type(answer); }
 const Type* argument_type(const Type* t) {
   auto* d = as_data(t);
@@ -251,6 +263,8 @@ const NativeInfo types_natives[] = {
     {"type_property", type_property, effect_throws, returns_bool},
     {"type_join", type_join_native, effect_throws, joined},
     {"type_intersect", type_intersect, effect_throws, nullptr},
+    {"atdoc", atdoc, effect_none, nullptr},
+    {"atdoc!", atdoc, effect_none, nullptr},
     {"type_subtypes", type_subtypes, effect_all, nullptr, false, true},
 };
 

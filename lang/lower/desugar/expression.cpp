@@ -63,6 +63,12 @@ Form* Desugar::special_call(NodeId node) {
     return then_newest_world(native(span(node), "eval_expression",
                                     {constant(span(node), Value(runtime_.types.builtin().module, module_)), code}));
   }
+  // What packages ask Julia's runtime for while they load.
+  if (text == "ccall" && !arguments.empty() && ast_->head(arguments[0]) == Head::quote_symbol) {
+    const auto asked = ast_->name_of(arguments[0]);
+    if (asked == "jl_getpagesize") return constant(span(node), runtime_.from_int(std::int64_t{4096}));
+    if (asked == "jl_generating_output") return constant(span(node), runtime_.from_int(std::int64_t{0}));
+  }
   if (text == "ccall" || text == "cglobal" || text == "llvmcall")
     return unsupported(node, "`" + std::string(text) + "` is not part of Slope",
                        "register a C++ function with the engine instead");

@@ -26,8 +26,8 @@ std::span<const Desugar::BuiltinMacro> Desugar::macro_table() {
       {"@simd", &Desugar::macro_simd, 1, 2},
       {"@fastmath", &Desugar::macro_fastmath, 1, 1},
       {"@boundscheck", &Desugar::macro_boundscheck, 1, 1},
-      {"@inline", &Desugar::macro_inline, 1, 1},
-      {"@noinline", &Desugar::macro_noinline, 1, 1},
+      {"@inline", &Desugar::macro_inline, 0, 1},
+      {"@noinline", &Desugar::macro_noinline, 0, 1},
       {"@propagate_inbounds", &Desugar::macro_inline, 1, 1},
       {"@generated", &Desugar::macro_generated, 0, 2},
       {"@doc", &Desugar::macro_doc, 1, 2},
@@ -130,8 +130,8 @@ Form* Desugar::macro_call(NodeId node) {
     callee = ast_->child(callee, 1);
     for (std::size_t i = path.size(); i-- > 0;) {
       const Binding* binding = runtime_.resolve(owner, path[i]);
-      if (path[i]->name == "Threads" || path[i]->name == "Distributed")
-        return unsupported(node, "threads and processes (`" + path[i]->name + "`) are not part of Slope");
+      if (path[i]->name == "Distributed")
+        return unsupported(node, "processes (`" + path[i]->name + "`) are not part of Slope");
       if (binding == nullptr || binding->value.type != runtime_.types.builtin().module)
         return error(node, "module " + path[i]->name + " not found");
       owner = binding->value.module;
@@ -226,6 +226,7 @@ Form* Desugar::hinted_definition(NodeId node, DefinitionHints hints) {
 }
 
 Form* Desugar::macro_inline(NodeId node, std::span<const NodeId> arguments) {
+  if (arguments.empty()) return nothing(span(node));  // in a body, about the function
   if (Form* made = hinted_definition(node, {})) return made;
   return expression(arguments[0]);  // of a call or a closure: no meaning of its own
 }
@@ -294,6 +295,8 @@ Form* Desugar::macro_doc(NodeId node, std::span<const NodeId> arguments) {
   const NodeId target = arguments[1];
   DefinitionHints hints;
   if (ast_->head(arguments[0]) == Head::string) hints.documentation = std::string(ast_->text_of(arguments[0]));
+  // A module's text may name what the module defines.
+  if (ast_->head(target) == Head::module_ && ast_->head(arguments[0]) != Head::string) return expression(target);
   if (Form* made = hinted_definition(target, std::move(hints))) return made;
   const std::string name = documented_name(*ast_, target);
   if (name.empty()) return expression(target);
