@@ -466,6 +466,11 @@ bool run_definition(Runtime& runtime, Context& ctx, Definition& definition, Valu
       return define_primitive(runtime, ctx, definition, result);
     case Head::module_:
       return define_module(runtime, ctx, definition, result);
+    case Head::toplevel: {
+      const std::vector<NodeId> statements(definition.ast->children(definition.node).begin(),
+                                           definition.ast->children(definition.node).end());
+      return run_statements(runtime, ctx, definition.module, definition.ast, statements, result);
+    }
     case Head::using_:
     case Head::import_:
     case Head::export_:

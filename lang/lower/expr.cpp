@@ -312,7 +312,7 @@ class Reader {
     const auto renamed = hygiene_->renamed.find(symbol);
     if (renamed != hygiene_->renamed.end()) return ast_.identifier(renamed->second, span_);
     if (symbol->name[0] == '@' || symbol->name[0] == '.' || symbol->name == "end" || symbol->name == "begin" ||
-        symbol->name == "new" || symbol->name == "_" || symbol->name == ":")
+        symbol->name == "new" || symbol->name == "ccall" || symbol->name == "_" || symbol->name == ":")
       return ast_.identifier(symbol->name, span_);
     const Value fields[] = {Value(runtime_.types.builtin().module, static_cast<const void*>(hygiene_->module)),
                             runtime_.from_symbol(symbol)};
@@ -595,7 +595,10 @@ class Collector {
     } else if (name == "let" && !args.empty()) {
       introduce(args[0]);
     } else if (name == "struct" && args.size() == 3) {
+      keep_type_names(args[1]);
       keep_fields(args[2]);
+    } else if ((name == "abstract" || name == "primitive") && !args.empty()) {
+      keep_type_names(args[0]);
     } else if (name == "global") {
       return;
     }
@@ -628,10 +631,23 @@ class Collector {
       introduce(args[0]);
       if (name == "where")
         for (std::size_t i = 1; i < args.size(); ++i) introduce(args[i]);
+    } else if (name == "macrocall" && args.size() > 2) {  // f(@nospecialize(x)) = …
+      introduce(args.back());
     } else if (name == "call") {
       introduce(args[0]);
       for (std::size_t i = 1; i < args.size(); ++i) introduce(args[i]);
     }
+  }
+  // So do types, and their parameters: Name, Name{A, B <: C} <: Super.
+  void keep_type_names(Value v) {
+    const Symbol* head = nullptr;
+    std::vector<Value> args;
+    const bool is_expr = v.defined() && v.type == runtime_.types.builtin().expr;
+    if (!is_expr) return keep_name(v);
+    if (!Reader::parts_of(runtime_, ctx_, v, head, args) || args.empty()) return;
+    if (head->name == "<:") return keep_type_names(args[0]);
+    if (head->name != "curly") return;
+    for (const Value& arg : args) keep_name(arg);
   }
   // Fields keep their names too: whoever uses the type writes them.
   void keep_fields(Value body) {

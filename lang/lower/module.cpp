@@ -194,6 +194,8 @@ class Imports {
       // What the library lacks is an error where it is used.
       if ((source == nullptr || !source->value.defined()) && is_library(runtime_, from)) return true;
       if (source == nullptr || source->module != from) source = runtime_.binding(from, name);
+      // A package that only wraps a C library: what it would name is missing where it is used.
+      if (from->name->name.ends_with("_jll") && module_->bindings.try_emplace(as, source).second) return true;
       if (!source->value.defined())
         return fail(node, "UndefVarError: `" + name->name + "` not defined in " + from->name->name);
     }

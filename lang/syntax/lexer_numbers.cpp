@@ -1,5 +1,6 @@
 // Number literals: decimal, hexadecimal, binary and octal integers, decimal and hexadecimal floats. A hexadecimal,
 // binary or octal literal has the smallest unsigned type that its digits, leading zeros included, fit.
+#include <cctype>
 #include <charconv>
 #include <limits>
 #include <string>
@@ -60,6 +61,9 @@ NodeId Lexer::text_macro(std::string_view macro, std::string text, std::uint32_t
 void Lexer::check_after_number(std::uint32_t begin, Token& token) {
   token.flags |= flag_number;
   if (at(pos_) == '_') {
+    std::size_t behind = pos_;
+    while (at(behind) == '_') ++behind;
+    if (std::isalpha(static_cast<unsigned char>(at(behind)))) return;  // 2_x is 2 * _x
     const std::size_t stray = pos_;
     while (at(pos_) == '_' || is_decimal_digit(at(pos_))) ++pos_;
     token.end = static_cast<std::uint32_t>(pos_);

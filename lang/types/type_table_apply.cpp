@@ -138,7 +138,8 @@ const Type* TypeTable::Impl::apply_wrapper(const Type* wrapper, std::span<const 
   };
   if (wrapper == b.tuple_any) {
     for (std::size_t i = 0; i < params.size(); ++i) {
-      if (params[i]->kind == TypeKind::value)
+      // Sizes, in the manner of StaticArrays: of such a tuple there is no value.
+      if (auto* v = as_value(params[i]); v && !is_parameter_value(b, v->value.type))
         return fail("in Tuple, in parameter, expected Type, got " + got(params[i]));
       if (as_vararg(params[i]) && i + 1 != params.size()) return fail("Vararg must be the last parameter of Tuple");
     }

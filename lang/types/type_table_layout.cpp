@@ -94,7 +94,7 @@ bool TypeTable::Impl::list_fields(DataType* d, std::vector<Field>& fields, bool&
   fields.reserve(d->is_tuple ? d->params.size() : n->field_types.size());
   if (d->is_tuple) {
     for (const Type* element : d->params) {
-      if (as_vararg(element)) {
+      if (as_vararg(element) || as_value(element)) {
         concrete = false;
         break;
       }

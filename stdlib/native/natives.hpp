@@ -18,6 +18,7 @@ void define_io_natives(Runtime& runtime);
 void define_file_natives(Runtime& runtime);
 void define_blas_natives(Runtime& runtime);
 void define_lapack_natives(Runtime& runtime);
+void define_big_natives(Runtime& runtime);
 
 inline void define_natives(Runtime& runtime) {
   define_string_natives(runtime);
@@ -33,6 +34,7 @@ inline void define_natives(Runtime& runtime) {
   define_file_natives(runtime);
   define_blas_natives(runtime);
   define_lapack_natives(runtime);
+  define_big_natives(runtime);
 }
 
 }  // namespace slope::stdlib

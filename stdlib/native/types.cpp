@@ -239,6 +239,18 @@ bool atdoc(Context& ctx, const Value*, std::size_t, Value& result) {
   return true;
 }
 
+// Core.kwftype(typeof(f)): the type of what a call of `f` with keywords calls.
+bool kwftype(Context& ctx, const Value*, std::size_t, Value& result) {
+  Runtime& runtime = *ctx.runtime;
+  result = runtime.from_type(runtime.generic_function(runtime.base, runtime.symbol("kwcall")).type);
+  return true;
+}
+
+// Core.svec(xs...): Julia's simple vectors are tuples here.
+bool svec(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  return ctx.runtime->new_tuple(ctx, args, count, result);
+}
+
 const Type* type_constant(TypeTable& t, const Type* answer) { return t.type_type(answer); }
 const Type* argument_type(const Type* t) {
   auto* d = as_data(t);
@@ -263,6 +275,8 @@ const NativeInfo types_natives[] = {
     {"type_property", type_property, effect_throws, returns_bool},
     {"type_join", type_join_native, effect_throws, joined},
     {"type_intersect", type_intersect, effect_throws, nullptr},
+    {"kwftype", kwftype, effect_none, nullptr},
+    {"svec", svec, effect_allocates, nullptr},
     {"atdoc", atdoc, effect_none, nullptr},
     {"atdoc!", atdoc, effect_none, nullptr},
     {"type_subtypes", type_subtypes, effect_all, nullptr, false, true},

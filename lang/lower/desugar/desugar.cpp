@@ -334,6 +334,7 @@ Lambda* Desugar::top_level(NodeId statement) {
   Lambda* made = arena_.lambda();
   made->span = span(statement);
   made->name = intern("top-level scope");
+  top_statement_ = statement;
   made->module = module_;
   made->body = ast_->head(statement) == Head::block || ast_->head(statement) == Head::toplevel ? statements(statement)
                                                                                                : expression(statement);

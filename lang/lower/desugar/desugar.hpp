@@ -153,6 +153,7 @@ class Desugar : private FormMaker {
   // --- macros (macro.cpp, macro_*.cpp) ---
   Form* macro_call(NodeId node);
   Form* user_macro(NodeId node, Value macro, Module* definer);
+  Form* one_after_another(NodeId block_of_statements);
   struct BuiltinMacro;
   static std::span<const BuiltinMacro> macro_table();
   Form* undefined_macro(NodeId node, const Module* owner, std::string_view text);
@@ -225,6 +226,7 @@ class Desugar : private FormMaker {
   int depth_ = 0;
   const char* stack_limit_ = recursion_limit(3);  // scopes and code are made of the same tree
   int macro_depth_ = 0;
+  NodeId top_statement_ = syntax::no_node;
 };
 
 }  // namespace slope::lower

@@ -64,6 +64,11 @@ Form* Desugar::special_call(NodeId node) {
                                     {constant(span(node), Value(runtime_.types.builtin().module, module_)), code}));
   }
   // What packages ask Julia's runtime for while they load.
+  if (text == "ccall" && arguments.size() == 5 && ast_->head(arguments[0]) == Head::tuple &&
+      ast_->child_count(arguments[0]) == 2 && ast_->head(ast_->child(arguments[0], 1)) == Head::quote_symbol &&
+      ast_->name_of(ast_->child(arguments[0], 1)) == "libmpfr")
+    return base_call(span(node), "mpfr_call",
+                     {expression(ast_->child(arguments[0], 0)), expression(arguments[3]), expression(arguments[4])});
   if (text == "ccall" && !arguments.empty() && ast_->head(arguments[0]) == Head::quote_symbol) {
     const auto asked = ast_->name_of(arguments[0]);
     if (asked == "jl_getpagesize") return constant(span(node), runtime_.from_int(std::int64_t{4096}));
@@ -120,7 +125,14 @@ Form* Desugar::arguments_call(Span at, std::vector<Form*> head, std::span<const 
       if (inner.size() != 1) return error(argument, "malformed splat");
       operand = inner[0];
     }
+    // (xs...)...: the elements of the elements.
+    std::size_t within = 0;
+    while (splat && ast_->head(operand) == Head::splat && ast_->child_count(operand) == 1) {
+      operand = ast_->child(operand, 0);
+      ++within;
+    }
     Form* value = value_of ? value_of(operand) : expression(operand);
+    for (; within > 0; --within) value = base_call(at, "flatten", {value});
     if (in_chunks) {
       if (chunk.empty()) chunk.push_back(core(at, "tuple"));
       if (splat) chunk_splats |= std::uintptr_t{1} << chunk.size();

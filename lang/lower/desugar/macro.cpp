@@ -95,7 +95,6 @@ std::string_view absent_macro(std::string_view name) {
       {"@spawn", "threads"},
       {"@threads", "threads"},
       {"@distributed", "processes"},
-      {"@big_str", "numbers of arbitrary precision"},
       {"@int128_str", "128-bit integers"},
       {"@uint128_str", "128-bit integers"},
       {"@ccall", "calls of C functions"},

@@ -1,5 +1,6 @@
 // Macros that programs define: a function called `@m` of syntax values. Its arguments are `__source__`, `__module__`
 // and the unevaluated expressions; what it returns is lowered in place of the call, hygienically (expr.hpp).
+#include <algorithm>
 #include <utility>
 
 #include "lang/lower/definition.hpp"
@@ -9,6 +10,19 @@
 #include "lang/support/tuning.hpp"
 
 namespace slope::lower {
+
+namespace {
+
+bool defines_types(const Ast& ast, NodeId node) {
+  if (ast.head(node) != Head::block) return false;
+  const auto statements = ast.children(node);
+  return std::any_of(statements.begin(), statements.end(), [&](NodeId statement) {
+    const Head head = ast.head(statement);
+    return head == Head::struct_ || head == Head::abstract_ || head == Head::primitive_;
+  });
+}
+
+}  // namespace
 
 Form* Desugar::user_macro(NodeId node, Value macro, Module* definer) {
   const auto& builtin = runtime_.types.builtin();
@@ -51,9 +65,20 @@ Form* Desugar::user_macro(NodeId node, Value macro, Module* definer) {
   if (!problem.empty()) return unsupported(node, "in macro expansion: " + problem);
   if (std::exchange(quote_expansion_, false)) return quoted(expanded, 0);
   ++macro_depth_;
-  Form* made = expression(expanded);
+  Form* made = node == top_statement_ && defines_types(*ast_, expanded) ? one_after_another(expanded) : expression(expanded);
   --macro_depth_;
   return made;
+}
+
+// What an expansion says after it has defined a type is lowered when the type is there.
+Form* Desugar::one_after_another(NodeId block_of_statements) {
+  const auto statements = children(block_of_statements);
+  std::vector<Form*> forms;
+  for (const NodeId statement : statements) {
+    const NodeId alone[] = {statement};
+    forms.push_back(deferred(ast_->make(Head::toplevel, span(statement), alone)));
+  }
+  return block(span(block_of_statements), std::move(forms));
 }
 
 // @macroexpand @m x: what `@m x` becomes, as an expression. It is expanded when control reaches it.
