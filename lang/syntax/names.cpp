@@ -138,8 +138,16 @@ NodeId parse_prefix(State& state, Iterator& it) {
 // @m a b, @m(a, b), @A.m x; at the `@`.
 NodeId parse_macro_call(State& state, Iterator& it) {
   const Iterator at = it++;
+  if (it->kind == TokenKind::op && state.adjacent(it) && state.operator_text(it) == "..") {
+    ++it;
+    return parse_macro_arguments(state, it, at, state.name_leaf("@..", at));
+  }
   if (it->kind == TokenKind::dot && state.adjacent(it)) {
     ++it;
+    if (it->kind == TokenKind::dot && state.adjacent(it)) {
+      ++it;
+      return parse_macro_arguments(state, it, at, state.name_leaf("@..", at));
+    }
     return parse_macro_arguments(state, it, at, state.name_leaf("@__dot__", at));
   }
   if (it->kind != TokenKind::identifier || !state.adjacent(it)) state.fail(it, "a macro's name after `@`");
