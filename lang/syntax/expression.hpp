@@ -9,8 +9,8 @@ namespace slope::syntax::grammar {
 // expression.cpp: operators by precedence
 NodeId parse_infix(State& state, Iterator& it, Precedence least);
 NodeId parse_expression(State& state, Iterator& it);            // a = b and tighter, no commas
-bool closes_body(Iterator it);  // `end`, `else`, … or the end of the text
-bool is_text(const State& state, NodeId node);  // a string, perhaps with interpolations
+bool closes_body(Iterator it);                                  // `end`, `else`, … or the end of the text
+bool is_text(const State& state, NodeId node);                  // a string, perhaps with interpolations
 NodeId parse_statement_expression(State& state, Iterator& it);  // also a, b = c, d
 NodeId parse_juxtaposed(State& state, Iterator& it);            // unary operators, powers, 2x
 NodeId parse_where_chain(State& state, Iterator& it, Iterator from, NodeId body);

@@ -24,8 +24,9 @@ using Float =
                mp::et_off>;
 
 // Functions are computed with more and rounded: Boost's last digits are not all right.
-using Wide = mp::number<
-    mp::cpp_bin_float<float_bits + 96, mp::digit_base_2, void, std::int32_t, -1'000'000'000, 1'000'000'000>, mp::et_off>;
+using Wide =
+    mp::number<mp::cpp_bin_float<float_bits + 96, mp::digit_base_2, void, std::int32_t, -1'000'000'000, 1'000'000'000>,
+               mp::et_off>;
 
 // More is refused before it is computed: a shift or a power by a large number takes all memory there is.
 constexpr std::size_t most_limbs = std::size_t{1} << 20;
@@ -160,7 +161,10 @@ bool big_parse(Context& ctx, const Value* args, std::size_t count, Value& result
   if (text.size() / 8 > 8 * most_limbs) return ctx.out_of_memory();
   Integer x;
   for (const char c : text) {
-    const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'z' ? c - 'a' + 10 : c >= 'A' && c <= 'Z' ? c - 'A' + 10 : 99;
+    const int digit = c >= '0' && c <= '9'   ? c - '0'
+                      : c >= 'a' && c <= 'z' ? c - 'a' + 10
+                      : c >= 'A' && c <= 'Z' ? c - 'A' + 10
+                                             : 99;
     if (digit >= base) return call.give_nothing();
     if (ctx.interrupt.load(std::memory_order_relaxed)) return ctx.stop();
     x *= static_cast<unsigned>(base);
@@ -193,7 +197,8 @@ bool float_at(Call& call, std::size_t i, Float& out) {
     case 1: {
       Integer mantissa;
       mp::import_bits(mantissa, words.word, words.word + 4, 64, false);
-      const std::int64_t exponent = std::max<std::int64_t>(-2'000'000'000, std::min<std::int64_t>(words.exponent, 2'000'000'000));
+      const std::int64_t exponent =
+          std::max<std::int64_t>(-2'000'000'000, std::min<std::int64_t>(words.exponent, 2'000'000'000));
       out = mp::ldexp(Float(mantissa), static_cast<int>(exponent));
       if (negative) out = -out;
       return true;

@@ -97,7 +97,8 @@ std::optional<std::set<std::string>> may_include(const std::string& room) {
 const std::vector<std::pair<std::string, std::set<std::string>>> library_rooms = {
     {"llvm/", {"codegen", "tests"}},
     {"llvm-c/", {"codegen", "tests"}},
-    {"boost/", {"lang/syntax"}},
+    {"boost/spirit", {"lang/syntax"}},
+    {"boost/multiprecision/", {"stdlib/native"}},
     {"readline/", {"repl"}},
     {"CLI/", {"repl"}},
 };

@@ -65,7 +65,8 @@ Form* Desugar::user_macro(NodeId node, Value macro, Module* definer) {
   if (!problem.empty()) return unsupported(node, "in macro expansion: " + problem);
   if (std::exchange(quote_expansion_, false)) return quoted(expanded, 0);
   ++macro_depth_;
-  Form* made = node == top_statement_ && defines_types(*ast_, expanded) ? one_after_another(expanded) : expression(expanded);
+  Form* made =
+      node == top_statement_ && defines_types(*ast_, expanded) ? one_after_another(expanded) : expression(expanded);
   --macro_depth_;
   return made;
 }
