@@ -232,12 +232,13 @@ class Subtyper {
     return ok && rounds < max_replays;
   }
 
-  const Type* join(const Type* a, const Type* b) {
+  const Type* join(const Type* a, const Type* b, Position position) {
     if (a == b || b->kind == TypeKind::bottom) return a;
     if (a->kind == TypeKind::bottom) return b;
     if (a == b_.any || b == b_.any) return b_.any;
     // Two types as arguments: what both are is a DataType (or UnionAll …).
-    if (const DataType* kind = kind_of_type(a); kind && kind == kind_of_type(b)) return kind;
+    if (const DataType* kind = kind_of_type(a); kind && position != Position::invariant && kind == kind_of_type(b))
+      return kind;
     if (!a->has_free_vars && !b->has_free_vars) {
       if (closed_subtype(a, b)) return b;
       if (closed_subtype(b, a)) return a;
@@ -297,7 +298,7 @@ class Subtyper {
     if (v->lower == x && !as_var(x)) return true;
     if (!((v->upper == b_.any && !as_var(x)) || check(x, v->upper))) return false;
     if (!inner_universal_allowed(v, x)) return false;
-    v->lower = join(v->lower, x);
+    v->lower = join(v->lower, x, position);
     return true;
   }
 

@@ -50,6 +50,7 @@ std::string module_prefix(const TypeName* name) {
   for (const Module* m = module;; m = m->parent) {
     path = m->name->name + "." + path;
     if (!m->parent || m->parent == m) break;
+    if (m->parent == root && root->name->name == "Base") break;  // Dates.Day: modules of the library by their own name
   }
   return path;
 }

@@ -95,12 +95,9 @@ std::optional<std::set<std::string>> may_include(const std::string& room) {
 
 // Libraries that only one room may see.
 const std::vector<std::pair<std::string, std::set<std::string>>> library_rooms = {
-    {"llvm/", {"codegen", "tests"}},
-    {"llvm-c/", {"codegen", "tests"}},
-    {"boost/spirit", {"lang/syntax"}},
-    {"boost/multiprecision/", {"stdlib/native"}},
-    {"readline/", {"repl"}},
-    {"CLI/", {"repl"}},
+    {"llvm/", {"codegen", "tests"}},   {"llvm-c/", {"codegen", "tests"}},
+    {"boost/spirit", {"lang/syntax"}}, {"boost/multiprecision/", {"stdlib/native"}},
+    {"readline/", {"repl"}},           {"CLI/", {"repl"}},
 };
 
 // What CMake looks for, and the header that shows the use of it. Empty: no header; it is a program, or something that
