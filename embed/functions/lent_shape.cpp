@@ -62,9 +62,10 @@ Lowering lower_parameters(const std::string& function, std::span<const Kind> giv
       passed += separator + "Base.transpose(" + x + ")";
     } else if (layout == row_major) {
       const std::string dimensions = std::to_string(n);
-      passed += separator + "Base.PermutedDimsArray{Core.Float64," + dimensions + ",(";
-      for (std::size_t k = n; k > 0; --k) passed += std::to_string(k) + ", ";
-      passed += "),Core.Array{Core.Float64," + dimensions + "}}(" + x + ")";
+      std::string reversed;  // its own inverse
+      for (std::size_t k = n; k > 0; --k) reversed += std::to_string(k) + ", ";
+      passed += separator + "Base.PermutedDimsArray{Core.Float64," + dimensions + ",(" + reversed + "),(" + reversed +
+                "),Core.Array{Core.Float64," + dimensions + "}}(" + x + ")";
     } else {
       passed += separator + "Base.view(" + x;
       for (std::size_t k = 1; k < n; ++k) {

@@ -163,7 +163,7 @@ TEST_CASE_METHOD(TypeFixture, "applying types checks parameters", "[type]") {
   CHECK(apply(bounded->wrapper, {b.string}) == nullptr);
   CHECK(error == "in Bounded, in T, expected T<:Real, got Type{String}");
   CHECK(apply(bounded->wrapper, {b.int64}) != nullptr);
-  CHECK(apply(b.tuple_any, {types.value_int(1)}) == nullptr);
+  CHECK(apply(b.tuple_any, {types.value_int(1)}) == types.tuple(std::vector<const Type*>{types.value_int(1)}));
 }
 
 TEST_CASE_METHOD(TypeFixture, "substitution reaches bounds", "[type]") {

@@ -311,7 +311,7 @@ class Inferred {
   // A broadcast is shown as what comes of it.
   const Type* made_of(const Type* type) {
     const DataType* data = as_data(type);
-    if (!data || data->name->name->name != "Broadcasted") return type;
+    if (!data || data->name->name->name != "BroadcastTree") return type;
     const auto [at, is_new] = broadcasts_.try_emplace(type, type);
     if (!is_new) return at->second;
     const RawValue materialize = engine_.library("materialize");
