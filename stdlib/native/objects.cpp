@@ -100,6 +100,28 @@ bool rebuild_object(Context& ctx, const Value* args, std::size_t count, Value& r
   return call.runtime.new_object(ctx, d, args + 1, std::min(count - 1, d->fields.size()), result);
 }
 
+// blank_object(T): an object of a mutable type whose fields are zero or unassigned, also those that always have a value.
+// Whoever makes one assigns them before anybody else sees it.
+bool blank_object(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "blank_object", args, count, result);
+  const Type* t = nullptr;
+  if (!call.arity(1) || !call.type(0, t)) return false;
+  auto* d = as_data(t);
+  if (!d || !d->is_concrete || !d->is_mutable || d->object_kind != DataType::ObjectKind::fields)
+    return ctx.argument_error("a mutable type is needed");
+  Object* made = ctx.heap->allocate(d, d->size);
+  return made ? call.give(Value(d, static_cast<const void*>(made))) : ctx.out_of_memory();
+}
+
+// fields_always_set(T): how many of its first fields every object has.
+bool fields_always_set(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "fields_always_set", args, count, result);
+  const Type* t = nullptr;
+  if (!call.arity(1) || !call.type(0, t)) return false;
+  auto* d = as_data(t);
+  return call.give_int(d ? d->initialized_fields : 0);
+}
+
 // The contents of a cell: a captured variable that is assigned after its capture.
 bool box_contents(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "box_contents", args, count, result);
@@ -234,6 +256,8 @@ const NativeInfo objects_natives[] = {
      [](TypeTable& t, ArgumentTypes args) { return args.size() == 1 ? args[0] : t.builtin().any; }},
     {"new_undefined", new_undefined, effect_makes, nullptr},
     {"rebuild_object", rebuild_object, effect_makes, nullptr},
+    {"blank_object", blank_object, effect_makes, nullptr},
+    {"fields_always_set", fields_always_set, effect_throws, returns_int},
     {"box_contents", box_contents, effect_throws | effect_reads, nullptr},
     {"new_box", new_box, effect_makes, [](TypeTable& t, ArgumentTypes) -> const Type* { return t.builtin().cell; }},
     {"object_hash", object_hash, effect_throws | effect_reads, returns_int},
