@@ -33,6 +33,8 @@ bool retype_calls(ir::Function& function, const Specialization& callee, const Ty
   return any;
 }
 
+bool are_halves(DerivativeKind kind) { return counted_as(kind) == DerivativeKind::pullback; }
+
 diff::Refusal refusal_of(const Specialization& target, const std::string& reason) {
   return {target.method->span, target.method, reason};
 }
@@ -70,6 +72,24 @@ DerivativeCache::FoundHalves DerivativeCache::halves(Context& ctx, Specializatio
   return found ? FoundHalves{&found->halves, found->ready} : FoundHalves{};
 }
 
+DerivativeCache::FoundHalves DerivativeCache::stacked_halves(Context& ctx, Specialization& primal,
+                                                             const std::vector<char>& active, diff::Refusal& refusal) {
+  Entry* found = find(ctx, {DerivativeKind::stacked, &primal, active, 1}, primal, refusal);
+  return found ? FoundHalves{&found->halves, found->ready} : FoundHalves{};
+}
+
+bool DerivativeCache::calls_itself(Context& ctx, Specialization& primal) {
+  const ir::Function* code = derivatives_.primals.primal_or_rule(ctx, primal);
+  if (!code) return false;
+  bool calls = false;
+  for (const ir::Block& block : code->blocks) {
+    if (block.handler != ir::no_block) return false;
+    for (std::uint32_t id : block.insts)
+      calls |= code->insts[id].op == ir::Op::invoke && code->insts[id].aux_as<Specialization>() == &primal;
+  }
+  return calls;
+}
+
 const Tangent* DerivativeCache::tangent(Context& ctx, Specialization& primal, const std::vector<char>& active,
                                         std::size_t width, diff::Refusal& refusal) {
   Entry* found = find(ctx, {DerivativeKind::forward, &primal, active, width}, primal, refusal);
@@ -101,7 +121,7 @@ bool DerivativeCache::holds(Context& ctx, const Entry& entry) const {
 DerivativeCache::Entry* DerivativeCache::find(Context& ctx, const Key& key, Specialization& target,
                                               diff::Refusal& refusal) {
   const CollectionPause pause(derivatives_.runtime.heap);
-  Counts& counts = counts_[static_cast<std::size_t>(key.kind)];
+  Counts& counts = counts_[static_cast<std::size_t>(counted_as(key.kind))];
   const auto known = entries_.find(key);
   if (known != entries_.end() && (!known->second.ready || holds(ctx, known->second))) {
     ++counts.hits;
@@ -115,7 +135,7 @@ DerivativeCache::Entry* DerivativeCache::find(Context& ctx, const Key& key, Spec
   if (key.kind == DerivativeKind::gradient) gradients_in_work_.pop_back();
   // In automatic mode the first derivatives are interpreted: machine code would cost more than they take. Halves are
   // called by code that is compiled, and with it.
-  if (made && key.kind != DerivativeKind::pullback && derivatives_.compiler.mode == TierMode::compile)
+  if (made && !are_halves(key.kind) && derivatives_.compiler.mode == TierMode::compile)
     derivatives_.compiler.on_hot(ctx, *made->parts[0]->target);
   return made;
 }
@@ -139,18 +159,18 @@ DerivativeCache::Entry* DerivativeCache::build(Context& ctx, const Key& key, Spe
   for (int attempt = 0; attempt < 4; ++attempt) {
     Entry entry = declare(key, subject, widened.active);
     if (declared) entries_[key] = entry;
-    if (key.kind == DerivativeKind::pullback && widened.active != key.active) entries_[widened] = entry;
+    if (are_halves(key.kind) && widened.active != key.active) entries_[widened] = entry;
     diff::Derivative derivative;
-    if (!differentiate(ctx, key, subject, widened.active, derivative, refusal)) return fail();
+    if (!differentiate(ctx, key, subject, widened.active, entry.halves.stack, derivative, refusal)) return fail();
     if (declared && derivative.active != widened.active) {  // it writes what was not said to be active: start again
       widened.active = derivative.active;
       continue;
     }
     ++made_;
-    ++counts_[static_cast<std::size_t>(key.kind)].calls;
+    ++counts_[static_cast<std::size_t>(counted_as(key.kind))].calls;
     if (!complete(ctx, key, subject, derivative, entry, refusal)) return fail();
     entry.ready = true;
-    if (key.kind == DerivativeKind::pullback && widened.active != key.active) entries_[widened] = entry;
+    if (are_halves(key.kind) && widened.active != key.active) entries_[widened] = entry;
     return &(entries_[key] = std::move(entry));
   }
   refusal = refusal_of(target, "internal error: the active arguments did not settle");
@@ -232,22 +252,25 @@ DerivativeCache::Entry DerivativeCache::declare(const Key& key, const Subject& s
     entry.tangent = {made.target, made.callee, asked, subject.result_type};
     return entry;
   }
-  const Type* reverse_types[] = {types[0], runtime.types.builtin().any, tangents.cotangent(subject.result_type)};
+  const BuiltinTypes& builtin = runtime.types.builtin();
+  const bool stacked = key.kind == DerivativeKind::stacked;
+  std::vector<const Type*> reverse_types{types[0], stacked ? builtin.int64 : builtin.any,
+                                         tangents.cotangent(subject.result_type)};
+  if (stacked) {
+    types.insert(types.end(), {builtin.tape, builtin.int64});
+    reverse_types.push_back(builtin.tape);
+  }
   Synthetic& forward = compiler.synthetic("∇" + name, types, subject.code);
   Synthetic& reverse = compiler.synthetic("∇" + name + " (reverse)", reverse_types, subject.code);
   tangents.note_forward_half(forward.target);
   // What they are derived from was not inlined either; when it is recursive, they would go into each other.
   forward.method->inline_hint = reverse.method->inline_hint = -1;
   entry.parts = {&forward, &reverse};
-  entry.halves = {forward.target,
-                  reverse.target,
-                  forward.callee,
-                  reverse.callee,
-                  asked,
-                  subject.result_type,
-                  reverse.serial,
-                  ~std::uint64_t{0},
-                  true};
+  entry.halves = {forward.target, reverse.target,
+                  forward.callee, reverse.callee,
+                  asked,          subject.result_type,
+                  reverse.serial, ~std::uint64_t{0},
+                  true,           stacked ? std::make_shared<TapeLayout>() : nullptr};
   return entry;
 }
 
@@ -275,7 +298,8 @@ void DerivativeCache::leave_growing_calls(Context& ctx, Subject& subject) const 
 }
 
 bool DerivativeCache::differentiate(Context& ctx, const Key& key, Subject& subject, const std::vector<char>& asked,
-                                    diff::Derivative& derivative, diff::Refusal& refusal) {
+                                    const std::shared_ptr<TapeLayout>& stack, diff::Derivative& derivative,
+                                    diff::Refusal& refusal) {
   if (subject.by_rule) {
     derivative.forward = subject.by_rule->clone();
     derivative.active = asked;
@@ -290,7 +314,8 @@ bool DerivativeCache::differentiate(Context& ctx, const Key& key, Subject& subje
       done = diff::gradient_function(environment, *subject.code, asked, derivative, refusal);
       break;
     case DerivativeKind::pullback:
-      done = diff::split_derivative(environment, *subject.code, asked, derivative, refusal);
+    case DerivativeKind::stacked:
+      done = diff::split_derivative(environment, *subject.code, asked, stack, derivative, refusal);
       break;
     case DerivativeKind::forward:
       done = diff::forward_derivative(environment, *subject.code, asked, key.width, derivative, refusal);
@@ -328,7 +353,7 @@ bool DerivativeCache::complete(Context& ctx, const Key& key, const Subject& subj
   for (auto* function : {&derivative.combined, &derivative.forward, &derivative.reverse})
     if (*function) functions.push_back(std::move(*function));
   for (std::size_t i = 0; i < functions.size(); ++i) {
-    const bool is_half = key.kind == DerivativeKind::pullback;
+    const bool is_half = are_halves(key.kind);
     infer::InferResult result = infer_part(ctx, *functions[i], is_half ? entry.parts[i]->target : nullptr);
     if (!result.typed) {
       refusal = refusal_of(subject.target, "internal error: the derivative's types could not be inferred");
@@ -407,7 +432,7 @@ std::size_t DerivativeCache::bytes(Context& ctx, DerivativeKind kind) const {
   std::size_t bytes = 0;
   std::vector<const Specialization*> counted;
   for (const auto& [key, entry] : entries_) {
-    if (key.kind != kind) continue;
+    if (counted_as(key.kind) != kind) continue;
     for (const Synthetic* part : entry.parts) {
       const auto source = sources_.find(part->target);
       if (source == sources_.end() || !valid_code(ctx, *part->target)) continue;

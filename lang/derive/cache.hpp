@@ -31,8 +31,12 @@ struct GradientCode {
 using Halves = diff::Environment::Halves;
 using Tangent = diff::Environment::Tangent;
 
-enum class DerivativeKind : std::uint8_t { gradient, pullback, forward };
+// `stacked`: halves on a stack. They are counted as pullbacks.
+enum class DerivativeKind : std::uint8_t { gradient, pullback, forward, stacked };
 inline constexpr std::size_t derivative_kinds = 3;
+inline DerivativeKind counted_as(DerivativeKind kind) {
+  return kind == DerivativeKind::stacked ? DerivativeKind::pullback : kind;
+}
 
 class DerivativeCache {
  public:
@@ -47,6 +51,10 @@ class DerivativeCache {
     bool ready = false;
   };
   FoundHalves halves(Context& ctx, Specialization& primal, const std::vector<char>& active, diff::Refusal& refusal);
+  FoundHalves stacked_halves(Context& ctx, Specialization& primal, const std::vector<char>& active,
+                             diff::Refusal& refusal);
+  // Whether a function has halves on a stack: it calls itself, and catches nothing.
+  bool calls_itself(Context& ctx, Specialization& primal);
   const Tangent* tangent(Context& ctx, Specialization& primal, const std::vector<char>& active, std::size_t width,
                          diff::Refusal& refusal);
 
@@ -111,7 +119,7 @@ class DerivativeCache {
   Entry declare(const Key& key, const Subject& subject, const std::vector<char>& asked);
   void leave_growing_calls(Context& ctx, Subject& subject) const;
   bool differentiate(Context& ctx, const Key& key, Subject& subject, const std::vector<char>& asked,
-                     diff::Derivative& derivative, diff::Refusal& refusal);
+                     const std::shared_ptr<TapeLayout>& stack, diff::Derivative& derivative, diff::Refusal& refusal);
   bool complete(Context& ctx, const Key& key, const Subject& subject, diff::Derivative& derivative, Entry& entry,
                 diff::Refusal& refusal);
   bool put_memory_back(Context& ctx, const Subject& subject, const std::vector<Edge>& edges, Entry& entry,

@@ -20,6 +20,11 @@ class DerivationEnvironment final : public diff::Environment {
     const auto found = derivatives_.cache.halves(ctx_, callee, active, refusal);
     return found.halves ? *found.halves : Halves{};
   }
+  Halves stacked_halves(Specialization& callee, const std::vector<char>& active, diff::Refusal& refusal) override {
+    if (!derivatives_.cache.calls_itself(ctx_, callee)) return {};
+    const auto found = derivatives_.cache.stacked_halves(ctx_, callee, active, refusal);
+    return found.halves ? *found.halves : Halves{};
+  }
   Tangent tangent(Specialization& callee, const std::vector<char>& active, std::size_t width,
                   diff::Refusal& refusal) override {
     const Tangent* found = derivatives_.cache.tangent(ctx_, callee, active, width, refusal);

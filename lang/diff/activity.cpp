@@ -359,6 +359,8 @@ class Analysis {
       flows = true;
       if (!result_.written[id]) result_.written[id] = changed_ = true;
     }
+    // What it reads on the tape may carry a derivative, whatever its other arguments do.
+    if (takes_record(function_, inst, tangents_.runtime())) flows = true;
     if (flows) vary(id);
     bool known = inst.op == Op::invoke;
     if (known && result_.rules[id] != RuleKind::none && result_.rules[id] != RuleKind::stateful) return true;

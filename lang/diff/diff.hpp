@@ -50,8 +50,13 @@ class Environment {
     // before: parameters and what others hold, as in MemorySummary. All of it while it is being derived.
     std::uint64_t recalled = ~std::uint64_t{0};
     bool recalls_result = true;
+    std::shared_ptr<TapeLayout> stack;  // of halves on a stack
   };
   virtual Halves halves(Specialization& callee, const std::vector<char>& active, Refusal& refusal) = 0;
+  // Halves of a function that calls itself, whose activations keep what they keep on one tape, its stack, which the
+  // caller opens: forward: (…, stack, first free row) → Tuple{value, shadow, first free row}; reverse: (#self#, the row
+  // before that, cotangent, stack). None where the callee does not call itself: `refusal` is empty then.
+  virtual Halves stacked_halves(Specialization& callee, const std::vector<char>& active, Refusal& refusal) = 0;
   // The forward derivative of a callee (forward.hpp), its parameters as told there.
   struct Tangent {
     Specialization* target = nullptr;
@@ -101,8 +106,9 @@ bool gradient_function(Environment& env, const ir::Function& primal, const std::
                        Derivative& result, Refusal& refusal);
 
 // The split form, for pullbacks that escape and for calls that are not inlined (recursion); parameters as in Halves.
-bool split_derivative(Environment& env, const ir::Function& primal, const std::vector<char>& active, Derivative& result,
-                      Refusal& refusal);
+// `stack`, if any: as stacked_halves has them.
+bool split_derivative(Environment& env, const ir::Function& primal, const std::vector<char>& active,
+                      const std::shared_ptr<TapeLayout>& stack, Derivative& result, Refusal& refusal);
 
 // Forward mode, as forward.hpp says: result.forward and result.active.
 bool forward_derivative(Environment& env, const ir::Function& primal, const std::vector<char>& active,

@@ -242,7 +242,7 @@ class MemoryEffects::Analysis {
       : effects_(effects), function_(function), mask_(function.insts.size(), 0) {
     const std::vector<std::uint32_t>& parameters = function.blocks[0].parameters;
     for (std::size_t i = 0; i < parameters.size(); ++i)
-      if (holds_memory(function.insts[parameters[i]].type)) mask_[parameters[i]] = parameter_mask(i);
+      if (keeps(function.insts[parameters[i]].type)) mask_[parameters[i]] = parameter_mask(i);
   }
 
   MemorySummary run() {
@@ -262,13 +262,16 @@ class MemoryEffects::Analysis {
 
  private:
   bool holds_memory(const Type* t) const { return effects_.holds_memory(t); }
+  // The tape that a derivative of a recursive function is given leads to what its other half finds there.
+  bool is_tape(const Type* t) const { return t == effects_.runtime_.types.builtin().tape; }
+  bool keeps(const Type* t) const { return is_tape(t) || holds_memory(t); }
   MemoryMask of_operand(Operand o) const {
     if (o.is_inst()) return mask_[o.index()];
     if (!o.is_constant()) return 0;
     return effects_.holds_memory(function_.constant_value(o)) ? global_memory : 0;
   }
   void set(std::uint32_t id, MemoryMask m) {
-    if (!holds_memory(function_.insts[id].type)) return;
+    if (!keeps(function_.insts[id].type)) return;
     if ((mask_[id] | m) == mask_[id]) return;
     mask_[id] |= m;
     changed_ = true;
@@ -315,6 +318,7 @@ void MemoryEffects::Analysis::invoke(std::uint32_t id) {
   for (std::size_t i = 0; i < inst.operands.size(); ++i) {
     MemoryMask bit = parameter_mask(i);
     MemoryMask operand = of_operand(inst.operands[i]);
+    if (is_tape(type_of(inst.operands[i]))) operand |= kept_;
     if (callee.writes & bit) written |= operand;
     if (callee.unknown & bit) summary_.unknown |= operand;
     if (callee.result & bit) result |= operand;
@@ -424,7 +428,7 @@ void MemoryEffects::Analysis::visit(std::uint32_t id) {
       store(0, all);
       break;
     case Op::tape_store:
-      store(0, of_operand(inst.operands[2]));
+      store(of_operand(inst.operands[0]), of_operand(inst.operands[2]));
       break;
     case Op::field_at:
       if (!is_immutable(function_.type_of(inst.operands[0], effects_.runtime_.types))) summary_.reads |= all;

@@ -134,14 +134,17 @@ bool is_one_of(Value callee, std::initializer_list<KnownName> names, Runtime& ru
   return false;
 }
 
-bool holds_tape(const Type* type, Runtime& runtime) {
-  const auto within = [&](const Type* part) { return holds_tape(part, runtime); };
+// `seen`: types that are looked into, which may contain themselves.
+bool holds_tape(const Type* type, Runtime& runtime, std::vector<const Type*>& seen) {
+  const auto within = [&](const Type* part) { return holds_tape(part, runtime, seen); };
   if (const UnionType* u = as_union(type)) return std::any_of(u->members.begin(), u->members.end(), within);
   const DataType* d = as_data(type);
   if (!d || !d->is_concrete) return false;
   if (d == runtime.types.builtin().tape) return true;
-  return !d->is_mutable && d->object_kind == DataType::ObjectKind::fields &&
-         std::any_of(d->fields.begin(), d->fields.end(), [&](const Field& field) { return within(field.type); });
+  if (d->is_mutable || d->is_isbits || d->object_kind != DataType::ObjectKind::fields) return false;
+  if (std::find(seen.begin(), seen.end(), d) != seen.end()) return false;
+  seen.push_back(d);
+  return std::any_of(d->fields.begin(), d->fields.end(), [&](const Field& field) { return within(field.type); });
 }
 
 }  // namespace
@@ -153,7 +156,8 @@ bool makes_record(Value callee, Runtime& runtime) {
 
 bool takes_record(const ir::Function& function, const ir::Inst& inst, Runtime& runtime) {
   return inst.op == Op::invoke && std::any_of(inst.operands.begin(), inst.operands.end(), [&](Operand o) {
-           return o.is_inst() && holds_tape(function.inst(o).type, runtime);
+           std::vector<const Type*> seen;
+           return o.is_inst() && holds_tape(function.inst(o).type, runtime, seen);
          });
 }
 

@@ -285,9 +285,12 @@ bool Reverse::backward_halves(std::uint32_t id) {
   std::vector<const Type*> types;
   for (std::size_t i = 0; i < arguments.size(); ++i)
     types.push_back(halves.active[i] ? tangents_.cotangent(arguments[i].type) : builtin_.nothing);
-  Operand record = values_.in_reverse(extra_of_[id]);
-  Operand result = r_.emit(Op::invoke, {r_.constant(halves.reverse_callee), record, cotangent},
-                           runtime_.types.tuple(types), reinterpret_cast<std::uintptr_t>(halves.reverse));
+  std::vector<Operand> operands{r_.constant(halves.reverse_callee), values_.in_reverse(extra_of_[id]), cotangent};
+  if (halves.stack)
+    operands.push_back(keeps_on_own_stack(halves) ? loops_.stack_in_reverse : values_.in_reverse(stack_of_[id]));
+  Operand result =
+      r_.emit(Op::invoke, operands, runtime_.types.tuple(types), reinterpret_cast<std::uintptr_t>(halves.reverse));
+  if (stack_of_.contains(id)) r_.emit(Op::tape_close, {operands.back()});
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     if (!halves.active[i] || !tangents_.has_cotangent(arguments[i].type)) continue;
     std::vector<Operand> leaves;

@@ -54,25 +54,66 @@ void Reverse::read_record(const Record& record, Operand held) {
   for (const Record::Kept& kept : record.values) {
     Operand value = r_.emit(Op::field_at, {typed}, kept.kept, field++);
     if (kept.held != kept.kept) value = r_.emit(Op::field_at, {value}, kept.held, 0);
-    BlockId rest = ir::no_block;
-    if (const Type* type = values_[kept.value].type; kept.held != type) {
-      rest = r_.new_block();
-      BlockId made = r_.new_block();
-      Operand is_made = r_.emit(Op::isa, {value, r_.constant(runtime_.from_type(type))}, builtin_.boolean);
-      r_.branch(is_made, made, rest);
-      r_.set_block(made);
-      value = r_.emit(Op::refine, {value}, type);
-    }
-    r_.emit(Op::slot_set, {value}, nullptr, static_cast<std::uintptr_t>(values_[kept.value].slot));
-    if (rest != ir::no_block) {
-      r_.jump(rest);
-      r_.set_block(rest);
-    }
+    give_back(kept, value);
   }
   for (const LoopState& loop : loops_.all()) {
     Operand rows = r_.emit(Op::field_at, {typed}, builtin_.int64, field++);
     r_.emit(Op::slot_set, {rows}, nullptr, static_cast<std::uintptr_t>(loop.row_slot));
   }
+}
+
+// A value of the record goes to the slot that the reverse sweep reads, when the forward sweep made it.
+void Reverse::give_back(const Record::Kept& kept, Operand value) {
+  BlockId rest = ir::no_block;
+  if (const Type* type = values_[kept.value].type; kept.held != type) {
+    rest = r_.new_block();
+    BlockId made = r_.new_block();
+    Operand is_made = r_.emit(Op::isa, {value, r_.constant(runtime_.from_type(type))}, builtin_.boolean);
+    r_.branch(is_made, made, rest);
+    r_.set_block(made);
+    value = r_.emit(Op::refine, {value}, type);
+  }
+  r_.emit(Op::slot_set, {value}, nullptr, static_cast<std::uintptr_t>(values_[kept.value].slot));
+  if (rest != ir::no_block) {
+    r_.jump(rest);
+    r_.set_block(rest);
+  }
+}
+
+// On a stack the record is a row of it, the last that the activation makes: nothing but the number of free rows is
+// returned.
+Reverse::Record Reverse::write_frame() {
+  Record record;
+  const std::uint32_t kind = loops_.frame_kind();
+  const Operand row = loops_.push_row();
+  const auto store = [&](Operand value, const Type* type) {
+    const int column = loops_.add_column(kind, type);
+    f_.emit(Op::tape_store, {loops_.stack_in_forward, row, value}, nullptr,
+            tape_aux(loops_.stack(), static_cast<std::uintptr_t>(column)));
+    return column;
+  };
+  for (ValueIndex value : values_.recorded()) {
+    const Type* held = values_.may_be_unmade(value) ? builtin_.any : values_[value].type;
+    const std::uintptr_t slot = values_.keep(value, held);
+    const int column = store(f_.emit(Op::slot_get, {}, held, slot), held);
+    record.values.push_back({value, held, held, slot, column});
+  }
+  for (const LoopState& loop : loops_.all())
+    record.loop_columns.push_back(store(
+        f_.emit(Op::slot_get, {}, builtin_.int64, static_cast<std::uintptr_t>(loop.forward_row_slot)), builtin_.int64));
+  record.made = loops_.free_row();
+  return record;
+}
+
+void Reverse::read_frame(const Record& record, Operand row) {
+  const auto load = [&](int column, const Type* type) {
+    return r_.emit(Op::tape_load, {loops_.stack_in_reverse, row}, type,
+                   tape_aux(loops_.stack(), static_cast<std::uintptr_t>(column)));
+  };
+  for (const Record::Kept& kept : record.values) give_back(kept, load(kept.column, kept.held));
+  for (std::size_t i = 0; i < record.loop_columns.size(); ++i)
+    r_.emit(Op::slot_set, {load(record.loop_columns[i], builtin_.int64)}, nullptr,
+            static_cast<std::uintptr_t>(loops_.all()[i].row_slot));
 }
 
 // What the reverse half believes without looking (record_seal.hpp).
@@ -82,8 +123,9 @@ bool Reverse::is_sealed(const Record::Kept& kept) const {
 }
 bool Reverse::needs_seal(const Record& record) const {
   return !loops_.all().empty() ||
-         std::any_of(record.values.begin(), record.values.end(),
-                     [&](const Record::Kept& kept) { return values_.may_be_unmade(kept.value); });
+         std::any_of(record.values.begin(), record.values.end(), [&](const Record::Kept& kept) {
+           return values_.may_be_unmade(kept.value) || values_[kept.value].type == builtin_.tape;
+         });
 }
 void Reverse::check_record(const Record& record, Operand typed) {
   const std::size_t count = record.values.size() + loops_.all().size();

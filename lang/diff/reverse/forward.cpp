@@ -299,8 +299,10 @@ bool Reverse::forward_call(std::uint32_t id) {
 bool Reverse::forward_halves(std::uint32_t id) {
   const ir::Inst inst = primal_->insts[id];
   std::vector<Packed> arguments = packed_arguments(inst);
-  Environment::Halves halves =
-      env_.halves(*inst.aux_as<Specialization>(), active_operands(activity_, arguments), refusal_);
+  Specialization& callee = *inst.aux_as<Specialization>();
+  const std::vector<char> asked = active_operands(activity_, arguments);
+  Environment::Halves halves = env_.stacked_halves(callee, asked, refusal_);
+  if (!halves.forward && refusal_.reason.empty()) halves = env_.halves(callee, asked, refusal_);
   if (!halves.forward) {
     if (refusal_.reason.empty()) return refuse(inst, "the function called here cannot be differentiated");
     return false;
@@ -323,13 +325,26 @@ bool Reverse::forward_halves(std::uint32_t id) {
     operands.push_back(rest ? f_.emit(Op::tuple, parts, rest) : parts[0]);
   }
   const Type* result_shadow = tangents_.shadow(halves.result_type);
-  const Type* parts[] = {halves.result_type, result_shadow, builtin_.any};
+  const Type* parts[] = {halves.result_type, result_shadow, halves.stack ? builtin_.int64 : builtin_.any};
+  const bool own_stack = keeps_on_own_stack(halves);
+  if (own_stack) {
+    operands.insert(operands.end(), {loops_.stack_in_forward, loops_.free_row()});
+  } else if (halves.stack) {
+    const Operand none = int_constant(f_, 0);
+    operands.push_back(
+        f_.emit(Op::tape_open, {none}, builtin_.tape, reinterpret_cast<std::uintptr_t>(halves.stack.get())));
+    stack_of_[id] = values_.remember(operands.back(), builtin_.tape);
+    operands.push_back(none);
+  }
   Operand result =
       f_.emit(Op::invoke, operands, runtime_.types.tuple(parts), reinterpret_cast<std::uintptr_t>(halves.forward));
   values_.set_value(id, f_.emit(Op::field_at, {result}, parts[0], 0), inst.type);
   if (tangents_.has_shadow(inst.type) && activity_.varied[id])
     set_shadow(id, as_shadow(f_, f_.emit(Op::field_at, {result}, parts[1], 1), parts[1], tangents_.shadow(inst.type)));
-  extra_of_[id] = values_.remember(f_.emit(Op::field_at, {result}, parts[2], 2), builtin_.any);
+  Operand record = f_.emit(Op::field_at, {result}, parts[2], 2);
+  if (own_stack) loops_.set_free_row(record);
+  if (halves.stack) record = f_.emit(Op::sub_int, {record, int_constant(f_, 1)}, builtin_.int64);
+  extra_of_[id] = values_.remember(record, parts[2]);
   halves_of_[id] = halves;
   // A half that ends has no source to be made from again: whoever calls it ends with it.
   edges_.push_back({Edge::Kind::callee, nullptr, nullptr, halves.forward});

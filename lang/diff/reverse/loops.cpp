@@ -13,14 +13,17 @@ using ir::BlockId;
 using ir::Op;
 using ir::Operand;
 
-LoopTapes::LoopTapes(TangentCode& code, const ir::Function& primal, const Flow& flow, Sweeps& sweeps)
+LoopTapes::LoopTapes(TangentCode& code, const ir::Function& primal, const Flow& flow, Sweeps& sweeps,
+                     std::shared_ptr<TapeLayout> stack)
     : code_(code),
       primal_(primal),
       flow_(flow),
       sweeps_(sweeps),
       runtime_(code.runtime()),
       builtin_(runtime_.types.builtin()),
-      loops_(flow.forest.loops.size()) {
+      loops_(flow.forest.loops.size()),
+      stack_(std::move(stack)) {
+  if (stack_) layouts_.push_back(stack_);
   for (std::uint32_t l = 0; l < loops_.size(); ++l) {
     const ir::Loop& loop = flow.forest.loops[l];
     LoopState& state = loops_[l];
@@ -32,9 +35,11 @@ LoopTapes::LoopTapes(TangentCode& code, const ir::Function& primal, const Flow& 
       bool inside = std::find(loop.blocks.begin(), loop.blocks.end(), p) != loop.blocks.end();
       (inside ? state.latch : state.preheader) = p;
     }
-    layouts_.push_back(std::make_shared<TapeLayout>());
+    if (!stack_) layouts_.push_back(std::make_shared<TapeLayout>());
     state.layout = layouts_.back().get();
-    if (state.latch != ir::no_block && state.preheader != ir::no_block) find_counter(l);
+    if (stack_) state.link = add_column(l, builtin_.int64);
+    // The row of a stack is no number of the iteration.
+    if (!stack_ && state.latch != ir::no_block && state.preheader != ir::no_block) find_counter(l);
   }
 }
 
@@ -119,7 +124,8 @@ void LoopTapes::make_row_slots() {
   ir::Builder& f = sweeps_.f;
   for (LoopState& state : loops_) {
     state.forward_row_slot = new_slot(f, runtime_.symbol("#row"), builtin_.int64);
-    f.emit(Op::slot_set, {code_.int_constant(f, 0)}, nullptr, static_cast<std::uintptr_t>(state.forward_row_slot));
+    f.emit(Op::slot_set, {code_.int_constant(f, stack_ ? -1 : 0)}, nullptr,
+           static_cast<std::uintptr_t>(state.forward_row_slot));
   }
 }
 
@@ -134,6 +140,7 @@ void LoopTapes::open(std::uint32_t l, SavedValues& values) {
   LoopState& state = loops_[l];
   f.set_span(primal_.insts[primal_.blocks[state.preheader].terminator].span);
   if (state.outermost == l) {
+    if (stack_) return;
     for (LoopState& inner : loops_) {
       if (inner.outermost != l) continue;
       Operand tape = f.emit(Op::tape_open, {code_.int_constant(f, 0)}, builtin_.tape,
@@ -167,7 +174,7 @@ void LoopTapes::open(std::uint32_t l, SavedValues& values) {
 }
 
 void LoopTapes::close(std::uint32_t l, SavedValues& values) {
-  if (loops_[l].outermost != l) return;
+  if (stack_ || loops_[l].outermost != l) return;
   for (const LoopState& inner : loops_)
     if (inner.outermost == l) sweeps_.r.emit(Op::tape_close, {values.in_reverse(inner.tape)});
 }
@@ -176,14 +183,67 @@ void LoopTapes::begin_header(std::uint32_t l, const SavedValues& values) {
   ir::Builder& f = sweeps_.f;
   LoopState& state = loops_[l];
   auto slot = static_cast<std::uintptr_t>(state.forward_row_slot);
+  if (stack_) {
+    // Code that is inserted at the header's start goes after the first store into a slot (SavedValues::insert_pending).
+    const Operand before = f.emit(Op::slot_get, {}, builtin_.int64, slot);
+    state.row = push_row();
+    f.emit(Op::tape_store, {stack_in_forward, state.row, before}, nullptr,
+           tape_aux(stack_.get(), static_cast<std::uintptr_t>(state.link)));
+    f.emit(Op::slot_set, {state.row}, nullptr, slot);
+    return;
+  }
   state.row = f.emit(Op::slot_get, {}, builtin_.int64, slot);
   Operand next = f.emit(Op::add_int, {state.row, code_.int_constant(f, 1)}, builtin_.int64);
   if (!state.known_rows.valid()) f.emit(Op::tape_reserve, {values[state.tape].forward, next}, builtin_.nothing);
   f.emit(Op::slot_set, {next}, nullptr, slot);
 }
 
-int LoopTapes::add_column(std::uint32_t loop, const Type* type) {
-  std::vector<const Type*>& columns = loops_[loop].layout->columns;
+// --- the stack ---
+
+void LoopTapes::begin_stack(Operand first_free) {
+  free_row_slot_ = new_slot(sweeps_.f, runtime_.symbol("#free_row"), builtin_.int64);
+  set_free_row(first_free);
+}
+
+Operand LoopTapes::free_row() {
+  return sweeps_.f.emit(Op::slot_get, {}, builtin_.int64, static_cast<std::uintptr_t>(free_row_slot_));
+}
+
+void LoopTapes::set_free_row(Operand row) {
+  sweeps_.f.emit(Op::slot_set, {row}, nullptr, static_cast<std::uintptr_t>(free_row_slot_));
+}
+
+Operand LoopTapes::push_row() {
+  ir::Builder& f = sweeps_.f;
+  const Operand row = free_row();
+  const Operand next = f.emit(Op::add_int, {row, code_.int_constant(f, 1)}, builtin_.int64);
+  f.emit(Op::tape_reserve, {stack_in_forward, next}, builtin_.nothing);
+  set_free_row(next);
+  return row;
+}
+
+Operand LoopTapes::row_before(std::uint32_t loop, Operand row) {
+  if (!stack_) return row;
+  return sweeps_.r.emit(Op::tape_load, {stack_in_reverse, row}, builtin_.int64,
+                        tape_aux(stack_.get(), static_cast<std::uintptr_t>(loops_[loop].link)));
+}
+
+Operand LoopTapes::row_at_start(std::uint32_t loop, SavedValues& values) {
+  if (loops_[loop].start_row != no_value) return values.in_reverse(loops_[loop].start_row);
+  return code_.int_constant(sweeps_.r, stack_ ? -1 : 0);
+}
+
+int LoopTapes::add_column(std::uint32_t kind, const Type* type) {
+  if (stack_) {
+    std::vector<int>& known = stack_columns_[type];
+    std::size_t& used = stack_columns_of_kind_[{kind, type}];
+    if (used == known.size()) {
+      known.push_back(static_cast<int>(stack_->columns.size()));
+      stack_->columns.push_back(type);
+    }
+    return known[used++];
+  }
+  std::vector<const Type*>& columns = loops_[kind].layout->columns;
   columns.push_back(type);
   return static_cast<int>(columns.size()) - 1;
 }

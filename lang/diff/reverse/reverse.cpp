@@ -42,13 +42,14 @@ using ir::BlockId;
 using ir::Op;
 using ir::Operand;
 
-Reverse::Reverse(Environment& env, AnalysedPrimal primal, Form form, Refusal& refusal)
+Reverse::Reverse(Environment& env, AnalysedPrimal primal, Form form, const std::shared_ptr<TapeLayout>& stack,
+                 Refusal& refusal)
     : Transform(env, std::move(primal), refusal),
       flow_(*primal_),
       sweeps_(made("∇"), form == Form::halves ? made("∇", " (reverse)") : nullptr, primal_->blocks.size()),
       f_(sweeps_.f),
       r_(sweeps_.r),
-      loops_(*this, *primal_, flow_, sweeps_),
+      loops_(*this, *primal_, flow_, sweeps_, stack),
       overwritten_(env, *primal_, flow_.cfg, activity_),
       values_(*this, *primal_, flow_, sweeps_, loops_, overwritten_, refusal),
       adjoints_(*this, *primal_, activity_, flow_, r_),
@@ -72,6 +73,10 @@ bool Reverse::forward_sweep() {
     std::uint32_t id = primal_->blocks[0].parameters[i];
     if (activity_.active_parameters[i] && tangents_.has_shadow(primal_->insts[id].type))
       set_shadow(id, f_.add_parameter(0, tangents_.shadow(primal_->insts[id].type)));
+  }
+  if (loops_.on_stack()) {
+    loops_.stack_in_forward = f_.add_parameter(0, builtin_.tape);
+    loops_.begin_stack(f_.add_parameter(0, builtin_.int64));
   }
   loops_.make_row_slots();
   copy_handlers(sweeps_.forward_blocks, out);
@@ -240,9 +245,10 @@ bool Reverse::reverse_block(BlockId b) {
   if (loops_.is_header(b)) {
     const LoopState& loop = loops_[flow_.loop_of(b)];
     Operand row = values_.row_in_reverse(flow_.loop_of(b));
-    r_.emit(Op::slot_set, {row}, nullptr, static_cast<std::uintptr_t>(loop.row_slot));
-    Operand start = loop.start_row == no_value ? int_constant(r_, 0) : values_.in_reverse(loop.start_row);
-    Operand first = r_.emit(Op::eq_int, {row, start}, builtin_.boolean);
+    const Operand before = loops_.row_before(flow_.loop_of(b), row);
+    r_.emit(Op::slot_set, {before}, nullptr, static_cast<std::uintptr_t>(loop.row_slot));
+    const Operand start = loops_.row_at_start(flow_.loop_of(b), values_);
+    Operand first = r_.emit(Op::eq_int, {before, start}, builtin_.boolean);
     std::size_t entering = incoming[0].source == loop.latch ? 1 : 0;
     leave_reverse_block();
     r_.branch(first, ways[entering].target, ways[1 - entering].target);
@@ -348,10 +354,11 @@ bool Reverse::halves(Derivative& result) {
   BlockId entry = r_.new_block();
   r_.set_block(entry);
   r_.add_parameter(entry, builtin_.nothing);
-  Operand held_record = r_.add_parameter(entry, builtin_.any);
+  Operand held_record = r_.add_parameter(entry, loops_.on_stack() ? builtin_.int64 : builtin_.any);
   const Type* type = primal_->return_type;
   Operand seed = r_.add_parameter(entry, tangents_.cotangent(type) ? tangents_.cotangent(type) : builtin_.nothing);
-  const Type* parts[] = {type, shadow_of_returned(), builtin_.any};
+  if (loops_.on_stack()) loops_.stack_in_reverse = r_.add_parameter(entry, builtin_.tape);
+  const Type* parts[] = {type, shadow_of_returned(), loops_.on_stack() ? builtin_.int64 : builtin_.any};
   front.return_type = runtime_.types.tuple(parts);
   if (flow_.exit == ir::no_block) {
     values_.insert_pending();
@@ -375,11 +382,14 @@ bool Reverse::halves(Derivative& result) {
     back.return_type = runtime_.types.tuple(types);
     r_.ret(r_.emit(Op::tuple, cotangents, back.return_type));
 
-    const Record record = write_record();
+    const Record record = loops_.on_stack() ? write_frame() : write_record();
     Operand shadow_value = shadow_of_result();
     f_.ret(f_.emit(Op::tuple, {values_.forward(primal_result()), shadow_value, record.made}, front.return_type));
     r_.set_block(entry);
-    read_record(record, held_record);
+    if (loops_.on_stack())
+      read_frame(record, held_record);
+    else
+      read_record(record, held_record);
     r_.jump(start);
     values_.insert_pending();
     clear_unmade(record);
@@ -420,6 +430,8 @@ bool Reverse::run(Derivative& result) {
   result.active = activity_.active_parameters;
   result.edges = std::move(edges_);
   result.layouts = loops_.layouts();
+  for (const auto& [id, halves] : halves_of_)
+    if (halves.stack) result.layouts.push_back(halves.stack);
   result.saved = values_.report();
   return true;
 }
@@ -427,9 +439,9 @@ bool Reverse::run(Derivative& result) {
 namespace {
 
 bool run(Environment& env, const ir::Function& primal, const std::vector<char>& active, Derivative& result,
-         Refusal& refusal, Reverse::Form form) {
+         Refusal& refusal, Reverse::Form form, const std::shared_ptr<TapeLayout>& stack = nullptr) {
   std::optional<AnalysedPrimal> known = analysed(env, primal, active, false, refusal);
-  return known && Reverse(env, std::move(*known), form, refusal).run(result);
+  return known && Reverse(env, std::move(*known), form, stack, refusal).run(result);
 }
 
 }  // namespace
@@ -439,9 +451,9 @@ bool gradient_function(Environment& env, const ir::Function& primal, const std::
   return run(env, primal, active, result, refusal, Reverse::Form::combined);
 }
 
-bool split_derivative(Environment& env, const ir::Function& primal, const std::vector<char>& active, Derivative& result,
-                      Refusal& refusal) {
-  return run(env, primal, active, result, refusal, Reverse::Form::halves);
+bool split_derivative(Environment& env, const ir::Function& primal, const std::vector<char>& active,
+                      const std::shared_ptr<TapeLayout>& stack, Derivative& result, Refusal& refusal) {
+  return run(env, primal, active, result, refusal, Reverse::Form::halves, stack);
 }
 
 }  // namespace slope::diff

@@ -31,7 +31,9 @@ namespace slope::diff {
 class Reverse : private Transform {
  public:
   enum class Form : std::uint8_t { combined, halves };
-  Reverse(Environment& env, AnalysedPrimal primal, Form form, Refusal& refusal);
+  // `stack`: halves on a stack have it (loops.hpp).
+  Reverse(Environment& env, AnalysedPrimal primal, Form form, const std::shared_ptr<TapeLayout>& stack,
+          Refusal& refusal);
   bool run(Derivative& result);
 
  private:
@@ -63,13 +65,18 @@ class Reverse : private Transform {
       const Type* held;  // what its slot in the forward half may hold
       const Type* kept;  // what the record holds
       std::uintptr_t slot;
+      int column = -1;  // on a stack
     };
     std::vector<Kept> values;
     const Type* type = nullptr;
-    ir::Operand made;       // in the forward half
-    std::int64_t code = 0;  // of the seal that is the last field (record_seal.hpp); 0: it has none
+    ir::Operand made;               // in the forward half
+    std::vector<int> loop_columns;  // on a stack: the last row of each loop
+    std::int64_t code = 0;          // of the seal that is the last field (record_seal.hpp); 0: it has none
   };
   Record write_record();
+  Record write_frame();
+  void read_frame(const Record& record, ir::Operand row);
+  void give_back(const Record::Kept& kept, ir::Operand value);
   bool is_sealed(const Record::Kept& kept) const;
   bool needs_seal(const Record& record) const;
   void check_record(const Record& record, ir::Operand typed);
@@ -85,6 +92,9 @@ class Reverse : private Transform {
   bool forward_shadow(std::uint32_t id);
   bool forward_call(std::uint32_t id);
   bool forward_halves(std::uint32_t id);
+  bool keeps_on_own_stack(const Environment::Halves& halves) const {
+    return halves.stack && halves.stack.get() == loops_.stack();
+  }
   bool forward_tape(std::uint32_t id);
   bool forward_aggregate(std::uint32_t id);
   ir::Operand clone_inst(std::uint32_t id);
@@ -167,6 +177,7 @@ class Reverse : private Transform {
   std::unordered_map<std::uint32_t, ValueIndex> cut_off_of_;           // what a resize cuts off
   std::unordered_map<std::uint32_t, ValueIndex> arguments_before_of_;  // when rules are checked
   std::unordered_map<std::uint32_t, Environment::Halves> halves_of_;
+  std::unordered_map<std::uint32_t, ValueIndex> stack_of_;  // the stack that was opened for a call
   // Arrays that it writes, with what they held.
   std::unordered_map<std::uint32_t, std::vector<std::pair<ir::Operand, ValueIndex>>> written_arrays_;
   struct Entry {                 // of a block that several edges lead to

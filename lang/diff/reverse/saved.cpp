@@ -79,7 +79,7 @@ Operand SavedValues::row_in_reverse(std::uint32_t loop) {
   auto [at, fresh] = current_.rows.try_emplace(loop);
   if (fresh) {
     Operand rows = r.emit(Op::slot_get, {}, builtin_.int64, static_cast<std::uintptr_t>(loops_[loop].row_slot));
-    at->second = r.emit(Op::sub_int, {rows, code_.int_constant(r, 1)}, builtin_.int64);
+    at->second = loops_.on_stack() ? rows : r.emit(Op::sub_int, {rows, code_.int_constant(r, 1)}, builtin_.int64);
   }
   return at->second;
 }
@@ -154,10 +154,11 @@ Operand SavedValues::from_tape(ValueIndex index) {
     value.column = loops_.add_column(value.loop, value.type);
     if (loop.layout->columns.size() > tape_column_limit && refusal_.reason.empty())
       refusal_ = {primal_.span, primal_.method, "a loop keeps more than 65536 values for its derivative"};
-    after(value, Op::tape_store, {values_[loop.tape].forward, loop.row, value.forward},
+    const Operand tape = loops_.on_stack() ? loops_.stack_in_forward : values_[loop.tape].forward;
+    after(value, Op::tape_store, {tape, loop.row, value.forward},
           tape_aux(loop.layout, static_cast<std::uintptr_t>(value.column)));
   }
-  Operand tape = in_reverse(loop.tape);
+  Operand tape = loops_.on_stack() ? loops_.stack_in_reverse : in_reverse(loop.tape);
   const ForwardValue value = values_[index];  // the vector may have grown
   Operand row = row_in_reverse(value.loop);
   return sweeps_.r.emit(Op::tape_load, {tape, row}, value.type,

@@ -27,6 +27,8 @@ class Escape {
  public:
   Escape(const Function& function, TypeTable& types, int depth, Found& found)
       : function_(function), types_(types), depth_(depth), found_(found), way_(function.insts.size(), 0) {
+    for (std::uint32_t id : function_.blocks[0].parameters)
+      takes_tape_ |= function_.insts[id].type == types_.builtin().tape;
     do {
       changed_ = false;
       for (auto block = function_.blocks.rbegin(); block != function_.blocks.rend(); ++block) visit(*block);
@@ -105,6 +107,8 @@ class Escape {
         return;
       }
       case Op::tape_store:
+        // A tape that the caller opened is read by others.
+        if (takes_tape_) return pass(inst.operands[2], leaves);
         pass(inst.operands[2], inst.operands[0].is_inst() ? way_[inst.operands[0].index()] : leaves);
         if (leaving_columns_.count(inst.aux)) pass(inst.operands[2], leaves);
         return;
@@ -169,6 +173,7 @@ class Escape {
   Found& found_;
   std::vector<Way> way_;
   std::set<std::uintptr_t> leaving_columns_;  // aux of tape_loads whose values leave
+  bool takes_tape_ = false;
   bool changed_ = false;
 };
 

@@ -42,6 +42,7 @@ class Alone final : public diff::Environment {
     made.result_type = result;
     return made;
   }
+  Halves stacked_halves(Specialization&, const std::vector<char>&, diff::Refusal&) override { return {}; }
   Tangent tangent(Specialization& callee, const std::vector<char>& active, std::size_t, diff::Refusal&) override {
     Tangent made;
     std::vector<const Type*> types(callee.types->params.begin(), callee.types->params.end());
@@ -93,7 +94,7 @@ std::string differentiated(FileTest& test, const ir::Function& function) {
   diff::Refusal refusal;
   bool done = false;
   if (mode == "gradient") done = diff::gradient_function(environment, function, active, made, refusal);
-  if (mode == "halves") done = diff::split_derivative(environment, function, active, made, refusal);
+  if (mode == "halves") done = diff::split_derivative(environment, function, active, nullptr, made, refusal);
   if (mode == "forward") done = diff::forward_derivative(environment, function, active, 1, made, refusal);
   if (mode == "forward2") done = diff::forward_derivative(environment, function, active, 2, made, refusal);
   if (!done) return "refused: " + refusal.reason + "\n";
