@@ -284,13 +284,15 @@ bool KeptMemory::restore(const Entry& entry, const char* content) {
   return true;
 }
 
-bool KeptMemory::put_back(std::int64_t level) {
+bool KeptMemory::put_back(std::int64_t level) { return put_back(level, false); }
+
+bool KeptMemory::put_back(std::int64_t level, bool also_left) {
   const auto depth = static_cast<std::size_t>(level);
   if (level < 1 || depth > depth_) return true;  // ended before, with one around it
   bool ok = true;
   for (std::size_t i = entries_.size(); i-- > levels_[depth - 1].entries;) {
     const Entry& entry = entries_[i];
-    if (depth == depth_ && leaves(top(), entry)) continue;
+    if (depth == depth_ && leaves(top(), entry) && !also_left) continue;
     ok &= restore(entry, (entry.has_references ? references_ : bits_).data() + entry.offset);
   }
   cut_to(depth - 1);
@@ -362,90 +364,146 @@ bool KeptMemory::exchange(std::int64_t level, Value& result) {
   entries_.erase(std::remove_if(first, entries_.end(),
                                 [&](const Entry& entry) { return !leaves(ended, entry) && is_unchanged(entry); }),
                  entries_.end());
-  return copy_entries(depth, true, result) && put_back(level);
+  // What the level around it gets is put back here too: the reverse sweep finds in `result` what was there.
+  return copy_entries(depth, true, result) && put_back(level, true);
+}
+
+// An object with content such as an entry's. Null: no memory for it.
+Object* KeptMemory::copy_of(const Entry& entry, const char* content) {
+  Heap& heap = *ctx_.heap;
+  auto* object = static_cast<Object*>(entry.what);
+  Object* copy = nullptr;
+  if (entry.kind == Entry::Kind::array) {
+    auto* array = static_cast<ArrayObject*>(object);
+    std::vector<std::int64_t> shape(array->dims, array->dims + array_ndims(array));
+    if (shape.size() == 1) shape[0] = entry.length;
+    copy = heap.allocate_array(array->type, shape);
+  } else if (entry.kind == Entry::Kind::fields) {
+    copy = heap.allocate(object->type, entry.bytes);
+  } else {
+    copy = heap.allocate_cell();
+  }
+  if (!copy) return nullptr;
+  char* to = entry.kind == Entry::Kind::array ? static_cast<ArrayObject*>(copy)->data : copy->payload();
+  if (entry.bytes) std::memcpy(to, content, entry.bytes);
+  return copy;
+}
+
+KeptMemory::Entry KeptMemory::as_it_is(Entry entry) {
+  if (entry.kind != Entry::Kind::array) return entry;
+  const auto* array = static_cast<const ArrayObject*>(entry.what);
+  entry.length = array->length;
+  entry.bytes = static_cast<std::size_t>(array->length) * array->element_size;
+  return entry;
 }
 
 bool KeptMemory::copy_entries(std::size_t depth, bool present, Value& result) {
   const std::size_t first = levels_[depth - 1].entries;
-  const auto is_left = [&](const Entry& entry) { return leaves(levels_[depth - 1], entry); };
+  const auto is_left = [&](const Entry& entry) {
+    return leaves(levels_[depth - 1], entry) && (!present || is_unchanged(entry));
+  };
   const auto left = static_cast<std::size_t>(
       std::count_if(entries_.begin() + static_cast<std::ptrdiff_t>(first), entries_.end(), is_left));
   if (entries_.size() - left == first) return true;
-  Heap& heap = *ctx_.heap;
-  const std::int64_t dims[] = {static_cast<std::int64_t>(2 * (entries_.size() - left - first))};
-  ArrayObject* pairs = heap.allocate_array(runtime_.types.array_of(runtime_.types.builtin().any, 1), dims);
+  Rooted roots(*ctx_.heap);
+  ArrayObject* pairs = make_pairs(entries_.size() - left - first, roots);
   if (!pairs) return false;
-  Rooted roots(heap);
-  roots.values.push_back(Value(pairs->type, static_cast<const void*>(pairs)));
   std::size_t made = 0;
   for (std::size_t i = first; i < entries_.size(); ++i) {
-    Entry entry = entries_[i];
-    if (is_left(entry)) continue;
-    Object* copy = nullptr;
-    Value what =
-        Value(runtime_.types.builtin().int64, static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(entry.what)));
-    if (entry.kind != Entry::Kind::global) {
-      auto* object = static_cast<Object*>(entry.what);
-      what = Value(object->type, static_cast<const void*>(object));
-    }
-    if (entry.kind == Entry::Kind::array) {
-      auto* array = static_cast<ArrayObject*>(entry.what);
-      if (present) {
-        entry.length = array->length;
-        entry.bytes = static_cast<std::size_t>(array->length) * array->element_size;
-      }
-      std::vector<std::int64_t> shape(array->dims, array->dims + array_ndims(array));
-      if (shape.size() == 1) shape[0] = entry.length;
-      copy = heap.allocate_array(array->type, shape);
-    } else if (entry.kind == Entry::Kind::fields) {
-      copy = heap.allocate(static_cast<Object*>(entry.what)->type, entry.bytes);
-    } else {
-      copy = heap.allocate_cell();
-    }
-    if (!copy) return false;
+    const Entry entry = present ? as_it_is(entries_[i]) : entries_[i];
+    if (is_left(entries_[i])) continue;
     const char* content =
         present ? present_content(entry) : (entry.has_references ? references_ : bits_).data() + entry.offset;
-    char* to = entry.kind == Entry::Kind::array ? static_cast<ArrayObject*>(copy)->data : copy->payload();
-    if (entry.bytes) std::memcpy(to, content, entry.bytes);
-    auto* places = reinterpret_cast<Value*>(pairs->data);
-    places[made++] = what;
-    places[made++] = Value(copy->type, static_cast<const void*>(copy));
+    if (!set_pair(pairs, made++, entry, content)) return false;
   }
   result = roots.values[0];
   return true;
 }
 
-bool KeptMemory::put_back_later(Value taken) {
+ArrayObject* KeptMemory::make_pairs(std::size_t count, Rooted& roots) {
+  const std::int64_t dims[] = {static_cast<std::int64_t>(2 * count)};
+  ArrayObject* pairs = ctx_.heap->allocate_array(runtime_.types.array_of(runtime_.types.builtin().any, 1), dims);
+  if (pairs) roots.values.push_back(Value(pairs->type, static_cast<const void*>(pairs)));
+  return pairs;
+}
+
+bool KeptMemory::set_pair(ArrayObject* pairs, std::size_t i, const Entry& entry, const char* content) {
+  Object* copy = copy_of(entry, content);
+  if (!copy) return false;
+  Value what(runtime_.types.builtin().int64, static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(entry.what)));
+  if (entry.kind != Entry::Kind::global) {
+    auto* object = static_cast<Object*>(entry.what);
+    what = Value(object->type, static_cast<const void*>(object));
+  }
+  auto* places = reinterpret_cast<Value*>(pairs->data) + 2 * i;
+  places[0] = what;
+  places[1] = Value(copy->type, static_cast<const void*>(copy));
+  return true;
+}
+
+// What one pair says: the object, as it was when the copy was made.
+KeptMemory::Entry KeptMemory::entry_of(const Value* pair, const BuiltinTypes& builtin) {
+  const Value what = pair[0];
+  Entry entry{Entry::Kind::cell, what.pointer, 0, sizeof(Value), 0, false};
+  if (what.type == builtin.int64) {
+    entry.kind = Entry::Kind::global;
+  } else if (is_object(what.object, DataType::ObjectKind::fields)) {
+    entry.kind = Entry::Kind::fields;
+    entry.bytes = what.object->type->size;
+  } else if (is_object(what.object, DataType::ObjectKind::array)) {
+    const auto* array = static_cast<const ArrayObject*>(pair[1].object);
+    entry.kind = Entry::Kind::array;
+    entry.length = array->length;
+    entry.bytes = static_cast<std::size_t>(array->length) * array->element_size;
+  }
+  return entry;
+}
+
+// A vector of pairs (copy_entries), or nothing.
+bool KeptMemory::expect_taken(Value taken) {
   const DataType* type = as_data(taken.type);
   if (!type || type->object_kind != DataType::ObjectKind::array) return true;
   const auto* pairs = static_cast<const ArrayObject*>(taken.object);
-  if (array_element_type(pairs) != runtime_.types.builtin().any || pairs->length % 2 != 0)
-    return ctx_.argument_error("put_back_later takes what take_away_memory gave");
-  for (std::int64_t i = 0; i < pairs->length; i += 2) {
+  bool fits = array_element_type(pairs) == runtime_.types.builtin().any && pairs->length % 2 == 0;
+  for (std::int64_t i = 0; fits && i < pairs->length; i += 2) {
     const auto* both = reinterpret_cast<const Value*>(pairs->data) + i;
-    if (!is_taken(both[0], both[1])) return ctx_.argument_error("put_back_later takes what take_away_memory gave");
+    fits = is_taken(both[0], both[1]);
   }
+  return fits || ctx_.argument_error("put_back_later takes what take_away_memory gave");
+}
+
+bool KeptMemory::put_back_later(Value taken) {
+  if (!expect_taken(taken)) return false;
+  if (as_data(taken.type)->object_kind != DataType::ObjectKind::array) return true;
+  const auto* pairs = static_cast<const ArrayObject*>(taken.object);
   bool ok = true;
   for (std::int64_t i = pairs->length - 2; i >= 0; i -= 2) {
-    const Value what = reinterpret_cast<const Value*>(pairs->data)[i];
-    Object* copy = reinterpret_cast<const Value*>(pairs->data)[i + 1].object;
-    Entry entry{Entry::Kind::cell, what.pointer, 0, sizeof(Value), 0, false};
-    const char* content = copy->payload();
-    if (what.type == runtime_.types.builtin().int64) {
-      entry.kind = Entry::Kind::global;
-    } else if (is_object(what.object, DataType::ObjectKind::fields)) {
-      entry.kind = Entry::Kind::fields;
-      entry.bytes = what.object->type->size;
-    } else if (is_object(what.object, DataType::ObjectKind::array)) {
-      const auto* array = static_cast<const ArrayObject*>(copy);
-      entry.kind = Entry::Kind::array;
-      entry.length = array->length;
-      entry.bytes = static_cast<std::size_t>(array->length) * array->element_size;
-      content = array->data;
-    }
+    const auto* pair = reinterpret_cast<const Value*>(pairs->data) + i;
+    const Entry entry = entry_of(pair, runtime_.types.builtin());
+    const Object* copy = pair[1].object;
+    const char* content =
+        entry.kind == Entry::Kind::array ? static_cast<const ArrayObject*>(copy)->data : copy->payload();
     ok &= restore(entry, content);
   }
   return ok || ctx_.out_of_memory();
+}
+
+bool KeptMemory::exchange_later(Value taken, Value& result) {
+  result = runtime_.nothing();
+  if (!expect_taken(taken)) return false;
+  if (as_data(taken.type)->object_kind != DataType::ObjectKind::array) return true;
+  Rooted roots(*ctx_.heap);
+  roots.values.push_back(taken);
+  const auto* pairs = static_cast<const ArrayObject*>(taken.object);
+  ArrayObject* present = make_pairs(static_cast<std::size_t>(pairs->length / 2), roots);
+  if (!present) return ctx_.out_of_memory();
+  for (std::int64_t i = 0; i < pairs->length; i += 2) {
+    const auto* pair = reinterpret_cast<const Value*>(pairs->data) + i;
+    const Entry entry = as_it_is(entry_of(pair, runtime_.types.builtin()));
+    if (!set_pair(present, static_cast<std::size_t>(i / 2), entry, present_content(entry))) return ctx_.out_of_memory();
+  }
+  result = roots.values[1];
+  return put_back_later(taken);
 }
 
 // An object and a copy of it, or the address of a global that some function assigns and a cell.
@@ -573,6 +631,12 @@ bool put_back_later(Context& ctx, const Value* args, std::size_t count, Value& r
   return kept_memory_of(ctx).put_back_later(args[0]);
 }
 
+// exchange_later(taken): put_back_later, and what was there; nothing when that is nothing
+bool exchange_later(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count != 1) return ctx.argument_error("exchange_later takes what exchange_memory gave");
+  return kept_memory_of(ctx).exchange_later(args[0], result);
+}
+
 // watch_calls(on::Bool): whether calls are told to what is kept, in code that runs as it is.
 bool watch_calls(Context& ctx, const Value* args, std::size_t count, Value& result) {
   if (count != 1 || args[0].type != ctx.runtime->types.builtin().boolean)
@@ -596,6 +660,7 @@ const NativeInfo kept_memory_natives[] = {
     {"take_away_memory", take_away_memory, on_memory | effect_allocates, nullptr},
     {"exchange_memory", exchange_memory, on_memory | effect_allocates, nullptr},
     {"put_back_later", put_back_later, on_memory, gives_nothing},
+    {"exchange_later", exchange_later, on_memory | effect_allocates, nullptr},
     {"watch_calls", watch_calls, on_memory, gives_nothing, false, false, true},
 };
 

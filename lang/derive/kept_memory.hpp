@@ -91,6 +91,8 @@ class KeptMemory final : public CallWatch {
   bool exchange(std::int64_t level, Value& result);
   // False, with an error: it is no such value, which a program may have made by hand.
   bool put_back_later(Value taken);
+  // The same; what was there until then, as a value for put_back_later.
+  bool exchange_later(Value taken, Value& result);
 
   bool before_call(Specialization& target, Value callee, const Value* args, std::size_t count) override;
   void abandon() override;
@@ -115,11 +117,18 @@ class KeptMemory final : public CallWatch {
     bool within = false;
     bool begun = false;  // the arguments are kept
   };
+  bool put_back(std::int64_t level, bool also_left);
   void walk(const Stores& stores, Value root);
   bool has(const void* what) const;  // at this level
   void keep_global(Binding* binding);
   void copy(Entry entry, const void* content);
   bool is_taken(Value what, Value copy) const;
+  bool expect_taken(Value taken);
+  static Entry entry_of(const Value* pair, const BuiltinTypes& builtin);
+  static Entry as_it_is(Entry entry);  // an array's length is the present one
+  Object* copy_of(const Entry& entry, const char* content);
+  ArrayObject* make_pairs(std::size_t count, Rooted& roots);
+  bool set_pair(ArrayObject* pairs, std::size_t i, const Entry& entry, const char* content);
   bool restore(const Entry& entry, const char* content);
   bool is_unchanged(const Entry& entry) const;
   static const char* present_content(const Entry& entry);

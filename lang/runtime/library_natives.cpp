@@ -11,8 +11,8 @@ bool is_library_native(std::string_view name) {
       "call_derivative", "constant_shadow",    "derivative_step",  "dynamic_forward",  "dynamic_reverse",
       "dynamic_tangent", "exchange_memory",    "finish_tangents",  "give_rule_state",  "keep_memory",
       "keep_memory_of",  "keep_memory_within", "pullback_forward", "pullback_reverse", "pullback_step",
-      "put_back_later",  "put_back_memory",    "take_away_memory", "take_rule_state",  "watch_calls",
-      "zero_shadows"};
+      "exchange_later",  "put_back_later",     "put_back_memory",  "take_away_memory", "take_rule_state",
+      "watch_calls",     "zero_shadows"};
   return std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 

@@ -18,11 +18,29 @@ bool Reverse::backward_inst(std::uint32_t id) {
   return done;
 }
 
+// Memory is as it was before it was put back, as long as the sweep is in what that ended.
+void Reverse::backward_put_back(std::uint32_t id) {
+  const Operand found = call_library(r_, KnownName::exchange_later, {values_.in_reverse(extra_of_[id])}, builtin_.any);
+  const auto keeping = keeping_of_.find(id);
+  if (keeping == keeping_of_.end()) return;
+  auto [slot, fresh] = found_slot_of_.try_emplace(keeping->second, -1);
+  if (fresh) {
+    slot->second = new_slot(r_, runtime_.symbol("#found"), builtin_.any);
+    clear_at_start(r_, static_cast<std::uintptr_t>(slot->second));
+  }
+  r_.emit(Op::slot_set, {found}, nullptr, static_cast<std::uintptr_t>(slot->second));
+}
+
 // Long because it is a table: one case for each operation; what takes more than some lines has a function of its own.
 bool Reverse::backward_step(std::uint32_t id) {
   const ir::Inst inst = primal_->insts[id];
   if (extra_of_[id] != no_value && puts_back_memory(*primal_, inst, runtime_)) {
-    call_library(r_, KnownName::put_back_later, {values_.in_reverse(extra_of_[id])}, nullptr);
+    backward_put_back(id);
+    return true;
+  }
+  if (const auto found = found_slot_of_.find(id); found != found_slot_of_.end()) {
+    const Operand there = r_.emit(Op::slot_get, {}, builtin_.any, static_cast<std::uintptr_t>(found->second));
+    call_library(r_, KnownName::put_back_later, {there}, nullptr);
     return true;
   }
   if (extra_of_[id] != no_value && inst.op == Op::invoke) return backward_call(id);

@@ -144,20 +144,20 @@ void Reverse::check_record(const Record& record, Operand typed) {
 
 // At the start of the forward half: `nothing` in the slots of what may not be made.
 void Reverse::clear_unmade(const Record& record) {
-  ir::Function& out = f_.function();
-  std::vector<std::uint32_t> first;
-  for (const Record::Kept& kept : record.values) {
-    if (!values_.may_be_unmade(kept.value)) continue;
-    ir::Inst inst;
-    inst.op = Op::slot_set;
-    inst.aux = kept.slot;
-    inst.block = 0;
-    inst.operands = {f_.constant(runtime_.nothing())};
-    first.push_back(static_cast<std::uint32_t>(out.insts.size()));
-    out.insts.push_back(std::move(inst));
-  }
-  std::vector<std::uint32_t>& insts = out.blocks[0].insts;
-  insts.insert(insts.begin(), first.begin(), first.end());
+  for (const Record::Kept& kept : record.values)
+    if (values_.may_be_unmade(kept.value)) clear_at_start(f_, kept.slot);
+}
+
+// `nothing` in a slot, before anything else.
+void Reverse::clear_at_start(ir::Builder& at, std::uintptr_t slot) {
+  ir::Function& out = at.function();
+  ir::Inst inst;
+  inst.op = Op::slot_set;
+  inst.aux = slot;
+  inst.block = 0;
+  inst.operands = {at.constant(runtime_.nothing())};
+  out.blocks[0].insts.insert(out.blocks[0].insts.begin(), static_cast<std::uint32_t>(out.insts.size()));
+  out.insts.push_back(std::move(inst));
 }
 
 // Slots become SSA values. A slot read where it was never set is never looked at. `reverse_start`: where the reverse

@@ -87,9 +87,14 @@ bool Reverse::forward_inst(std::uint32_t id) {
   return forward_shadow(id);
 }
 
-// What was there until then: the reverse sweep of what came before looks at it.
+// What was there until then: the reverse sweep of what came before looks at it. Where that comes to the beginning, it
+// puts back what it found (backward_step).
 void Reverse::forward_put_back(std::uint32_t id) {
   const Operand level = primal_->insts[id].operands.back();
+  Operand begun = level;
+  while (begun.is_inst() && (primal_->inst(begun).op == Op::type_assert || primal_->inst(begun).op == Op::refine))
+    begun = primal_->inst(begun).operands[0];
+  if (begun.is_inst()) keeping_of_[id] = begun.index();
   const Operand taken = call_library(f_, KnownName::exchange_memory, {values_.forward(level)}, builtin_.any);
   extra_of_[id] = values_.remember(taken, builtin_.any);
   values_.set_copy(id, f_.constant(runtime_.nothing()), builtin_.nothing);

@@ -82,6 +82,7 @@ class Reverse : private Transform {
   void check_record(const Record& record, ir::Operand typed);
   void read_record(const Record& record, ir::Operand held);
   void clear_unmade(const Record& record);
+  void clear_at_start(ir::Builder& at, std::uintptr_t slot);
   void finish_slots(ir::Function& out, ir::BlockId reverse_start = ir::no_block);
 
   // --- forward.cpp ---
@@ -128,6 +129,7 @@ class Reverse : private Transform {
 
   // --- backward.cpp ---
   bool backward_inst(std::uint32_t id);
+  void backward_put_back(std::uint32_t id);
   bool backward_step(std::uint32_t id);
   bool backward_call(std::uint32_t id);
   bool backward_halves(std::uint32_t id);
@@ -171,6 +173,9 @@ class Reverse : private Transform {
   SavedValues values_;
   Adjoints adjoints_;
 
+  // Insts that put memory back, with those that began to keep it; of these, what was there in the reverse sweep (slot).
+  std::unordered_map<std::uint32_t, std::uint32_t> keeping_of_;
+  std::unordered_map<std::uint32_t, int> found_slot_of_;
   // What steps keep of the forward sweep, by primal inst.
   std::vector<ValueIndex> extra_of_;  // old value of a store, pullback of a rule, record of a call
   std::unordered_map<std::uint32_t, ValueIndex> old_shadow_of_;        // what a store takes out of a shadow
