@@ -212,17 +212,35 @@ class SlopeWorkspace final : public WorkspaceState, public WorkspaceRun {
     engine_.borrow_thread();
     const World world = std::exchange(engine_.ctx.world, world_);
     const GradientPlan* found = function_->gradient_plan(targets);
+    const bool keeps_apart = found && stays_within(*found);
     engine_.ctx.world = world;
     if (!found) {
       error_ = function_->take_error();
       return nullptr;
     }
+    if (!keeps_apart) return nullptr;
     if (found->road != Road::words) {
       refuse("the gradient of `" + function_->name_ + "` is not native", ErrorKind::not_native);
       return nullptr;
     }
     gradients_.push_back(found->shared_from_this());
     return gradients_.back().get();
+  }
+
+  // Rules run in the gradient, which may do what the function itself does not: store into what they captured, into
+  // what a global holds, assign a global.
+  bool stays_within(const GradientPlan& plan) {
+    if (plan.road != Road::words) return true;
+    Specialization& target = *plan.code.target;
+    const diff::MemorySummary memory = engine_.pipeline->memory(engine_.ctx).of(target);
+    const bool writes = ((memory.writes | memory.stored | memory.unknown) & diff::global_memory) != 0;
+    NativeCheck check(*engine_.pipeline, engine_.ctx);
+    if (!writes && !check.assigns_global(target)) return true;
+    refuse("the gradient of `" + function_->name_ +
+               "` cannot have workspaces: a rule in it writes to what globals hold, or to what it keeps between calls",
+           ErrorKind::not_native);
+    error_.position = engine_.position_of(check.where.file != 0 ? check.where : function_->found_.target->method->span);
+    return false;
   }
 
   std::shared_ptr<SlopeFunction> function_;

@@ -75,6 +75,20 @@ bool NativeCheck::check(const ir::Function& function, Span caller) {
   return true;
 }
 
+bool NativeCheck::assigns_global(Specialization& target) {
+  if (target.method->native || !seen_.insert(&target).second) return false;
+  const CodeInstance* code = pipeline_.typed_code(ctx_, target);
+  if (!code || !code->typed) return false;
+  for (const ir::Block& block : code->typed->blocks)
+    for (std::uint32_t i : block.insts) {
+      const ir::Inst& inst = code->typed->insts[i];
+      if (inst.op == Op::store_global) where = of_the_host(*code->typed, inst, Span{});
+      if (inst.op == Op::store_global || (inst.op == Op::invoke && assigns_global(*inst.aux_as<Specialization>())))
+        return true;
+    }
+  return false;
+}
+
 Span NativeCheck::find_store(Specialization& target, const Type* array) {
   Span found = target.method->span;
   seen_.clear();

@@ -24,6 +24,8 @@ class NativeCheck {
   bool for_workspace = false;
   // Where the function, or what it calls, stores an array of this type; to be asked when it keeps one.
   Span find_store(Specialization& target, const Type* array);
+  // Whether it, or what it calls, assigns a global: `where`.
+  bool assigns_global(Specialization& target);
   // Is this code nothing but arithmetic, without a loop? Then it comes to its end whatever state the engine is in.
   bool only_computes(const ir::Function& function);
   // Valid after passes() said true: some function reached has a `catch`, or gives values to the host, which may keep

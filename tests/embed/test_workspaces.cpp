@@ -154,6 +154,48 @@ TEST_CASE("What reaches outside its arguments has no workspace, and the refusal 
   CHECK(dx == 6.0);
 }
 
+TEST_CASE("Rules that keep something between calls are refused in gradients with a workspace, and say where") {
+  Engine engine(Options{.tier = Tier::compile});
+  engine
+      .run(R"(
+const shared = zeros(4)
+squares(x::Vector{Float64}) = sum(abs2, x)
+rrule(::typeof(squares), x::Vector{Float64}) = (shared .= 2 .* x; (squares(x), ȳ -> (nothing, ȳ .* shared)))
+in_global(x) = squares(x) * x[1]
+cubes(x::Vector{Float64}) = sum(x .^ 3)
+function build_rrule(::Type{<:Tuple{typeof(cubes),Vector{Float64}}})
+    kept = zeros(4)
+    (f, x) -> (kept .= 3 .* x .^ 2; (cubes(x), ȳ -> (nothing, ȳ .* kept)))
+end
+in_builder(x) = cubes(x) * x[1]
+asked = 0
+counted(x::Vector{Float64}) = sum(x)
+rrule(::typeof(counted), x::Vector{Float64}) = (global asked += 1; (sum(x), ȳ -> (nothing, fill(ȳ, length(x)))))
+in_counter(x) = counted(x) * x[1]
+doubled(x::Vector{Float64}) = 2 * sum(x)
+rrule(::typeof(doubled), x::Vector{Float64}) = (w = 2 .* one.(x); (doubled(x), ȳ -> (nothing, ȳ .* w)))
+apart(x) = doubled(x) * x[1]
+)")
+      .value();
+  const std::vector<double> x{1.0, 2.0, 0.5, 1.5};
+  std::vector<double> g(4);
+  for (const char* name : {"in_global", "in_builder", "in_counter"}) {
+    INFO(name);
+    auto f = engine.function<double(std::span<const double>)>(name).value();
+    auto workspace = f.workspace().value();
+    REQUIRE(f(workspace, x));
+    auto result = f.value_and_gradient(workspace, x, g);
+    REQUIRE_FALSE(result);
+    CHECK(result.error().kind == ErrorKind::not_native);
+    CHECK(result.error().message.find("a rule in it writes") != std::string::npos);
+    CHECK(f.value_and_gradient(x, g));  // the engine's own
+  }
+  auto apart = engine.function<double(std::span<const double>)>("apart").value();
+  auto workspace = apart.workspace().value();
+  CHECK(apart.value_and_gradient(workspace, x, g).value() == 10.0);
+  CHECK(g == std::vector<double>{12.0, 2.0, 2.0, 2.0});
+}
+
 TEST_CASE("A workspace is of its function, can be interrupted, and outlives its engine dead") {
   slope::Workspace workspace;
   {
