@@ -246,9 +246,10 @@ class DynamicForward {
     const Stores& stores = derivatives_.stores.of(ctx_, *target_);
     return diff::has_forbidden_stores(runtime_, shadow, stores.any_type ? nullptr : &stores.types);
   }
-  // What the call may overwrite, for when all is put back (kept_memory.hpp).
+  // What the call may overwrite, for when all is put back (kept_memory.hpp). What the reverse sweep of an inner
+  // derivative restores was kept when it was overwritten, and accumulators are not put back.
   bool keep_memory() {
-    if (!KeptMemory::is_open(ctx_) || only_accumulates()) return true;
+    if (!KeptMemory::is_open(ctx_) || only_accumulates() || diff::restores_memory(operands_[0], runtime_)) return true;
     const Stores& stores = derivatives_.stores.of(ctx_, *target_);
     if (ctx_.failed()) return false;
     const Method& method = *target_->method;
@@ -615,7 +616,8 @@ class DynamicForward {
     if (index < 0) return false;
     std::size_t at = static_cast<std::size_t>(index);
     Value old = load_field(runtime_.heap, object.object, d->fields[at]);
-    if (d->is_mutable && KeptMemory::is_open(ctx_)) kept_memory_of(ctx_).keep_object(object.object);
+    if (d->is_mutable && !tangents_.shadowed(d) && KeptMemory::is_open(ctx_))
+      kept_memory_of(ctx_).keep_object(object.object);
     if (!runtime_.set_field(ctx_, object, operands_[2], operands_[3])) return false;
     if (!active_[3] && !active_[1]) return finish(operands_[3], runtime_.nothing(), runtime_.nothing(), result);
     const Type* declared = d->fields[at].type;
