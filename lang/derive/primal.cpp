@@ -178,6 +178,7 @@ const ir::Function* PrimalCodes::primal(Context& ctx, Specialization& target) {
     if (refined.return_type) result.return_type = refined.return_type;
   }
   result.typed->return_type = result.return_type;
+  dump("primal", *result.typed);
   auto& made = primals_[&target];
   made = {basis, std::shared_ptr<ir::Function>(std::move(result.typed)), std::move(edges), std::move(noted.rules), {}};
   return made.code.get();

@@ -335,7 +335,9 @@ void MemoryEffects::Analysis::invoke(std::uint32_t id) {
 void MemoryEffects::Analysis::native(std::uint32_t id, MemoryMask all) {
   const ir::Inst& inst = function_.insts[id];
   summary_.reads |= all;
-  if (calls_what_it_is_given(inst)) {
+  if (makes_shadows(inst)) return;  // memory of its own
+  // dynamic_forward and its like: what they call is checked when it is known.
+  if (calls_what_it_is_given(inst) || std::string_view(inst.aux_as<const NativeInfo>()->name).starts_with("dynamic_")) {
     summary_.calls_unknown = true;
     give_to_unknown(id, all);
     return;
