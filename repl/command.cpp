@@ -16,6 +16,8 @@
 #include <iostream>
 #include <iterator>
 
+#include "repl/check.hpp"
+#include "repl/coverage.hpp"
 #include "repl/fmt.hpp"
 #include "repl/inspect.hpp"
 #include "repl/interrupts.hpp"
@@ -160,10 +162,12 @@ int run_command(int count, char** arguments) {
   Task task;
   if (count > 1 && std::string_view(arguments[1]) == "fmt") return run_fmt(count - 2, arguments + 2);
   const std::string_view first = count > 1 ? arguments[1] : "";
-  task.subcommand = first == "inspect"   ? run_inspect  // a script of that name is ./inspect
-                    : first == "profile" ? run_profile
-                    : first == "lsp"     ? run_lsp
-                                         : nullptr;
+  task.subcommand = first == "inspect"    ? run_inspect  // a script of that name is ./inspect
+                    : first == "profile"  ? run_profile
+                    : first == "check"    ? run_check
+                    : first == "coverage" ? run_coverage
+                    : first == "lsp"      ? run_lsp
+                                          : nullptr;
   if (task.subcommand) {
     task.count = count - 2;
     task.arguments = arguments + 2;

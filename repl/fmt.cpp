@@ -15,7 +15,7 @@ namespace slope::repl {
 
 namespace {
 
-constexpr const char* help_text = R"(usage: slope fmt [--check] FILE…
+constexpr const char* fmt_help = R"(usage: slope fmt [--check] FILE…
 
 Lays out files in place: indentation, blanks at ends of lines, blank lines. Comments and the text within lines stay.
 - reads standard input and writes standard output.
@@ -33,17 +33,17 @@ int run_fmt(int count, char** arguments) {
     if (argument == "--check") {
       check = true;
     } else if (argument == "--help" || argument == "-h") {
-      std::cout << help_text;
+      std::cout << fmt_help;
       return 0;
     } else if (argument.size() > 1 && argument[0] == '-') {
-      std::cerr << "slope: there is no option " << argument << "\n" << help_text;
+      std::cerr << "slope: there is no option " << argument << "\n" << fmt_help;
       return 2;
     } else {
       files.push_back(argument);
     }
   }
   if (files.empty()) {
-    std::cerr << "slope: which files?\n" << help_text;
+    std::cerr << "slope: which files?\n" << fmt_help;
     return 2;
   }
   int status = 0;

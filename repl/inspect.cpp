@@ -81,7 +81,17 @@ int run_inspect(int count, char** arguments) {
           "; source=" + (no_source ? "false" : "true") + ", full=" + (full ? "true" : "false") +
           ", hide_stable=" + (hide_stable ? "true" : "false") + ")",
       "--function");
-  if (!report.ok()) return failed(report.error());
+  if (!report.ok()) {
+    // Where the report itself was made says nothing: the message alone.
+    Error problem = report.error();
+    for (const char* rest : {"\n --> --function", "\nStacktrace:"})
+      problem.message = problem.message.substr(0, problem.message.find(rest));
+    constexpr std::string_view prefix = "ERROR: ";
+    if (problem.message.starts_with(prefix)) problem.message.erase(0, prefix.size());
+    while (problem.message.ends_with('\n')) problem.message.pop_back();
+    output.err("slope: --function '" + function + "': " + problem.message + "\n");
+    return 1;
+  }
   output.out(report.value());
   return 0;
 }

@@ -73,7 +73,7 @@ class Inbox {
   bool is_closed_ = false;
 };
 
-void write(tools::LanguageServer& server) {
+void write_messages(tools::LanguageServer& server) {
   for (const std::string& text : server.take_output())
     std::cout << "Content-Length: " << text.size() << "\r\n\r\n" << text;
   std::cout.flush();
@@ -100,10 +100,10 @@ int run_lsp(int count, char** arguments) {
     is_open = inbox.take(messages, is_idle ? server.wait_seconds() : 0);
     for (const std::string& message : messages) server.receive(message);
     is_idle = !server.step();
-    write(server);
+    write_messages(server);
   }
-  while (!server.has_ended() && server.step()) write(server);  // what came before the end of the input
-  write(server);
+  while (!server.has_ended() && server.step()) write_messages(server);  // what came before the end of the input
+  write_messages(server);
   return 0;
 }
 

@@ -11,6 +11,8 @@ namespace {
 constexpr const char* help_text = R"(usage: slope [OPTIONS] [FILE [ARGUMENTS...]]
        slope inspect FILE --function 'f(::T)' [OPTIONS]    what the compiler makes of a function
        slope profile [OPTIONS] FILE [ARGUMENTS...]         where a script spends its time
+       slope coverage [OPTIONS] FILE [ARGUMENTS...]        which lines of a script run
+       slope check [--json] FILE…                          what is wrong with files, without running them
        slope fmt [--check] FILE…                           lays out files in place
        slope lsp                                           the language server, for editors
 

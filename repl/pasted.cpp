@@ -4,7 +4,8 @@ namespace slope::repl {
 
 namespace {
 constexpr std::string_view prompt = "slope> ";
-}
+constexpr std::string_view julia_prompt = "julia> ";  // as wide
+}  // namespace
 
 std::vector<std::string> inputs_of_session(std::string_view text,
                                            const std::function<bool(std::string_view)>& incomplete) {
@@ -17,7 +18,7 @@ std::vector<std::string> inputs_of_session(std::string_view text,
     if (line.ends_with('\r')) line.remove_suffix(1);
     const std::size_t blanks = line.find_first_not_of(" \t");
     const std::string_view bare = blanks == std::string_view::npos ? std::string_view() : line.substr(blanks);
-    if (bare.starts_with(prompt)) {
+    if (bare.starts_with(prompt) || bare.starts_with(julia_prompt)) {
       inputs.emplace_back(bare.substr(prompt.size()));
     } else if (inputs.empty()) {
       if (bare.empty()) continue;

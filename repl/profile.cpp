@@ -8,6 +8,7 @@
 #include <map>
 #include <vector>
 
+#include "repl/allocation_sites.hpp"
 #include "repl/interrupts.hpp"
 #include "repl/paint.hpp"
 #include "repl/subcommand.hpp"
@@ -21,8 +22,9 @@ constexpr const char* profile_help = R"(usage: slope profile [OPTIONS] FILE [ARG
 Runs FILE and says where its time went: a sample of the stack of functions and lines, in the interpreter and in machine
 code, every millisecond of processor time. What is spent in Slope's library counts for the script's line that called it.
 
-  --format FORMAT   text (the default): a table of lines; collapsed: a line a stack, for flame graphs; speedscope: JSON for
-                    https://www.speedscope.app
+  --format FORMAT   text (the default): a table of lines; html: one page with a flame graph; collapsed: a line a stack, for
+                    flame graph programs; speedscope: JSON for https://www.speedscope.app
+  --memory          instead of time: what was allocated, by line and type (text only)
   -o, --output PATH write there. Without it the profile goes to standard output, and what the script prints to standard
                     error
   --interval MS     milliseconds between samples (1)
@@ -36,10 +38,12 @@ A script that fails, or is interrupted with ^C, is told of what it did until the
 int run_profile(int count, char** arguments) {
   std::string format = "text", output_path, tier = "auto";
   double interval = 1;
+  bool memory = false;
   CLI::App app;
   app.prefix_command();  // the script's arguments are its own
-  app.add_option("--format", format)->check(CLI::IsMember({"text", "collapsed", "speedscope"}));
+  app.add_option("--format", format)->check(CLI::IsMember({"text", "html", "collapsed", "speedscope"}));
   app.add_option("-o,--output", output_path);
+  app.add_flag("--memory", memory);
   app.add_option("--interval", interval)->check(CLI::Range(0.01, 10'000.0));
   app.add_option("--tier", tier)->check(CLI::IsMember({"interpret", "compile", "auto"}));
   const Subcommand command{profile_help, "slope profile [OPTIONS] FILE; slope profile --help lists the options"};
@@ -48,6 +52,7 @@ int run_profile(int count, char** arguments) {
   if (!rest.empty() && rest[0] == "--") rest.erase(rest.begin());
   if (rest.empty()) return command.wrong_usage("which file?");
   if (rest[0].size() > 1 && rest[0][0] == '-') return command.wrong_usage("there is no option " + rest[0]);
+  if (memory && format != "text") return command.wrong_usage("--memory has the format text alone");
   const std::string file = rest[0];
   rest.erase(rest.begin());
   std::ofstream written;
@@ -67,15 +72,19 @@ int run_profile(int count, char** arguments) {
   options.arguments = rest;
   options.output = [&](std::string_view text) { output_path.empty() ? output.err(text) : output.out(text); };
   options.error_output = [&](std::string_view text) { output.err(text); };
+  AllocationSites allocations;
+  if (memory) options.on_allocation = [&](const Allocation& each) { allocations.note(each); };
   Engine engine(options);
   const auto report = [&](const Error& error) {
     report_error(output, error, wants_color(ColorChoice::automatic, STDERR_FILENO));
   };
   ProfileOptions sampling;
   sampling.interval = interval / 1000;
-  if (const Result<void> started = start_profile(engine, sampling); !started.ok()) {
-    report(started.error());
-    return 1;
+  if (!memory) {
+    if (const Result<void> started = start_profile(engine, sampling); !started.ok()) {
+      report(started.error());
+      return 1;
+    }
   }
   int status = 0;
   {
@@ -85,14 +94,20 @@ int run_profile(int count, char** arguments) {
       if (ran.error().kind != ErrorKind::exit) report(ran.error());
     }
   }
-  const Result<Profile> profile = stop_profile(engine);
-  if (!profile.ok()) {
-    report(profile.error());
-    return 1;
+  std::string text;
+  if (memory) {
+    text = allocations.table();
+  } else {
+    const Result<Profile> profile = stop_profile(engine);
+    if (!profile.ok()) {
+      report(profile.error());
+      return 1;
+    }
+    text = format == "collapsed"    ? collapsed_stacks(profile.value())
+           : format == "speedscope" ? speedscope_json(profile.value(), file)
+           : format == "html"       ? flame_html(profile.value(), file)
+                                    : profile_table(profile.value());
   }
-  const std::string text = format == "collapsed"    ? collapsed_stacks(profile.value())
-                           : format == "speedscope" ? speedscope_json(profile.value(), file)
-                                                    : profile_table(profile.value());
   if (output_path.empty()) {
     output.out(text);
   } else if (!(written << text) || !written.flush()) {

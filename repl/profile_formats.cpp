@@ -29,24 +29,6 @@ std::string place_of(const ProfileFrame& frame) {
   return frame.file.empty() ? "" : frame.file + ":" + std::to_string(frame.line);
 }
 
-std::string json_text(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (byte < 0x20) {
-      char code[8];
-      std::snprintf(code, sizeof code, "\\u%04x", byte);
-      out += code;
-    } else {
-      out += c;
-    }
-  }
-  return out + "\"";
-}
-
 // Lines of the files that the table shows.
 class Sources {
  public:
@@ -67,6 +49,24 @@ class Sources {
 };
 
 }  // namespace
+
+std::string json_text(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (byte < 0x20) {
+      char code[8];
+      std::snprintf(code, sizeof code, "\\u%04x", byte);
+      out += code;
+    } else {
+      out += c;
+    }
+  }
+  return out + "\"";
+}
 
 std::string profile_table(const Profile& profile) {
   // By function and line; whichever tier ran it.

@@ -81,7 +81,7 @@ class Prompt {
       InterruptGuard guard(engine_);
       Result<Value> result = engine_.run_file(startup);
       if (!result.ok() && result.error().kind == ErrorKind::exit) return result.error().exit_code;
-      if (!result.ok()) complain(result.error(), "");
+      if (!result.ok()) complain(result.error());
     }
     for (;;) {
       std::string input;
@@ -121,7 +121,8 @@ class Prompt {
           break;
       }
       // What was copied from another session.
-      if (std::string_view(line).starts_with(first_prompt)) line.erase(0, std::string_view(first_prompt).size());
+      for (const std::string_view copied : {std::string_view(first_prompt), std::string_view("julia> ")})
+        if (std::string_view(line).starts_with(copied)) line.erase(0, copied.size());
       input += line;
       input += '\n';
       const std::string_view text = trimmed(input);
@@ -156,11 +157,8 @@ class Prompt {
     if (!similar.empty()) output_.out("names that begin alike:" + similar + (count > 8 ? " …\n" : "\n"));
   }
 
-  void complain(const Error& error, const std::string& input) {
-    std::string message = error.message + "\n";
-    // The line, when it is not all there is to see anyway.
-    const bool elsewhere = !error.position.file.starts_with("prompt[") || trimmed(input).find('\n') != input.npos;
-    if (error.kind != ErrorKind::syntax && elsewhere) message += tools::excerpt(engine_, error.position);
+  void complain(const Error& error) {
+    const std::string message = error.message + "\n";
     output_.err(color_ ? painted_error(message) : message);
   }
 
@@ -175,7 +173,7 @@ class Prompt {
         status = error.exit_code;
         return false;
       }
-      complain(error, input);
+      complain(error);
       return true;
     }
     answer(tools::take_request(engine_));
@@ -183,6 +181,7 @@ class Prompt {
     if (value.is_nothing()) return true;
     (void)engine_.set("ans", value);
     if (!hides_value(input)) show(value);
+    if (trimmed(input) == "exit") output_.out("`exit()` leaves, and so does ^D\n");
     return true;
   }
 
@@ -198,7 +197,7 @@ class Prompt {
     if (text.ok())
       output_.out(text.value() + "\n");
     else
-      complain(text.error(), "");
+      complain(text.error());
   }
 
   // What the script asked for.

@@ -22,12 +22,16 @@
 #include <cstring>
 #include <deque>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 
 #include "repl/completion.hpp"
 #include "repl/interrupts.hpp"
 #include "repl/line_screen.hpp"
 #include "repl/pasted.hpp"
 #include "repl/prompt.hpp"
+#include "repl/shell.hpp"
+#include "slope/tools.hpp"
 
 namespace slope::repl {
 
@@ -51,6 +55,8 @@ struct Session {
 };
 Session session;  // what readline's callbacks see
 
+constexpr std::size_t step = 4;  // of indentation
+
 std::string_view buffer() { return {rl_line_buffer, static_cast<std::size_t>(rl_end)}; }
 std::size_t point() { return static_cast<std::size_t>(rl_point); }
 
@@ -71,6 +77,39 @@ Style prompt_style() {
                                        : Style::prompt;
 }
 
+// --- what stands in grey behind the cursor ---
+
+// The rest of the newest input that begins as this one does.
+std::string rest_from_history() {
+  const std::string_view text = buffer();
+  if (text.empty() || point() != text.size() || text.find('\n') != std::string_view::npos) return "";
+  HIST_ENTRY** entries = history_list();
+  for (int i = history_length; entries && i-- > 0;) {
+    const std::string_view line = entries[i]->line;
+    if (line.size() > text.size() && line.starts_with(text)) return std::string(line.substr(text.size()));
+  }
+  return "";
+}
+
+// Why the input goes on: "`if` of line 1 is open".
+std::string why_it_goes_on() {
+  const std::string_view text = buffer();
+  const std::size_t newline = text.rfind('\n');
+  if (newline == std::string_view::npos || point() != text.size()) return "";
+  if (text.find_first_not_of(" \t", newline + 1) != std::string_view::npos) return "";
+  const std::vector<tools::Problem> problems = tools::syntax_problems(text);
+  if (problems.empty()) return "";
+  const tools::Problem& problem = problems.back();
+  constexpr std::string_view no_end = "expected an `end` for this ", found = ", found the end of the text";
+  std::string reason = problem.message.substr(0, problem.message.find(found));
+  if (reason.starts_with(no_end)) {
+    const std::size_t begin = std::min(problem.begin, text.size());
+    const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(begin), '\n');
+    reason = reason.substr(no_end.size()) + " of line " + std::to_string(line) + " is open";
+  }
+  return "# " + reason;
+}
+
 // --- drawing ---
 
 void draw(std::size_t cursor, bool match_brackets) {
@@ -84,6 +123,12 @@ void draw(std::size_t cursor, bool match_brackets) {
   code.text = std::string(buffer());
   if (session.color && session.mode != Mode::shell)
     code.styles = styles_of(code.text, match_brackets ? cursor : std::string_view::npos);
+  if (session.color && session.mode == Mode::code && match_brackets && own) {
+    std::string grey = rest_from_history();
+    grey = grey.empty() ? why_it_goes_on() : grey.substr(0, grey.find('\n'));
+    code.text += grey;
+    code.styles.resize(code.text.size(), Style::comment);
+  }
   session.screen.show(prompt, code, cursor, session.prompt.size(), session.color);
 }
 
@@ -118,24 +163,42 @@ std::size_t line_start(std::size_t at) {
 }
 std::size_t line_end(std::size_t at) { return std::min(buffer().find('\n', at), buffer().size()); }
 
+// What follows the line belongs to a block, or to brackets, that it begins.
+bool opens_body(std::string_view line) {
+  const std::size_t begin = std::min(line.find_first_not_of(" \t"), line.size());
+  line.remove_prefix(begin);
+  line = line.substr(0, line.find_last_not_of(" \t") + 1);
+  const std::string_view word = line.substr(0, line.find_first_of(" \t("));
+  static constexpr std::string_view parts[] = {"else", "elseif", "catch", "finally"};
+  if (std::find(std::begin(parts), std::end(parts), word) != std::end(parts)) return true;
+  if (!session.engine->incomplete(line)) return false;
+  static constexpr std::string_view forms[] = {"if",     "for",     "while",  "function", "begin", "let",       "try",
+                                               "struct", "mutable", "module", "macro",    "quote", "baremodule"};
+  if (std::find(std::begin(forms), std::end(forms), word) != std::end(forms)) return true;
+  if (line.ends_with('(') || line.ends_with('[') || line.ends_with('{')) return true;
+  return line.ends_with(" begin") || line.ends_with(" let") || line.ends_with(" quote") || line.ends_with(" do") ||
+         line.find(" do ") != std::string_view::npos;
+}
+
 int insert_line(int, int) {
   const std::size_t start = line_start(point());
   std::string text = "\n";
   for (std::size_t i = start; i < point() && (buffer()[i] == ' ' || buffer()[i] == '\t'); ++i) text += buffer()[i];
+  if (session.mode == Mode::code && opens_body(buffer().substr(start, point() - start))) text.append(step, ' ');
   rl_insert_text(text.c_str());
   return 0;
 }
 
 // A line that only closes a block, or begins its next part, and was indented as the line before it: out by one step.
 void outdent() {
-  constexpr std::size_t step = 4;
   const std::size_t start = line_start(point());
   if (start == 0 || line_end(point()) != buffer().size()) return;
   const auto indentation = [](std::string_view line) { return std::min(line.find_first_not_of(' '), line.size()); };
   const std::string_view line = buffer().substr(start);
   const std::size_t blanks = indentation(line);
   const std::size_t before = line_start(start - 1);
-  if (blanks < step || blanks != indentation(buffer().substr(before, start - 1 - before))) return;
+  const std::size_t above = indentation(buffer().substr(before, start - 1 - before));
+  if (blanks < step || (blanks != above && blanks != above + step)) return;
   const std::string_view word = line.substr(blanks);
   const bool closes = word == "end" || word == "else" || word == "finally" || word == "catch" ||
                       word.starts_with("elseif ") || word.starts_with("catch ");
@@ -217,7 +280,15 @@ int begin_of_line(int, int) {
   rl_point = static_cast<int>(start == point() ? 0 : start);
   return 0;
 }
+// Takes what stands in grey behind the cursor.
+bool take_rest() {
+  const std::string rest = session.color && session.mode == Mode::code ? rest_from_history() : "";
+  if (!rest.empty()) rl_insert_text(rest.c_str());
+  return !rest.empty();
+}
+int forward(int count, int key) { return point() == buffer().size() && take_rest() ? 0 : rl_forward_char(count, key); }
 int end_of_line(int, int) {
+  if (point() == buffer().size() && take_rest()) return 0;
   const std::size_t end = line_end(point());
   rl_point = static_cast<int>(end == point() ? buffer().size() : end);
   return 0;
@@ -227,6 +298,36 @@ int clear_screen(int, int) {
   std::fputs("\033[H\033[2J", stdout);
   std::fflush(stdout);
   session.screen.forget();
+  redisplay();
+  return 0;
+}
+
+// The input in $VISUAL or $EDITOR.
+int edit_input(int, int) {
+  std::string path = (std::filesystem::temp_directory_path() / "slope-input-XXXXXX.slope").string();
+  const int file = mkstemps(path.data(), 6);
+  if (file < 0) return 0;
+  const std::string text = std::string(buffer()) + "\n";
+  const bool written = write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  close(file);
+  std::string problem = written ? "" : "the input could not be written to " + path;
+  draw(buffer().size(), false);
+  session.screen.leave();
+  if (written) {
+    rl_deprep_terminal();
+    problem = open_editor(path, "1");
+    rl_prep_terminal(1);
+    std::ifstream in(path, std::ios::binary);
+    std::string edited((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+    while (edited.ends_with('\n')) edited.pop_back();
+    if (problem.empty()) {
+      rl_replace_line(edited.c_str(), 0);
+      rl_point = rl_end;
+    }
+  }
+  std::filesystem::remove(path);
+  if (!problem.empty()) std::fputs((problem + "\n").c_str(), stdout);
+  std::fflush(stdout);
   redisplay();
   return 0;
 }
@@ -427,6 +528,8 @@ class TerminalInput final : public InputSource {
     rl_bind_key('\x01', begin_of_line);
     rl_bind_key('\x05', end_of_line);
     rl_bind_key('\x0c', clear_screen);
+    rl_bind_keyseq("\\C-x\\C-e", edit_input);
+    for (const char* keys : {"\\e[C", "\\eOC"}) rl_bind_keyseq(keys, forward);
     for (const char* keys : {"\\e[A", "\\eOA"}) rl_bind_keyseq(keys, up);
     for (const char* keys : {"\\e[B", "\\eOB"}) rl_bind_keyseq(keys, down);
     for (const char* keys : {"\\e[H", "\\eOH", "\\e[1~"}) rl_bind_keyseq(keys, begin_of_line);

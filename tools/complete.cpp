@@ -40,7 +40,7 @@ class Completer {
 
   Completions run() {
     if (std::size_t begin = 0; in_string(begin)) {
-      paths(begin);
+      if (!dictionary_keys(begin)) paths(begin);
     } else if (!in_comment()) {
       read_word();
       if (in_import()) {
@@ -55,7 +55,10 @@ class Completer {
       }
     }
     auto& all = made_.candidates;
-    std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.text < b.text; });
+    // Keyword arguments of the call first.
+    const auto is_late = [](const Completion& each) { return each.kind != CompletionKind::argument; };
+    std::sort(all.begin(), all.end(),
+              [&](const auto& a, const auto& b) { return is_late(a) != is_late(b) ? is_late(b) : a.text < b.text; });
     all.erase(std::unique(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.text == b.text; }),
               all.end());
     return std::move(made_);
@@ -93,6 +96,32 @@ class Completer {
     for (const Piece& piece : classify(text_))
       if (piece.kind == PieceKind::comment && piece.begin >= after && piece.end == text_.size()) return true;
     return false;
+  }
+
+  // `d["…`, where d names a dictionary: its keys.
+  bool dictionary_keys(std::size_t begin) {
+    const auto string = std::find_if(tokens().begin(), tokens().end(), [&](const Token& each) {
+      return each.kind == TokenKind::string_begin && each.end == begin;
+    });
+    const auto at = static_cast<std::size_t>(string - tokens().begin());
+    if (at < 2 || at == tokens().size() || tokens()[at - 1].kind != TokenKind::left_bracket) return false;
+    if (!find_owner(at - 1) || !owner_is_path_) return false;
+    const RawValue owner = detail::value_of_path(engine_, owner_);
+    const DataType* type = owner.defined() ? as_data(owner.type) : nullptr;
+    if (!type || type->name->name->name != "Dict") return false;
+    const Result<Value> keys = public_.run(
+        "Base.join([k for k in Base.keys(" + std::string(owner_) + ") if k isa String], '\\n')", "<completion>");
+    const RawValue text = keys.ok() ? detail::Access::raw(keys.value()) : RawValue();
+    if (!text.defined() || text.type != engine_.types.string) return true;
+    std::string_view rest = static_cast<const StringObject*>(text.object)->view();
+    made_.begin = begin;
+    while (!rest.empty()) {
+      const std::string key(rest.substr(0, rest.find('\n')));
+      rest.remove_prefix(std::min(rest.size(), key.size() + 1));
+      if (key.starts_with(text_.substr(begin)) && key.find_first_of("\"\\$") == std::string::npos)
+        add(key + "\"]", CompletionKind::name);
+    }
+    return true;
   }
 
   void paths(std::size_t begin) {

@@ -87,6 +87,10 @@ class Formatter {
       if (ast.head(id) == Head::assign && ast.child_count(id) == 2) bodies.insert(ast.child(id, 1));
     for (syntax::NodeId id = 1; id < ast.node_count(); ++id) {
       const Head head = ast.head(id);
+      if (head == Head::quote_symbol) {  // the word may stand behind a colon
+        quoted_.insert(ast.node(id).span.begin);
+        quoted_.insert(ast.node(id).span.begin + 1);
+      }
       if (is_block(head) && ends.count(ast.node(id).span.end) != 0) block_begins_.insert(ast.node(id).span.begin);
       if ((head == Head::block && bodies.count(id) == 0) || head == Head::toplevel)
         for (const syntax::NodeId statement : ast.children(id))
@@ -95,7 +99,7 @@ class Formatter {
   }
 
   bool opens_block(const Token& token) const {
-    if (token.kind == TokenKind::kw_do) return true;
+    if (token.kind == TokenKind::kw_do) return !is_quoted(token);
     const bool is_word = token.is_keyword() || token.kind == TokenKind::identifier;
     if (!is_word || block_begins_.count(token.begin) == 0) return false;
     switch (token.kind) {
@@ -120,6 +124,9 @@ class Formatter {
         return false;
     }
   }
+
+  // `:do` and `:end` are symbols.
+  bool is_quoted(const Token& token) const { return quoted_.count(token.begin) != 0; }
 
   // Bytes of strings and block comments: a line that begins among them is left alone.
   void find_verbatim() {
@@ -162,7 +169,7 @@ class Formatter {
         if (!open_.empty()) open_.pop_back();
         return;
       case TokenKind::kw_end:
-        if (!open_.empty() && open_.back().is_block) open_.pop_back();
+        if (!is_quoted(token) && !open_.empty() && open_.back().is_block) open_.pop_back();
         return;
       default:
         if (opens_block(token)) open_.push_back({line, true, !is_module(token) || indents_module(token)});
@@ -183,9 +190,9 @@ class Formatter {
     return at < tokens_.size() && tokens_[at].kind != TokenKind::kw_end && column(tokens_[at]) > column(token);
   }
 
-  static bool is_closing(const Token& token) {
-    return token.kind == TokenKind::right_paren || token.kind == TokenKind::right_bracket ||
-           token.kind == TokenKind::right_brace || token.kind == TokenKind::kw_end;
+  bool is_closing(const Token& token) const {
+    return !is_quoted(token) && (token.kind == TokenKind::right_paren || token.kind == TokenKind::right_bracket ||
+                                 token.kind == TokenKind::right_brace || token.kind == TokenKind::kw_end);
   }
 
   // The line goes on what the one before it began: an operator, an `=` or a comma stands at its end.
@@ -194,6 +201,17 @@ class Formatter {
     const Token& last = tokens_[next - 1];
     if (next < tokens_.size() && statement_begins_.count(tokens_[next].begin) != 0) return false;
     return last.kind == TokenKind::comma || last.kind == TokenKind::arrow || last.is_operator();
+  }
+
+  // Where the statement stands that goes on in this line. The condition of a block stands as far out as the block.
+  std::size_t outside(std::size_t next, std::size_t line) const {
+    std::size_t first = next;
+    while (first > 0 && (continues(first) || !tokens_[first].newline_before())) --first;
+    const Token& word = tokens_[first];
+    if (word.kind != TokenKind::kw_elseif && !opens_block(word)) return inside();
+    const std::string_view between = text_.substr(word.begin, tokens_[next].begin - word.begin);
+    const auto lines = static_cast<std::size_t>(std::count(between.begin(), between.end(), '\n'));
+    return lines <= line ? indent_[line - lines] : inside();
   }
 
   // `before`: the columns before the line's text as it is.
@@ -218,7 +236,7 @@ class Formatter {
     const bool middle = kind == TokenKind::kw_else || kind == TokenKind::kw_elseif || kind == TokenKind::kw_catch ||
                         kind == TokenKind::kw_finally;
     if (middle) return open_.empty() ? 0 : indent_[open_.back().line];
-    return continues(next) && line > 0 ? lined_up(line - 1, inside()) : inside();
+    return continues(next) && line > 0 ? lined_up(line - 1, outside(next, line)) : inside();
   }
 
   std::string lines() {
@@ -282,6 +300,7 @@ class Formatter {
   std::string_view text_;
   std::vector<Token> tokens_;
   std::set<std::uint32_t> block_begins_;
+  std::set<std::uint32_t> quoted_;
   std::set<std::uint32_t> statement_begins_;
   std::vector<std::size_t> indent_;    // by line: its blanks now
   std::vector<std::ptrdiff_t> shift_;  // by line: how many columns it moved to the right

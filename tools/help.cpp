@@ -86,12 +86,17 @@ std::string type_description(EngineState& engine, const Type* type) {
   return text;
 }
 
-std::string module_description(const Module& module) {
+std::string module_description(const Runtime& runtime, const Module& module) {
   std::vector<std::string> names;
   module.enter_all();
   for (const Symbol* name : module.exported_names)
     if (is_plain_name(name->name)) names.push_back(name->name);
   std::sort(names.begin(), names.end());
+  // The library's modules have their names in Base.
+  if (names.empty() && module.parent == runtime.base && module.name)
+    return "The names of " + module.name->name +
+           " are part of the library: they are known without `using`, and `using " + module.name->name +
+           "` changes nothing. `?name` tells of each.\n";
   std::string text = "Module " + dotted_name(&module) + " exports " + std::to_string(names.size()) +
                      (names.size() == 1 ? " name" : " names");
   constexpr std::size_t most = 40;
@@ -278,7 +283,7 @@ std::string help_text(EngineState& engine, const std::string& name) {
     text += v.type == engine.types.module || runtime.is_type_value(v) ? ".\n" : ", " + engine.describe(v) + ".\n";
   }
   if (runtime.is_type_value(v)) text += "\n" + type_description(engine, v.as_type);
-  if (v.type == engine.types.module) return text + "\n" + module_description(*v.module);
+  if (v.type == engine.types.module) return text + "\n" + module_description(runtime, *v.module);
   const std::vector<const Method*> methods = current_methods(engine, v);
   if (methods.empty()) return text;
   constexpr std::size_t shown = 20;
@@ -427,6 +432,7 @@ void define_tool_natives(EngineState& engine) {
   stdlib::define_all(engine.runtime, help_natives);
   define_key_natives(engine);
   define_picture_natives(engine);
+  define_report_natives(engine);
 }
 
 }  // namespace detail

@@ -5,6 +5,32 @@ namespace slope::api::tools {
 namespace {
 
 constexpr KeywordHelp helps[] = {
+    {"[",
+     "[a, b, c]  a vector\n[a b; c d]  a matrix: blanks between columns, `;` between rows\n[f(x) for x in xs if "
+     "p(x)]  a comprehension\na[i]  an element; a[i, j], a[2:end], a[:, 1], a[a .> 0]"},
+    {"[]",
+     "[a, b, c]  a vector\n[a b; c d]  a matrix: blanks between columns, `;` between rows\n[f(x) for x in xs if "
+     "p(x)]  a comprehension\na[i]  an element; a[i, j], a[2:end], a[:, 1], a[a .> 0]"},
+    {"(", "(a, b)  a tuple; (a=1, b=2) a named one\n(f(x) for x in xs)  a generator\nf(a, b; k=1)  a call"},
+    {"{", "T{A, B}  a type with parameters\nwhere {T<:Real}  variables for types in a signature"},
+    {"\"", "\"text $x $(f(x))\"  a string with values in it\n\"\"\"…\"\"\"  one of several lines"},
+    {"'", "'c'  a character\nA'  the adjoint of A"},
+    {"`", "`command` is not part of Slope; at the prompt `;command` runs a command of the shell"},
+    {"#", "# comment\n#= a comment of several lines =#"},
+    {";",
+     "a; b  two statements in a line\nAt the prompt: `;command` runs a command of the shell; an input that ends in `;` "
+     "does not show its value."},
+    {"$", "\"$x\"  puts a value into a string; :($x + 1) into an expression"},
+    {"@", "@macro arguments  calls a macro\n@. x + y  puts a dot at every operator and call"},
+    {"->", "x -> f(x)\n(x, y) -> …\n\nA function without a name."},
+    {"=", "x = value\nf(x) = …\n\nAssigns, or defines a function. `==` compares."},
+    {"&&", "a && b\n\nWhether both hold; `b` is not asked when `a` does not."},
+    {"||", "a || b\n\nWhether one holds; `b` is not asked when `a` does."},
+    {"?",
+     "condition ? a : b\n\nOne of two values, with blanks around `?` and `:`.\nAt the prompt `?name` tells what a name "
+     "means."},
+    {"...", "f(args...)  the elements as arguments\nf(x, rest...) = …  any number of arguments"},
+    {".", "a.b  a field, or a name of a module\nf.(x), x .+ y, x .= y  for each element"},
     {"abstract type", "abstract type A <: B end\n\nA type without values, for others to be below."},
     {"baremodule", "baremodule M … end\n\nA module that does not see the names of Base."},
     {"begin",

@@ -23,6 +23,7 @@ std::string documentation_of(EngineState& engine, const Binding& binding);
 std::string help_text(EngineState& engine, const std::string& name);  // empty: nothing is known
 void define_key_natives(EngineState& engine);
 void define_picture_natives(EngineState& engine);
+void define_report_natives(EngineState& engine);
 
 }  // namespace slope::api::detail
 

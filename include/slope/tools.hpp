@@ -54,6 +54,26 @@ std::vector<Problem> syntax_problems(std::string_view text);
 // does not parse. Comments, strings and the tokens of each line stay. Formatting a formatted text changes nothing.
 Result<std::string> format(std::string_view text);
 
+// --- checking ---
+
+struct CheckOptions {
+  bool lookups = false;  // also calls whose method is looked up when they run
+};
+
+struct CheckProblem {
+  Position begin, end;
+  bool is_error = false;  // else a warning
+  std::string code;       // "syntax", "undefined", "no-method", "no-field", …
+  std::string message;
+  std::string hint;     // what to do; may be empty
+  std::string excerpt;  // the place, the line, and a caret, as messages of errors show them
+};
+
+// What is wrong with a program, without running its statements. Its definitions run in an engine of its own, which may
+// reach nothing outside; files that it includes by name are read, relative to `name`.
+std::vector<CheckProblem> check(const std::string& name, std::string text, const CheckOptions& options = {});
+std::string check_json(const std::vector<CheckProblem>& problems);  // an array of objects
+
 // --- names ---
 
 enum class CompletionKind : unsigned char {
@@ -76,12 +96,12 @@ struct Completion {
 
 struct Completions {
   std::size_t begin = 0;
-  std::vector<Completion> candidates;  // sorted by text
+  std::vector<Completion> candidates;  // keyword arguments first, then by text
 };
 
 // Completions at `cursor` (a byte offset): names, keywords, modules, fields of a value or of an expression whose type
 // can be inferred (the expression does not run), after `(` the methods of a function and its keyword arguments, in
-// strings paths of files.
+// strings paths of files, in `d["` the keys of the dictionary that a name has.
 Completions complete(Engine& engine, std::string_view text, std::size_t cursor);
 
 // Documentation of a name, a keyword, an operator or a macro ("@time"), with its methods, fields or names.

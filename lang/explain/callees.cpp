@@ -6,6 +6,7 @@
 #include "lang/explain/natives.hpp"
 #include "lang/infer/infer.hpp"
 #include "lang/infer/lattice.hpp"
+#include "lang/lower/lower.hpp"
 
 namespace slope::explain {
 
@@ -100,6 +101,11 @@ bool code_values(Context& ctx, const Value* args, std::size_t count, Value& resu
   std::uint32_t begin = made.target->method->span.begin, end = made.target->method->span.end;
   for (const ir::Inst& inst : fn.insts)
     if (inst.scope == 0 && inst.span.file == whole.file && inst.span.begin >= begin) end = std::max(end, inst.span.end);
+  // And its own last line, an `end` that no value stands on.
+  if (const auto& body = made.target->method->body; body && body->ast && body->definition != syntax::no_node) {
+    const Span definition = body->ast->node(body->definition).span;
+    if (definition.file == whole.file) end = std::max(end, definition.end);
+  }
   const std::string_view text = file.text();
   end = std::min<std::uint32_t>(end, static_cast<std::uint32_t>(text.size()));
   while (begin > 0 && text[begin - 1] != '\n') --begin;

@@ -1,17 +1,19 @@
 // Core.inspect_code: what the compiler really holds, as text.
 #include "lang/derive/natives/call.hpp"
+#include "lang/explain/kept.hpp"
 #include "lang/explain/natives.hpp"
 #include "lang/explain/view_text.hpp"
 #include "lang/explain/warntype.hpp"
 #include "lang/ir/passes/passes.hpp"
 #include "lang/pipeline/pipeline.hpp"
+#include "lang/runtime/call_text.hpp"
 
 namespace slope::explain {
 
 namespace {
 
 // What @code_lowered, @code_typed, @code_warntype, @code_grad, @code_llvm, @code_native print.
-enum class View { lowered, typed, warntype, gradient, llvm, native };
+enum class View { lowered, typed, warntype, gradient, kept, llvm, native };
 
 bool inspect(Context& ctx, Value callee, std::span<const Type* const> argument_types, View view,
              const infer::ViewOptions& options, std::string& text) {
@@ -30,11 +32,15 @@ bool inspect(Context& ctx, Value callee, std::span<const Type* const> argument_t
     text = infer::with_source_lines(ir::print(*source.code, &runtime.sources), runtime.sources, options);
     return true;
   }
-  if (view == View::gradient) {
+  if (view == View::gradient || view == View::kept) {
     std::vector<char> active(target->method->is_vararg ? target->method->arg_count + 1 : types.size(), 1);
     active[0] = 0;
     const derive::GradientCode* code = pipeline.derivatives().gradient(ctx, *target, active);
     if (!code) return false;
+    if (view == View::kept) {
+      text = kept_table(runtime, call_text(*target), pipeline.derivatives().cache.saved_of(*code->target));
+      return true;
+    }
     CodeInstance* made = derive::valid_code(ctx, *code->target);
     text = infer::with_source_lines(
         ir::print(*made->typed, &runtime.sources) + pipeline.derivatives().cache.saved_text(*code->target),
@@ -71,9 +77,9 @@ bool inspect_code(Context& ctx, const Value* args, std::size_t count, Value& res
     if (args[i].type != builtin.boolean) return ctx.type_error("inspect_code", builtin.boolean, args[i]);
   const infer::ViewOptions options{args[3].bits != 0, args[4].bits != 0, args[5].bits != 0, args[6].bits != 0};
   if (args[0].type != builtin.symbol) return ctx.type_error("inspect_code", builtin.symbol, args[0]);
-  static const std::pair<const char*, View> views[] = {{"lowered", View::lowered},   {"typed", View::typed},
-                                                       {"warntype", View::warntype}, {"gradient", View::gradient},
-                                                       {"llvm", View::llvm},         {"native", View::native}};
+  static const std::pair<const char*, View> views[] = {
+      {"lowered", View::lowered}, {"typed", View::typed}, {"warntype", View::warntype}, {"gradient", View::gradient},
+      {"kept", View::kept},       {"llvm", View::llvm},   {"native", View::native}};
   std::vector<const Type*> types;
   if (!derive::append_argument_types(ctx, args[2], types)) return false;
   for (auto [name, view] : views) {

@@ -332,6 +332,7 @@ struct NearMethod {
   const Method* method;
   int score;
   std::vector<bool> mismatched;  // by parameter, callee first
+  bool takes_as_many;            // arguments as were given
 };
 
 // Nothing: a constructor of another type of the same name. `elements`: the types of the call, callee first; `others`:
@@ -340,9 +341,10 @@ std::optional<NearMethod> near_method(TypeTable& types, const Method& method, co
                                       std::size_t others) {
   const DataType* tuple = signature_tuple(method.signature);
   if (!tuple || tuple->params.empty()) return std::nullopt;
-  NearMethod near{&method, 0, std::vector<bool>(tuple->params.size() + elements.size(), false)};
   const VarargType* rest = as_vararg(tuple->params.back());
   std::size_t fixed = tuple->params.size() - (rest ? 1 : 0);
+  NearMethod near{&method, 0, std::vector<bool>(tuple->params.size() + elements.size(), false),
+                  elements.size() == fixed || (rest && elements.size() >= fixed)};
   auto closed = [&](const Type* t) {
     std::vector<const Type*> one{t};
     const Type* whole = types.tuple(one);
@@ -439,6 +441,10 @@ std::string Runtime::Impl::method_error_text(Context& ctx, Value function, Value
              " are not callable\nis an operator missing, as in `x * (y)`?";
     return text;
   }
+  // Methods for another number of arguments are near only where none takes as many as were given.
+  const auto takes_as_many = [](const NearMethod& each) { return each.takes_as_many; };
+  if (std::any_of(candidates.begin(), candidates.end(), takes_as_many))
+    std::erase_if(candidates, [&](const NearMethod& each) { return !takes_as_many(each); });
   std::stable_sort(candidates.begin(), candidates.end(),
                    [](const NearMethod& a, const NearMethod& b) { return a.score > b.score; });
   text += "\n\nClosest candidates are:";
@@ -604,32 +610,18 @@ std::string Runtime::describe_error(Context& ctx, Value exception, const std::ve
     ++skipped;
   const std::span<const TraceEntry> trace(full_trace.begin() + static_cast<std::ptrdiff_t>(skipped), full_trace.end());
   if (trace.empty()) return out + "\n";
-  out += "\nStacktrace:";
-  constexpr std::size_t head = tuning::trace_head, tail = tuning::trace_tail;
-  std::size_t width = std::to_string(trace.size()).size() + 3;
-  for (std::size_t i = 0; i < trace.size(); ++i) {
-    if (trace.size() > head + tail + 1 && i == head) {
-      out += "\n ... " + std::to_string(trace.size() - head - tail) + " frames left out ...";
-      i = trace.size() - tail;
-    }
-    const TraceEntry& entry = trace[i];
-    std::string number = "[" + std::to_string(i + 1) + "]";
-    out += "\n " + std::string(width - 1 - std::min(width - 1, number.size()), ' ') + number + " ";
-    std::string module = "";
-    if (entry.method) {
-      out += method_name_text(*entry.method) + parameters_text(
-                                                   *entry.method, [](std::size_t) { return false; }, true);
-      if (entry.method->module && entry.method->module->name) module = entry.method->module->name->name + " ";
-    } else {
-      out += "top-level scope";
-    }
-    if (entry.span.file != 0)
-      out += "\n" + std::string(width, ' ') + "@ " + module + sources.file(entry.span.file).name() + ":" +
-             std::to_string(sources.line_of(entry.span));
-  }
-  return out + "\n";
+  // Where exactly the stack ended is chance; its caller is one of the calls that filled it.
+  const bool is_overflow = exception.type == types.builtin().stack_overflow_error && trace.size() > 1;
+  out += error_place_text(*this, trace.subspan(is_overflow ? 1 : 0));
+  return out + trace_text(*this, trace) + "\n";
 }
 
 std::string frame_name(const Method* method) { return method ? method_name_text(*method) : "top-level scope"; }
+
+std::string frame_text(const Method* method) {
+  if (!method) return "top-level scope";
+  return method_name_text(*method) + parameters_text(
+                                         *method, [](std::size_t) { return false; }, true);
+}
 
 }  // namespace slope

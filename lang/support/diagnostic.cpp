@@ -18,16 +18,19 @@ const char* severity_name(Severity severity) {
 
 }  // namespace
 
-std::string render(const Diagnostic& diagnostic, const SourceMap& sources) {
-  std::string text = std::string(severity_name(diagnostic.severity)) + ": " + diagnostic.message + "\n";
-  const std::string number = std::to_string(sources.line_of(diagnostic.span));
+std::string render_place(Span span, const SourceMap& sources) {
+  const std::string number = std::to_string(sources.line_of(span));
   const std::string margin(number.size(), ' ');
-  const std::string excerpt = sources.excerpt(diagnostic.span);
+  const std::string excerpt = sources.excerpt(span);
   const std::size_t split = excerpt.find('\n');
-  text += margin + "--> " + sources.describe(diagnostic.span) + "\n";
-  text += margin + " |\n";
-  text += number + " | " + excerpt.substr(0, split) + "\n";
-  text += margin + " | " + excerpt.substr(split + 1);
+  return margin + "--> " + sources.describe(span) + "\n" + margin + " |\n" + number + " | " + excerpt.substr(0, split) +
+         "\n" + margin + " | " + excerpt.substr(split + 1);
+}
+
+std::string render(const Diagnostic& diagnostic, const SourceMap& sources) {
+  std::string text = std::string(severity_name(diagnostic.severity)) + ": " + diagnostic.message + "\n" +
+                     render_place(diagnostic.span, sources);
+  const std::string margin(std::to_string(sources.line_of(diagnostic.span)).size(), ' ');
   if (!diagnostic.help.empty()) text += margin + " = help: " + diagnostic.help + "\n";
   return text;
 }

@@ -25,6 +25,7 @@ struct Diagnostic {
 };
 
 std::string render(const Diagnostic& diagnostic, const SourceMap& sources);
+std::string render_place(Span span, const SourceMap& sources);  // the arrow, and the line with its caret
 std::string render(const std::vector<Diagnostic>& diagnostics, const SourceMap& sources);
 
 }  // namespace slope

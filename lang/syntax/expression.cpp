@@ -95,7 +95,8 @@ NodeId right_operand(State& state, Iterator& it, Iterator op, Precedence least) 
   const NodeId right = parse_infix(state, it, least);
   if (right == no_node)
     state.fail(it, "an expression after `" + state.operator_text(op) + "`",
-               foreign_operator_help(state.operator_text(op)));
+               foreign_operator_help(state.operator_text(op) +
+                                     (it->kind == TokenKind::assign && state.adjacent(it) ? "=" : "")));
   return right;
 }
 

@@ -19,9 +19,16 @@ constexpr std::array beginnings = {
     Entry{"bool", "a variable is made by assigning to it: `x = true`"},
     Entry{"case", "write `if … elseif … else … end`"},
     Entry{"class", "data is a `struct` (or a `mutable struct`); its functions are defined outside of it"},
+    Entry{"async", "there are no coroutines of this kind: a function is `function f(x) … end`"},
+    Entry{"await", "there is nothing to wait for: a call returns when it is done"},
+    Entry{"char", "a variable is made by assigning to it: `c = 'a'`"},
+    Entry{"defn", "a function is `function f(x) … end`, or in one line `f(x) = …`"},
+    Entry{"delete", "`delete!(collection, key)` takes an element out; variables need not be deleted"},
     Entry{"def", "a function is `function f(x) … end`, or in one line `f(x) = …`"},
     Entry{"del", "`delete!(collection, key)` takes an element out; variables need not be deleted"},
     Entry{"double", "a variable is made by assigning to it: `x = 1.0`"},
+    Entry{"elseIf", "write `elseif condition`, inside of `if … end`"},
+    Entry{"enum", "write `@enum Colour red green blue`"},
     Entry{"elif", "write `elseif condition`, inside of `if … end`"},
     Entry{"elsif", "write `elseif condition`, inside of `if … end`"},
     Entry{"except", "write `catch e`, inside of `try … end`"},
@@ -31,20 +38,36 @@ constexpr std::array beginnings = {
     Entry{"from", "names of a module are brought by `using M: name`"},
     Entry{"fun", "a function is `function f(x) … end`, or in one line `f(x) = …`"},
     Entry{"func", "a function is `function f(x) … end`, or in one line `f(x) = …`"},
+    Entry{"impl", "methods are functions that take the object: `f(x::T) = …`, defined outside of the type"},
+    Entry{"include", "another file is run by `include(\"file\")`; names of a module are brought by `using M: name`"},
+    Entry{"interface",
+          "an interface is the functions that a type has methods of; types can share an `abstract type A end`"},
     Entry{"int", "a variable is made by assigning to it: `x = 1`"},
     Entry{"lambda", "a function without a name is `x -> x + 1`"},
     Entry{"loop", "write `while true … end`, and `break` to leave it"},
     Entry{"namespace", "write `module M … end`"},
     Entry{"new", "a value is made by calling its type: `T(arguments…)`"},
     Entry{"not", "negation is `!x`"},
+    Entry{"nonlocal", "a function inside another one sees and assigns its variables; nothing is declared"},
+    Entry{"package", "write `module M … end`"},
+    Entry{"private", "what a module does not `export` is reached by `M.name`; nothing else is hidden"},
+    Entry{"proc", "a function is `function f(x) … end`, or in one line `f(x) = …`"},
+    Entry{"public", "every name of a module is reached by `M.name`; `export name` brings it by `using M`"},
     Entry{"raise", "an exception is thrown by `throw(e)`, one with a message by `error(\"…\")`"},
+    Entry{"static", "what belongs to no object is a function or a `const` of the module"},
+    Entry{"string", "a variable is made by assigning to it: `s = \"text\"`; any value as text is `string(x)`"},
+    Entry{"sub", "a function is `function f(x) … end`, or in one line `f(x) = …`"},
     Entry{"switch", "write `if … elseif … else … end`"},
+    Entry{"template", "a function takes any types; a type's parameters are `struct A{T} … end`"},
+    Entry{"type", "data is a `struct`; another name for a type is `const A = B`"},
+    Entry{"typedef", "another name for a type is `const A = B`"},
     Entry{"match", "write `if … elseif … else … end`; `match(r\"…\", text)` searches a text"},
     Entry{"unless", "write `if !condition … end`"},
     Entry{"until", "write `while !condition … end`"},
     Entry{"val", "a variable is made by assigning to it: `x = 1`"},
     Entry{"var", "a variable is made by assigning to it: `x = 1`"},
     Entry{"void", "a function is `function f(x) … end`; what it gives need not be said"},
+    Entry{"when", "write `if … elseif … else … end`"},
     Entry{"with", "what is to be closed is given to a block: `open(path) do io … end`"},
     Entry{"yield", "a generator is written as a comprehension, `(f(x) for x in xs)`, or as methods of `iterate`"},
 };
@@ -57,6 +80,7 @@ constexpr std::array middles = {
     Entry{"is", "the same value is `a === b`, a type `x isa T`"},
     Entry{"instanceof", "write `x isa T`"},
     Entry{"then", "no `then` is needed: the body begins on the next line or behind `;`"},
+    Entry{"else", "one of two values is `condition ? a : b`"},
     Entry{"if", "a statement under a condition is `condition && statement`; one of two values is `condition ? a : b`"},
     Entry{"unless", "a statement under a condition is `condition || statement`"},
     Entry{"for", "values for each element are made in brackets: `[f(x) for x in xs]`"},
@@ -67,12 +91,25 @@ constexpr std::array middles = {
     Entry{"xor", "write `xor(a, b)` or `a ⊻ b`"},
 };
 
+// Before an operand, within an expression.
+constexpr std::array prefixes = {
+    Entry{"await", "there is nothing to wait for: a call returns when it is done"},
+    Entry{"delete", "`delete!(collection, key)` takes an element out"},
+    Entry{"lambda", "a function without a name is `x -> x + 1`"},
+    Entry{"new", "a value is made by calling its type: `T(arguments…)`"},
+    Entry{"not", "negation is `!x`"},
+    Entry{"typeof", "the type of a value is `typeof(x)`"},
+};
+
 // Operators that nothing follows.
 constexpr std::array operators = {
     Entry{"++", "one is added by `x += 1`"},
     Entry{"//", "a comment begins with `#`; `a // b` is a fraction"},
     Entry{"**", "a power is `x ^ y`"},
+    Entry{":", "from the second element to the last is `a[2:end]`, all elements `a[:]`"},
+    Entry{":=", "a variable is made by assigning to it: `x = 1`"},
     Entry{"===", "the same value is `a === b`, an equal one `a == b`"},
+    Entry{"/", "a comment begins with `#`, a long one with `#=` and ends with `=#`"},
 };
 
 template <std::size_t n>
@@ -83,10 +120,22 @@ std::string_view find(const std::array<Entry, n>& table, std::string_view word) 
 
 }  // namespace
 
-std::string foreign_help(std::string_view first, std::string_view found) {
+std::string foreign_help(std::string_view first, std::string_view before, std::string_view found) {
   if (const std::string_view help = find(beginnings, first); !help.empty()) return std::string(help);
-  if (const std::string_view help = find(middles, found); !help.empty()) return std::string(help);
+  if (const std::string help = foreign_help_inside(before, found); !help.empty()) return help;
   return first.empty() ? std::string() : "a function is called with parentheses: `" + std::string(first) + "(…)`";
+}
+
+std::string foreign_help_inside(std::string_view before, std::string_view found) {
+  if (const std::string_view help = find(prefixes, before); !help.empty()) return std::string(help);
+  return std::string(find(middles, found));
+}
+
+bool is_foreign_block(std::string_view word) {
+  static constexpr std::string_view blocks[] = {
+      "case", "class", "def",       "defn",    "enum", "fn",  "foreach", "fun",  "func",   "impl",  "interface",
+      "loop", "match", "namespace", "package", "proc", "sub", "switch",  "type", "unless", "until", "with"};
+  return std::find(std::begin(blocks), std::end(blocks), word) != std::end(blocks);
 }
 
 std::string foreign_operator_help(std::string_view text) { return std::string(find(operators, text)); }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "lang/support/tuning.hpp"
+#include "lang/syntax/foreign.hpp"
 
 namespace slope::syntax::grammar {
 
@@ -124,6 +125,11 @@ std::uint32_t State::column_of(Iterator at) const {
   return at->begin - (line_break == std::string_view::npos ? 0 : static_cast<std::uint32_t>(line_break) + 1);
 }
 
+std::string_view State::word(Iterator at) const {
+  const bool is_word = at->kind == TokenKind::identifier || at->is_keyword() || at->is_operator();
+  return is_word ? text.substr(at->begin, at->end - at->begin) : std::string_view();
+}
+
 std::string State::describe(Iterator at) const {
   if (at->kind == TokenKind::end_of_input) return "the end of the text";
   std::string spelled(text.substr(at->begin, std::min<std::uint32_t>(at->end - at->begin, 40)));
@@ -167,6 +173,9 @@ void State::fail_to_close(Iterator at, Iterator opener, std::string closer, std:
   const std::string line = std::to_string(line_of(opener));
   const bool far = line_of(opener) != line_of(at);
   const std::size_t last = closer.rfind(' ') == std::string::npos ? 0 : closer.rfind(' ') + 1;
+  const std::string foreign =
+      at->newline_before() || at == first() ? std::string() : foreign_help_inside(word(at - 1), word(at));
+  if (!foreign.empty()) fail(at, closer + " to close the " + std::string(what), foreign);
   fail(at, closer + " to close the " + std::string(what),
        far ? closer.substr(last) + " missing for the " + std::string(what) + " begun at line " + line : "");
 }
@@ -212,6 +221,11 @@ void State::fail_without_end(Iterator at, Iterator opener) {
     failure.help = "found " + describe(at) + " at " + line(at) + " instead";
   }
   failure.expected = "expected an `end` for this " + word(failure.shown);
+  if (failure.help.empty() && failure.shown->kind == TokenKind::kw_let)
+    failure.help = "`let x = 1 … end` is a block with variables of its own; without `let`, `x = 1` makes a variable";
+  for (Iterator token = failure.shown + 1; token < at && !token->newline_before(); ++token)
+    if (token->kind == TokenKind::left_brace && (token - 1)->kind == TokenKind::right_paren && token->space_before())
+      failure.help = "a block has no braces: it begins in the next line, or behind `;`, and ends with `end`";
   if (at->kind == TokenKind::end_of_input) failure.expected += ", found the end of the text";
   throw failure;
 }

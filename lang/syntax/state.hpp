@@ -55,7 +55,8 @@ class State {
   const std::string_view text;
   const ContextualNames words;
   std::vector<NodeId> operands;
-  std::vector<Iterator> openers;  // the keywords or brackets of the forms being parsed
+  std::vector<Iterator> openers;   // the keywords or brackets of the forms being parsed
+  std::size_t foreign_blocks = 0;  // forms of other languages that were complained of, whose `end` may follow
 
   Iterator first() const { return tokens_.data(); }
   Iterator last() const { return tokens_.data() + tokens_.size(); }
@@ -81,6 +82,7 @@ class State {
   bool ends_here(Iterator at) const { return !continues(at) || is_closing(at); }
   std::uint32_t newlines_before(Iterator at) const;
   std::uint32_t line_of(Iterator at) const;
+  std::string_view word(Iterator at) const;  // the name, keyword or operator as it is written; else empty
   std::uint32_t column_of(Iterator at) const;
 
   // errors

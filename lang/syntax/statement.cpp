@@ -122,16 +122,21 @@ NodeId parse_statement(State& state, Iterator& it, bool documented) {
 
 // For what stands behind a statement that is complete. `from` is the statement's first token.
 std::string help_behind(const State& state, Iterator from, Iterator it) {
-  const auto word = [&](Iterator token) {
-    return token->kind == K::identifier || token->is_keyword() ? state.ast.name(token->payload) : std::string_view();
-  };
   const bool is_operand = it->kind == K::identifier || it->kind == K::literal || it->kind == K::string_begin;
   const bool is_name = it == from + 1 && from->kind == K::identifier && (is_operand || it->is_keyword());
-  return foreign_help(is_name ? word(from) : std::string_view(), word(it));
+  for (Iterator token = it - 1; token > from && !token->newline_before(); --token)
+    if (state.word(token) == "//") return foreign_operator_help("//");
+  return foreign_help(is_name ? state.word(from) : std::string_view(), state.word(it - 1), state.word(it));
 }
 
 void parse_statement_and_end(State& state, Iterator& it, bool whole_text, bool documented) {
   const Iterator from = it;
+  if (whole_text && it->kind == K::kw_end && state.foreign_blocks > 0) {  // of what has been complained of
+    --state.foreign_blocks;
+    ++it;
+    state.push(state.ast.leaf(Head::error, state.span(from, it)));
+    return;
+  }
   if (whole_text && closes_body(it)) {
     state.refuse(it, state.describe(it) + " without a form that it could belong to",
                  "is there an `end` too many above?");
@@ -156,6 +161,7 @@ void parse_statements(State& state, Iterator& it, bool whole_text, bool document
     const std::size_t mark = state.operands.size();
     const auto recover = [&](const SyntaxFailure& failure) {
       state.report(failure);
+      if (!failure.help.empty() && is_foreign_block(state.word(from))) ++state.foreign_blocks;
       state.operands.resize(mark);
       it = state.gave_up() ? state.final_token() : end_of_broken(state, from, failure.at, whole_text);
       if (it == from) ++it;

@@ -9,6 +9,7 @@
 #include <random>
 #include <sstream>
 #include <thread>
+#include <vector>
 
 #include "stdlib/native/native.hpp"
 #include "stdlib/native/natives.hpp"
@@ -98,9 +99,14 @@ bool file_read(Context& ctx, const Value* args, std::size_t count, Value& result
   }
   std::ifstream in(name, std::ios::binary);
   if (!in) return system_error(call, "opening file \"" + name + "\"");
-  std::ostringstream text;
-  text << in.rdbuf();
-  return call.give(text.str());
+  // In pieces: the host may want to stop it, and a device may have no end.
+  std::string text;
+  std::vector<char> piece(std::size_t{1} << 20);
+  while (in.read(piece.data(), static_cast<std::streamsize>(piece.size())), in.gcount() > 0) {
+    if (ctx.interrupt.load(std::memory_order_relaxed)) return ctx.stop();
+    text.append(piece.data(), static_cast<std::size_t>(in.gcount()));
+  }
+  return call.give(text);
 }
 
 // file_write(path, text, append)

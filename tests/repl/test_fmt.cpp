@@ -19,6 +19,21 @@ TEST_CASE("slope fmt lays out a text; comments, strings and what is lined up sta
   CHECK(run_slope({"fmt", "-"}, run.out).out == run.out);
 }
 
+TEST_CASE("slope fmt knows quoted words, and indents a condition that goes on once") {
+  const std::string text =
+      "f(x) = x == :do ? 1 : :end\n"
+      "if f(1) == 1 &&\nf(2) == 2 ||\nf(3) == 3\nprintln(:end)\nelseif f(4) &&\nf(5)\nprintln(2)\nend\n"
+      "function g(s)\nwhile s > 1 &&\ns < 3\ns = f(s,\n1)\nend\ns == :end && return 1\ny = s +\n1\nend\n";
+  const std::string wanted =
+      "f(x) = x == :do ? 1 : :end\n"
+      "if f(1) == 1 &&\n    f(2) == 2 ||\n    f(3) == 3\n    println(:end)\nelseif f(4) &&\n    f(5)\n    "
+      "println(2)\nend\n"
+      "function g(s)\n    while s > 1 &&\n        s < 3\n        s = f(s,\n            1)\n    end\n"
+      "    s == :end && return 1\n    y = s +\n        1\nend\n";
+  CHECK(run_slope({"fmt", "-"}, text).out == wanted);
+  CHECK(run_slope({"fmt", "-"}, wanted).out == wanted);
+}
+
 TEST_CASE("slope fmt leaves alone what does not parse, and says why") {
   const fs::path file = fs::temp_directory_path() / ("slope-fmt-" + std::to_string(getpid()) + ".slope");
   std::ofstream(file) << "f(x = 1\n";

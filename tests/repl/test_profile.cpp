@@ -132,3 +132,29 @@ TEST_CASE("slope profile writes to a file, and says what is wrong") {
   std::ofstream(script.path) << "exit(3)\n";
   CHECK(run_slope({"profile", script.path}).status == 3);
 }
+
+TEST_CASE("A profile as a page holds the tree of calls, and nothing of it ends the script") {
+  slope::Profile profile = made();
+  profile.frames[1].function = "work</script>";
+  const std::string page = slope::repl::flame_html(profile, "a<b.slope");
+  CHECK(page.starts_with("<!DOCTYPE html>"));
+  CHECK(contains(page, "<title>a&lt;b.slope</title>"));
+  CHECK(contains(page, "tree:[-1,10,[[0,9,[[1,7,[[2,4,[]]]],[3,1,[]],[4,1,[]]]]]]"));
+  CHECK(contains(page, "\"work\\u003c/script>\""));
+  CHECK(page.find("</script>") == page.rfind("</script>"));
+}
+
+TEST_CASE("slope profile --memory says which lines allocate what") {
+  const std::string path =
+      (std::filesystem::temp_directory_path() / ("slope-memory-" + std::to_string(getpid()) + ".slope")).string();
+  std::ofstream(path) << "kept = Vector{Float64}[]\n"
+                         "for i in 1:10\n"
+                         "    push!(kept, zeros(100_000))\n"
+                         "end\n";
+  const auto run = run_slope({"profile", "--memory", path});
+  std::filesystem::remove(path);
+  CHECK(run.status == 0);
+  CHECK(contains(run.out, " allocations\n"));
+  CHECK(contains(run.out, "Vector{Float64}  " + path + ":3"));
+  CHECK(run_slope({"profile", "--memory", "--format", "html", path}).status == 2);
+}

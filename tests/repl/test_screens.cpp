@@ -64,9 +64,9 @@ struct Session : Terminal {
 TEST_CASE("An input of several lines is edited as a whole") {
   Session session(small());
   session.keys("function f(x)", "f(x)");
-  session.keys("\r", "slope> function f(x)");  // the row that follows is blank
-  session.keys("    y = x + 1", "y = x + 1");
-  session.keys("\ry^3", "           y^3");  // indented as the line before
+  session.keys("\r", "slope> function f(x)");         // the row that follows is blank
+  session.keys("y = x + 1", "           y = x + 1");  // in a step, as the body of the function
+  session.keys("\ry^3", "           y^3");            // indented as the line before
   session.keys("\r", "y^3");
   session.keys("end", "           end");
   session.keys("\r", "slope>");  // and out again
@@ -237,6 +237,36 @@ TEST_CASE("Colours: code while it is typed, its brackets, errors") {
   CHECK(session.screen().marked().find("{1;31}ERROR: {}UndefVarError") != std::string::npos);
 }
 
+TEST_CASE("Grey text behind the cursor: the newest input that begins so, and why an input goes on") {
+  TerminalOptions options = small(16, 60);
+  options.environment = {};
+  Session session(options);
+  session.ask("first = 1");
+  session.ask("fifth = 5");
+  session.type(clear);
+  session.keys("fi", "slope> fifth = 5");
+  CHECK(session.screen().marked() == "{1;32}slope> {}fi{90}fth = 5\n");
+  session.keys("r", "slope> first = 1");
+  session.keys("\033[C\r", "slope>");
+  CHECK(session.screen().text() == "slope> first = 1\n1\n\nslope>\n");
+  session.type(clear);
+  session.keys("if first > 0\r", "# `if` of line 1 is open");
+  session.keys("[2,\r", "# expected an element or `]`");
+  session.keys("3]\rend\r", "slope>");
+  CHECK(session.screen().text() ==
+        "slope> if first > 0\n           [2,\n           3]\n       end\n"
+        "2-element Vector{Int64}:\n 2\n 3\n\nslope>\n");
+}
+
+TEST_CASE("The tab key knows the keys of dictionaries, and keyword arguments before other names") {
+  Session session(small());
+  session.ask("d = Dict(\"alpha\" => 1, \"beta\" => 2);");
+  session.type(clear);
+  session.keys(std::string("d[\"al") + tab, "slope> d[\"alpha\"]");
+  session.keys("\r", "slope>");
+  CHECK(session.screen().text().find("\n1\n") != std::string::npos);
+}
+
 TEST_CASE("The arrow keys find earlier inputs that begin alike; ^R searches") {
   Folder state;
   TerminalOptions options = small();
@@ -254,7 +284,7 @@ TEST_CASE("The arrow keys find earlier inputs that begin alike; ^R searches") {
     session.keys("sec", "`sec': second = 2");
     session.ask("");
     session.keys("begin\r", "slope> begin");
-    session.keys("    7 * 6\rend\r", "slope>");
+    session.keys("7 * 6\rend\r", "slope>");
   }  // killed: the history is there all the same
   Session session(options);
   session.keys(up, "       end");

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "lang/lower/builtin_macros.hpp"
 #include "tools/lsp/inferred.hpp"
 #include "tools/tools.hpp"
 
@@ -48,6 +49,7 @@ void Analysis::update(std::string_view text, std::shared_ptr<const syntax::Parse
   if (!goes_on) {
     for (Definition& definition : definitions_) definition.file = 0;
     next_ = make_engine();
+    declare_globals();
     imports_failed_ = false;
   }
   to_run_ = to_infer_ = 0;
@@ -164,6 +166,23 @@ bool Analysis::step() {
   return !is_done();
 }
 
+// Names that statements assign are the text's own, also where the library has them.
+void Analysis::declare_globals() {
+  const syntax::Ast& ast = parsed_->ast;
+  std::string names;
+  for (syntax::NodeId statement : ast.children(ast.root)) {
+    if (ast.head(statement) == syntax::Head::const_) statement = ast.child(statement, 0);
+    if (ast.head(statement) != syntax::Head::assign) continue;
+    const std::string_view name = ast.name_of(ast.child(statement, 0));
+    if (ast.head(ast.child(statement, 0)) == syntax::Head::identifier && !name.empty() &&
+        std::none_of(definitions_.begin(), definitions_.end(), [&](const Definition& each) {
+          return std::find(each.paths.begin(), each.paths.end(), name) != each.paths.end();
+        }))
+      names += (names.empty() ? "global " : ", ") + std::string(name);
+  }
+  if (!names.empty()) (void)next_->run(names, name_);
+}
+
 void Analysis::run(Definition& definition) {
   Engine& engine = next_ ? *next_ : *engine_;
   definition.file = static_cast<std::uint32_t>(Access::state(engine).runtime.sources.size());
@@ -189,8 +208,9 @@ void Analysis::note_failure(Definition& definition, const Error& error) {
   std::string message = error.summary.empty() ? error.message : error.summary;
   if (error.type == "UndefVarError") {
     const std::size_t from = message.find(": ");
-    const std::string rest = from == std::string::npos ? message : message.substr(from + 2);
-    if (const std::string name = rest.substr(0, rest.find(' ')); assigns(name) || imports_failed_) return;
+    std::string rest = from == std::string::npos ? message : message.substr(from + 2);
+    if (rest.starts_with('`')) rest.erase(0, 1);
+    if (const std::string name = rest.substr(0, rest.find_first_of("` ")); assigns(name) || imports_failed_) return;
   }
   if (error.kind == ErrorKind::limit || error.kind == ErrorKind::interrupted) return;
   message = message.substr(0, message.find("\n  "));
@@ -250,7 +270,8 @@ std::vector<Finding> Analysis::undefined_names(const Scopes& scopes) const {
     if (symbol.is_defined || each.is_quoted || each.is_definition || symbol.kind == SymbolKind::field) continue;
     const auto [at, is_new] = known.try_emplace(each.symbol, true);
     if (is_new)
-      at->second = is_known(scopes.modules()[symbol.module], symbol.name) || !keyword_help(symbol.name).empty();
+      at->second = lower::is_builtin_macro(symbol.name) || is_known(scopes.modules()[symbol.module], symbol.name) ||
+                   !keyword_help(symbol.name).empty();
     if (!at->second)
       found.push_back({each.begin, each.end, false, "undefined", "`" + symbol.name + "` is not defined"});
   }

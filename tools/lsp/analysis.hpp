@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "embed/engine_state.hpp"
 #include "lang/syntax/parse.hpp"
-#include "slope/engine.hpp"
 #include "tools/lsp/definitions.hpp"
 #include "tools/lsp/scopes.hpp"
 
@@ -52,6 +52,7 @@ class Analysis {
   // What the new definitions keep of the old ones; true: the engine can go on, only functions' bodies changed.
   bool take_over(std::vector<Definition>& fresh, std::vector<std::string>& changed) const;
   void mark_dependents(std::vector<std::string> changed);
+  void declare_globals();
   void run(Definition& definition);
   void note_failure(Definition& definition, const Error& error);
   bool assigns(const std::string& name) const;

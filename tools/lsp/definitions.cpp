@@ -50,14 +50,45 @@ bool is_plain_value(const Ast& ast, NodeId node, int depth = 0) {
 NodeId unwrapped(const Ast& ast, NodeId node, bool& is_plain) {
   while (ast.head(node) == Head::macrocall && ast.child_count(node) > 1) {
     const std::string_view name = ast.name_of(ast.child(node, 0));
+    if (name == "@enum" || name == "@deprecate") return node;
     is_plain = is_plain && (name == "@doc" || name == "@inline" || name == "@noinline");
     node = ast.children(node).back();
   }
   return node;
 }
 
+// `for op in (:+, :-) … @eval … end`: methods for a list of names that is written there.
+bool makes_methods(const Ast& ast, NodeId node) {
+  const NodeId head = ast.child(node, 0), body = ast.child(node, 1);
+  const bool over_list = ast.head(head) == Head::assign && is_plain_value(ast, ast.child(head, 1));
+  const auto statements = ast.children(body);
+  return over_list && !statements.empty() && std::all_of(statements.begin(), statements.end(), [&](NodeId each) {
+           return ast.head(each) == Head::macrocall && ast.name_of(ast.child(each, 0)) == "@eval";
+         });
+}
+
+bool is_type_expression(const Ast& ast, NodeId node) {
+  switch (ast.head(node)) {
+    case Head::curly:
+    case Head::identifier:
+    case Head::where:
+      return true;
+    case Head::tuple:
+      return std::all_of(ast.children(node).begin(), ast.children(node).end(),
+                         [&](NodeId each) { return is_type_expression(ast, each); });
+    default:
+      return false;
+  }
+}
+
 bool is_definition(const Ast& ast, NodeId node) {
   switch (ast.head(node)) {
+    case Head::macrocall: {
+      const std::string_view name = ast.name_of(ast.child(node, 0));
+      return name == "@enum" || name == "@deprecate";
+    }
+    case Head::for_:
+      return makes_methods(ast, node);
     case Head::function:
       return ast.child_count(node) > 0 && ast.head(ast.child(node, 0)) != Head::tuple;
     case Head::macro_:
@@ -71,12 +102,15 @@ bool is_definition(const Ast& ast, NodeId node) {
       return true;
     case Head::assign:
       return is_short_function(ast, node) ||
-             (ast.head(ast.child(node, 0)) == Head::identifier && is_plain_value(ast, ast.child(node, 1)));
+             (ast.head(ast.child(node, 0)) == Head::identifier && is_plain_value(ast, ast.child(node, 1))) ||
+             (ast.head(ast.child(node, 0)) == Head::curly && is_type_expression(ast, ast.child(node, 1)));
     case Head::const_: {
       const NodeId inner = ast.child(node, 0);
-      return ast.head(inner) == Head::assign && ast.head(ast.child(inner, 0)) == Head::identifier &&
-             (is_plain_value(ast, ast.child(inner, 1)) || ast.head(ast.child(inner, 1)) == Head::curly ||
-              ast.head(ast.child(inner, 1)) == Head::identifier);
+      if (ast.head(inner) != Head::assign) return false;
+      const Head left = ast.head(ast.child(inner, 0));
+      return (left == Head::identifier && is_plain_value(ast, ast.child(inner, 1))) ||
+             ((left == Head::identifier || left == Head::curly || left == Head::tuple) &&
+              is_type_expression(ast, ast.child(inner, 1)));
     }
     default:
       return false;
@@ -126,10 +160,23 @@ class Reader {
       if (ast_.head(inner) == Head::module_) {
         blank_statements(made, ast_.child(inner, 1));
       } else if (!is_definition(ast_, inner)) {
-        const Span span = ast_.node(statement).span;
-        for (std::uint32_t at = span.begin; at < span.end && at >= made.begin && at < made.end(); ++at)
-          if (char& c = made.text[at - made.begin]; c != '\n') c = ' ';
+        blank(made, statement);
       }
+    }
+  }
+
+  // Of an assignment its name stays, which may be one of the library too: `x = 0`.
+  void blank(Definition& made, NodeId statement) const {
+    Span span = ast_.node(statement).span;
+    NodeId assigned = statement;
+    if (ast_.head(statement) == Head::const_) assigned = ast_.child(statement, 0);
+    const bool has_name = ast_.head(assigned) == Head::assign && ast_.head(ast_.child(assigned, 0)) == Head::identifier;
+    const Span name = has_name ? ast_.node(ast_.child(assigned, 0)).span : span;
+    const Span value = has_name ? ast_.node(ast_.child(assigned, 1)).span : span;
+    for (std::uint32_t at = span.begin; at < span.end && at >= made.begin && at < made.end(); ++at) {
+      char& c = made.text[at - made.begin];
+      const bool is_kept = has_name && ((at >= name.begin && at < name.end) || (at >= name.end && at < value.begin));
+      if (c != '\n' && !is_kept) c = has_name && at == value.begin ? '0' : ' ';
     }
   }
 
@@ -139,6 +186,8 @@ class Reader {
       case Head::using_:
       case Head::import_:
       case Head::export_:
+      case Head::for_:
+      case Head::macrocall:
         return;
       case Head::const_:
         named = ast_.child(named, 0);

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
+#include <optional>
 
 #include "lang/infer/infer.hpp"
 #include "lang/infer/lattice.hpp"
 #include "lang/ir/ir.hpp"
 #include "lang/lower/lower.hpp"
+#include "tools/checks.hpp"
 #include "tools/tools.hpp"
 
 namespace slope::api::tools::lsp {
@@ -33,14 +34,17 @@ class Inferred {
       : engine_(engine),
         runtime_(engine.runtime),
         builtin_(engine.runtime.types.builtin()),
+        checks_(engine),
         ast_(ast),
         definition_(definition) {}
 
   void run() {
     for (const Method* method : methods()) infer(*method);
     for (const Typed& typed : typed_) {
-      for (const ir::Block& block : typed.code->blocks)
+      for (const ir::Block& block : typed.code->blocks) {
+        if (block.handler != ir::no_block) continue;  // what fails there is caught
         for (const std::uint32_t id : block.insts) check(*typed.code, typed.code->insts[id]);
+      }
       note_types(typed);
     }
     for (const auto& [where, message] : found_)
@@ -122,157 +126,14 @@ class Inferred {
 
   // --- what must fail ---
 
-  void add(Span span, const char* code, std::string message) {
+  void add(Span span, const std::string& code, std::string message) {
     if (span.file != definition_.file || span.end <= span.begin) return;
     found_.try_emplace({span.begin, span.end}, std::pair<std::string, std::string>(code, std::move(message)));
   }
 
-  static bool is_impossible(const Type* type) { return type && type->kind == TypeKind::bottom; }
-
   void check(const ir::Function& fn, const ir::Inst& inst) {
     if (inst.span.file != definition_.file || inst.scope != 0) return;
-    if (inst.op == Op::call || inst.op == Op::invoke) check_call(fn, inst);
-    if (inst.op == Op::type_assert && is_impossible(inst.type)) check_condition(fn, inst);
-  }
-
-  void check_condition(const ir::Function& fn, const ir::Inst& inst) {
-    if (inst.operands.size() != 2 || !inst.operands[1].is_constant()) return;
-    const RawValue wanted = fn.constant_value(inst.operands[1]);
-    const Type* found = type_of(fn, inst.operands[0]);
-    if (!found || is_impossible(found) || !wanted.defined() || !runtime_.is_type_value(wanted)) return;
-    if (wanted.as_type == builtin_.boolean)
-      add(inst.span, "not-bool",
-          "a condition must be `true` or `false`; this is of type " + described(found) +
-              (found == builtin_.int64 ? ": compare it, as in `!= 0`" : ""));
-    else
-      add(inst.span, "type",
-          "this must be of type `" + to_string(wanted.as_type) + "` and is of type " + described(found));
-  }
-
-  static std::string described(const Type* type) { return "`" + to_string(type) + "`"; }
-
-  // Other instructions of the same place: where inference went through the members of a union, one of them may fit.
-  bool is_certain(const ir::Function& fn, const ir::Inst& inst) const {
-    for (const ir::Inst& other : fn.insts)
-      if (&other != &inst && (other.op == Op::call || other.op == Op::invoke) && other.span.begin == inst.span.begin &&
-          other.span.end == inst.span.end && other.type && !is_impossible(other.type))
-        return false;
-    return true;
-  }
-
-  void check_call(const ir::Function& fn, const ir::Inst& inst) {
-    // The function that is called: of an invoke the first operand as well.
-    if (inst.operands.empty() || !inst.operands[0].is_constant()) return;
-    const RawValue callee = fn.constant_value(inst.operands[0]);
-    if (!callee.defined() || callee.type == builtin_.builtin_function) return;
-    std::vector<const Type*> types;
-    for (const Operand operand : inst.operands) {
-      const Type* type = type_of(fn, operand);
-      if (!type || is_impossible(type)) return;  // it is never reached
-      types.push_back(type);
-    }
-    if (check_property(fn, inst, callee, types)) return;
-    if (is_base(callee, "kwcall") && types.size() >= 3 && check_keywords(fn, inst, types)) return;
-    // Inference knows that it never returns; whether that is for want of a method is asked of these alone.
-    if (inst.op == Op::call && is_impossible(inst.type)) check_methods(fn, inst, callee, types);
-  }
-
-  std::string name_of(RawValue callee) const {
-    if (runtime_.is_type_value(callee)) return to_string(callee.as_type);
-    const DataType* type = as_data(callee.type);
-    return type ? std::string(type->name->name->name) : "?";
-  }
-
-  // `a.b` and `a.b = v` where the type has no such field, or may not be changed.
-  bool check_property(const ir::Function& fn, const ir::Inst& inst, RawValue callee,
-                      const std::vector<const Type*>& types) {
-    const bool reads = callee.defined() && is_base(callee, "getproperty");
-    const bool writes = !reads && is_base(callee, "setproperty!");
-    if ((!reads && !writes) || types.size() < 3 || !inst.operands[2].is_constant()) return false;
-    const RawValue field = fn.constant_value(inst.operands[2]);
-    const DataType* owner = as_data(types[1]);
-    if (!owner || !field.defined() || field.type != builtin_.symbol || owner->name->is_abstract || owner->is_tuple ||
-        owner == builtin_.module || owner->fields.empty())
-      return false;
-    if (!default_access(types[1], reads)) return false;
-    const std::string& name = field.symbol->name;
-    const auto at = std::find_if(owner->fields.begin(), owner->fields.end(),
-                                 [&](const Field& each) { return each.name == field.symbol; });
-    if (at == owner->fields.end()) {
-      std::string has;
-      for (const Field& each : owner->fields)
-        if (each.name) has += (has.empty() ? "" : ", ") + each.name->name;
-      add(inst.span, "no-field", "`" + to_string(owner) + "` has no field `" + name + "`; it has: " + has);
-      return true;
-    }
-    if (writes && !owner->name->is_mutable) {
-      add(inst.span, "immutable",
-          "`" + to_string(owner) + "` is immutable: its field `" + name +
-              "` cannot be changed; make a new one, or declare it `mutable struct`");
-      return true;
-    }
-    return writes && is_impossible(inst.type) && check_field_type(inst, types, *at, *owner);
-  }
-  bool check_field_type(const ir::Inst& inst, const std::vector<const Type*>& types, const Field& field,
-                        const DataType& owner) {
-    if (types.size() < 4) return false;
-    add(inst.span, "field-type",
-        "the field `" + field.name->name + "` of `" + to_string(&owner) + "` has type `" + to_string(field.type) +
-            "`; a value of type " + described(types[3]) + " does not convert to it");
-    return true;
-  }
-  bool is_base(RawValue callee, const char* name) {
-    const DataType* type = as_data(callee.type);
-    return type && type->name->is_function && type->name->name->name == name;
-  }
-  // The document may have defined its own properties.
-  bool default_access(const Type* owner, bool reads) {
-    const RawValue access = engine_.library(reads ? "getproperty" : "setproperty!");
-    if (!access.defined()) return false;
-    std::vector<const Type*> types{access.type, owner, builtin_.symbol};
-    if (!reads) types.push_back(builtin_.any);
-    constexpr int most = 50;
-    for (const Lookup& found : runtime_.lookup_all(runtime_.types.tuple(types), engine_.ctx.world, most))
-      if (!found.method || found.method->module != runtime_.base) return false;
-    return true;
-  }
-
-  void check_methods(const ir::Function& fn, const ir::Inst& inst, RawValue callee,
-                     const std::vector<const Type*>& types) {
-    constexpr int most = 1000;
-    for (const Lookup& found : runtime_.lookup_all(runtime_.types.tuple(types), engine_.ctx.world, most))
-      if (found.method || !found.ambiguous.empty()) return;
-    if (!is_certain(fn, inst)) return;
-    std::string message = "no method of `" + name_of(callee) + "` fits (";
-    for (std::size_t i = 1; i < types.size(); ++i) message += (i > 1 ? ", ::" : "::") + to_string(types[i]);
-    add(inst.span, "no-method", message + "): it raises a MethodError when it gets here");
-  }
-
-  // A keyword that no method of the function knows.
-  bool check_keywords(const ir::Function& fn, const ir::Inst& inst, const std::vector<const Type*>& types) {
-    const DataType* given = as_data(types[1]);
-    if (!given || !inst.operands[2].is_constant()) return false;
-    const RawValue callee = fn.constant_value(inst.operands[2]);
-    if (!callee.defined()) return false;
-    std::string known;
-    std::set<std::string> accepted;
-    const std::vector<const Method*> methods = detail::current_methods(engine_, callee);
-    for (const Method* method : methods) {
-      if (!method->body || !method->body->ast) return false;
-      for (const std::string& keyword : detail::keywords_of(*method)) {
-        if (keyword.ends_with("...")) return false;  // it passes them on; to whom is for the one that gets them
-        if (accepted.insert(keyword).second) known += (known.empty() ? "" : ", ") + keyword;
-      }
-    }
-    if (methods.empty()) return false;
-    for (const Field& field : given->fields) {
-      if (!field.name || accepted.contains(field.name->name)) continue;
-      add(inst.span, "keyword",
-          "`" + name_of(callee) + "` has no keyword argument `" + field.name->name + "`" +
-              (known.empty() ? ": it takes none" : "; it has: " + known));
-      return true;
-    }
-    return false;
+    if (std::optional<Fault> fault = checks_.check(fn, inst)) add(fault->span, fault->code, std::move(fault->message));
   }
 
   // --- types of expressions ---
@@ -416,6 +277,7 @@ class Inferred {
   EngineState& engine_;
   Runtime& runtime_;
   const BuiltinTypes& builtin_;
+  CallChecks checks_;
   const Ast& ast_;
   Definition& definition_;
   std::vector<Typed> typed_;

@@ -28,9 +28,9 @@ void append_utf8(std::string& out, std::uint32_t c) {
   }
 }
 
-class Reader {
+class JsonReader {
  public:
-  explicit Reader(std::string_view text) : text_(text) {}
+  explicit JsonReader(std::string_view text) : text_(text) {}
 
   std::optional<Json> whole() {
     std::optional<Json> found = value(0);
@@ -195,7 +195,7 @@ Json Json::object(Members members) {
   return made;
 }
 
-std::optional<Json> Json::parse(std::string_view text) { return Reader(text).whole(); }
+std::optional<Json> Json::parse(std::string_view text) { return JsonReader(text).whole(); }
 
 const Json& Json::operator[](std::string_view name) const {
   static const Json none;

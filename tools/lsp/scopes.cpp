@@ -292,6 +292,10 @@ class ScopeReader {
           if (is_name(each)) out_.symbols_[global(each)].is_defined = true;
         return;
       }
+      case Head::macrocall:
+        defined_by_macro(node, mark);
+        for (const NodeId child : ast_.children(node)) declare_globals(child);
+        return;
       default:
         assigned_here(node, mark);
         for (const NodeId child : ast_.children(node)) declare_globals(child);
@@ -302,10 +306,34 @@ class ScopeReader {
     if (is_short_function(ast_, node)) {
       const NodeId named = ast_.child(signature_call(ast_, ast_.child(node, 0)), 0);
       if (ast_.head(named) == Head::identifier) mark(named, SymbolKind::function);
+    } else if (is_alias(node)) {
+      mark(ast_.child(ast_.child(node, 0), 0), SymbolKind::type);
     } else if (ast_.head(node) == Head::assign) {
       targets(ast_.child(node, 0), [&](NodeId target) { mark(target, SymbolKind::global); });
     } else if (ast_.head(node) == Head::const_ || ast_.head(node) == Head::global_) {
       targets(node, [&](NodeId target) { mark(target, SymbolKind::global); });
+    }
+  }
+  // A{T} = …
+  bool is_alias(NodeId node) const {
+    return ast_.head(node) == Head::assign && ast_.head(ast_.child(node, 0)) == Head::curly &&
+           ast_.head(ast_.child(ast_.child(node, 0), 0)) == Head::identifier;
+  }
+  // `@enum` and `@deprecate` define names; what a macro of the text itself defines, only running it could tell.
+  template <class F>
+  void defined_by_macro(NodeId node, const F& mark) {
+    const std::string_view spelling = ast_.name_of(ast_.child(node, 0));
+    if (has_global(std::string(spelling))) out_.runs_code_ = true;
+    const auto named = [&](NodeId each) {
+      if (ast_.head(each) == Head::assign || ast_.head(each) == Head::type_assert) each = ast_.child(each, 0);
+      if (ast_.head(each) == Head::call) each = ast_.child(each, 0);
+      if (ast_.head(each) == Head::identifier) mark(each, SymbolKind::global);
+    };
+    for (const NodeId argument : ast_.children(node).subspan(1)) {
+      if (spelling == "@enum" && ast_.head(argument) == Head::block)
+        for (const NodeId each : ast_.children(argument)) named(each);
+      else if (spelling == "@enum" || spelling == "@deprecate")
+        named(argument);
     }
   }
   std::string macro_name(NodeId id) const { return "@" + std::string(ast_.name_of(id)); }
@@ -462,6 +490,13 @@ class ScopeReader {
     }
   }
   void assignment(NodeId node, std::size_t left) {
+    if (is_alias(node)) {
+      const NodeId alias = ast_.child(node, 0);
+      define(ast_.child(alias, 0), SymbolKind::type);
+      const InScope scope(*this, false);
+      for (const NodeId each : ast_.children(alias).subspan(1)) type_variable(each);
+      return visit(ast_.child(node, 1));
+    }
     visit(ast_.child(node, left + 1));
     pattern(ast_.child(node, left));
   }
@@ -502,11 +537,16 @@ class ScopeReader {
       case Head::parameters:
       case Head::block:
       case Head::macrocall:
-        for (const NodeId child : ast_.children(node)) parameter(child);
-        return;
+        return parameters(ast_.children(node));
       default:
         return visit(node);
     }
+  }
+  // Defaults of keywords see the arguments before them, wherever the tree has them.
+  void parameters(std::span<const NodeId> all) {
+    for (const bool keywords : {false, true})
+      for (const NodeId each : all)
+        if ((ast_.head(each) == Head::parameters) == keywords) parameter(each);
   }
 
   void function(NodeId signature, NodeId body) {
@@ -525,8 +565,7 @@ class ScopeReader {
     }
     for (const NodeId returned : types) visit(returned);
     if (callee != no_node && ast_.head(callee) != Head::identifier && ast_.head(callee) != Head::dot) parameter(callee);
-    if (call != no_node)
-      for (const NodeId each : ast_.children(call).subspan(has_name ? 1 : 0)) parameter(each);
+    if (call != no_node) parameters(ast_.children(call).subspan(has_name ? 1 : 0));
     if (body == no_node) return;
     declare_assigned(body);
     visit(body);
@@ -540,7 +579,8 @@ class ScopeReader {
     out_.symbols_[id].is_defined = true;
     occur(named, id, {true, false, false});
     const InScope scope(*this, false);
-    for (const NodeId each : ast_.children(call).subspan(1)) parameter(each);
+    for (const char* given : {"__module__", "__source__"}) declare(given, SymbolKind::parameter);
+    parameters(ast_.children(call).subspan(1));
     declare_assigned(ast_.child(node, 1));
     visit(ast_.child(node, 1));
   }

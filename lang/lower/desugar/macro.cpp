@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "lang/lower/builtin_macros.hpp"
 #include "lang/lower/definition.hpp"
 #include "lang/lower/desugar/desugar.hpp"
 #include "lang/lower/state.hpp"
@@ -75,6 +76,8 @@ std::span<const Desugar::BuiltinMacro> Desugar::macro_table() {
   };
   return table;
 }
+
+bool is_builtin_macro(std::string_view name) { return Desugar::is_builtin_macro(name); }
 
 const Desugar::BuiltinMacro* Desugar::find_macro(std::string_view name) {
   for (const BuiltinMacro& entry : macro_table())
