@@ -424,6 +424,8 @@ int main(int count, char** arguments) {
     bench.compare_row("1000 gradients of a fold over a tuple", "foldminus", "foldminus", 0);
     bench.compare_row("1000 plain gradients of nested conditionals", "qux_plain", "qux", 1.5);
     bench.compare_row("1000 plain gradients of a fold over a tuple", "foldminus_plain", "foldminus", 0);
+    bench.compare_row("determinant by minors, 9 rows", "minors", "minors", 0);
+    bench.compare_row("  its gradient", "minors_gradient", "minors_gradient", 0);
     for (const std::string kind : {"struct", "vector", "storing", "pullback", "jvp", "hvp", "hessian", "dynamic"})
       bench.row("  1000 calls, " + kind, "operator_" + kind);
     bench.process_row("gradient of 1000 ifs", {settings->slope, settings->program("many_branches")}, 2000);

@@ -58,9 +58,52 @@ double fold_gradients() {
   return s;
 }
 
+// The determinant by expansion over minors, and its gradient: what the recursion returned is computed again.
+constexpr int rows = 9;
+__attribute__((noinline)) double minors(const double* a, int column, unsigned free) {
+  if (free == 0) return 1;
+  double total = 0, sign = 1;
+  for (unsigned rest = free; rest != 0; rest &= rest - 1) {
+    const int row = __builtin_ctz(rest);
+    total += sign * a[column * rows + row] * minors(a, column + 1, free ^ 1u << row);
+    sign = -sign;
+  }
+  return total;
+}
+__attribute__((noinline)) void minors_gradient(const double* a, int column, unsigned free, double seed, double* g) {
+  double sign = 1;
+  for (unsigned rest = free; rest != 0; rest &= rest - 1) {
+    const int row = __builtin_ctz(rest);
+    g[column * rows + row] += seed * sign * minors(a, column + 1, free ^ 1u << row);
+    minors_gradient(a, column + 1, free ^ 1u << row, seed * sign * a[column * rows + row], g);
+    sign = -sign;
+  }
+}
+std::array<double, rows * rows> minors_matrix() {
+  std::array<double, rows * rows> a{};
+  for (int k = 0; k < rows * rows; ++k) a[static_cast<std::size_t>(k)] = std::sin(1.0 + k);
+  return a;
+}
+double minors_gradients() {
+  const auto a = minors_matrix();
+  std::array<double, rows * rows> g{};
+  minors_gradient(a.data(), 0, (1u << rows) - 1, 1, g.data());
+  double s = 0;
+  for (double x : g) s += x;
+  return s;
+}
+
 }  // namespace
 
 int main() {
+  bench_samples(
+      "minors",
+      [] {
+        const auto a = minors_matrix();
+        return minors(a.data(), 0, (1u << rows) - 1);
+      },
+      10, 1);
+  bench_samples("minors_gradient", minors_gradients, 10, 1);
   bench_samples("qux", qux_gradients, 20, 20);
   bench_samples("foldminus", fold_gradients, 20, 20);
 }
