@@ -59,7 +59,7 @@ int main(int count, char** arguments) {
       return 1;
     }
     if (!parsed.ok()) indexed = false;
-    if (indexed && number < loaded) index.add(parsed.ast, number);
+    if (indexed && number < loaded) index.add(parsed.ast, number, name);
     trees.push_back(std::move(parsed.ast));
   }
   const std::filesystem::path path = to / "library.index";

@@ -198,6 +198,7 @@ Emitter::Operand Emitter::assign(Form* form) {
                             binding->name->name + " from module " + lambda_.module->name->name);
     return value;
   }
+  if (binding->module == lambda_.module) binding = runtime_.binding(binding->module, binding->name);
   if (!binding->value.defined() && binding->module == runtime_.main &&
       state_of(runtime_).foreign_uses.count(binding->name) != 0) {
     const Binding* used = runtime_.base->find(binding->name);

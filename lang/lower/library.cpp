@@ -29,7 +29,8 @@ bool open_library(Runtime& runtime, Context& ctx, std::vector<LibraryPart> parts
   if (!index) {
     LibraryIndexBuilder builder;
     for (std::uint32_t i = 0; i < state.library_parts.size(); ++i)
-      if (state.library_parts[i].is_loaded) builder.add(*library_tree(runtime, i), i);
+      if (state.library_parts[i].is_loaded)
+        builder.add(*library_tree(runtime, i), i, runtime.sources.file(state.library_parts[i].file).name());
     state.library_index = builder.image();
     index = LibraryIndex::read(state.library_index);
   }

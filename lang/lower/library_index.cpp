@@ -236,15 +236,21 @@ std::uint32_t LibraryIndexBuilder::name(std::string_view text) {
   if (is_new) {
     names_.emplace_back(text);
     exported_.push_back(false);
+    stays_.push_back(false);
   }
   return at->second;
 }
 
-void LibraryIndexBuilder::add(const Ast& ast, std::uint32_t source) {
+void LibraryIndexBuilder::add(const Ast& ast, std::uint32_t source, std::string_view file) {
   DefinitionReader reader(ast);
+  const bool is_of_julia = file.ends_with("core/exports.slope");
   for (const NodeId statement : ast.children(ast.root)) {
     if (ast.head(statement) == Head::export_) {
-      for (const NodeId child : ast.children(statement)) exported_[name(identifier_text(ast, child))] = true;
+      for (const NodeId child : ast.children(statement)) {
+        const std::uint32_t number = name(identifier_text(ast, child));
+        exported_[number] = true;
+        if (is_of_julia) stays_[number] = true;
+      }
       continue;
     }
     if (const std::vector<std::string> imported = imported_names(ast, statement); !imported.empty()) {
@@ -285,6 +291,7 @@ std::string LibraryIndexBuilder::image() const {
     names[i].text = static_cast<std::uint32_t>(characters.size());
     names[i].size = static_cast<std::uint32_t>(names_[i].size());
     names[i].is_exported = exported_[i];
+    names[i].gives_way = exported_[i] && !stays_[i];
     characters += names_[i];
   }
   for (const Noted& noted : noted_) {

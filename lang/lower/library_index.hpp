@@ -14,8 +14,9 @@ namespace slope::lower {
 
 class LibraryIndexBuilder {
  public:
-  void add(const syntax::Ast& ast, std::uint32_t source);  // the next file in load order
-  std::string image() const;                               // call once all are added
+  // The next file in load order, and its name: what core/exports.slope does not export gives way to a program's own.
+  void add(const syntax::Ast& ast, std::uint32_t source, std::string_view file);
+  std::string image() const;  // call once all are added
 
  private:
   struct Noted {
@@ -32,6 +33,7 @@ class LibraryIndexBuilder {
 
   std::vector<std::string> names_;
   std::vector<bool> exported_;
+  std::vector<bool> stays_;  // exported, and does not give way
   std::unordered_map<std::string, std::uint32_t> numbers_;
   std::vector<Noted> noted_;
 };

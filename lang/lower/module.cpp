@@ -112,6 +112,7 @@ class Imports {
                                                   : (head == Head::using_ ? !use_module(child) : !import_path(child)))
         return false;
     }
+    if (head != Head::export_) runtime_.renew_borrowed(*module_);
     return true;
   }
 

@@ -25,7 +25,9 @@ namespace slope::lower {
 Binding* global_binding(Runtime& runtime, Module* module, const Symbol* name) {
   Binding* binding = runtime.resolve(module, name);
   if (binding == nullptr) return runtime.binding(module, name);
-  if (binding->module != module && module == runtime.main) state_of(runtime).foreign_uses.insert(name);
+  if (binding->module == module) return binding;
+  if (Binding* alias = runtime.borrowed(*module, *binding)) return alias;
+  if (module == runtime.main) state_of(runtime).foreign_uses.insert(name);
   return binding;
 }
 

@@ -35,6 +35,7 @@ struct LibraryName {
   std::uint32_t is_exported = 0;
   std::uint32_t has_keywords = 0;  // a definition has keyword arguments
   std::uint32_t is_module = 0;
+  std::uint32_t gives_way = 0;  // exported, but no name of Julia's Base: see borrowed.cpp
 };
 
 class LibraryIndex {

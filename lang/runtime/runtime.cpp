@@ -153,7 +153,9 @@ Module* Runtime::new_module(const Symbol* name, Module* parent) {
 
 Binding* Runtime::binding(Module* module, const Symbol* name) {
   if (module->has_library) module->entered(name);
+  Binding* taken_back = impl_->borrowed.empty() ? nullptr : impl_->take_back(*module, name);
   Binding*& slot = module->bindings[name];
+  if (taken_back) slot = taken_back;
   if (!slot) {
     outside_heap.add(sizeof(Binding) + 64);
     impl_->bindings.emplace_back();

@@ -112,6 +112,10 @@ class Runtime : public LibraryNames {
   Source source(Context& ctx, Specialization& target, SourceUse use, World world);
   void add_dependent(CodeInstance* code);  // registers code->edges
   void binding_changed(Binding* binding);  // a constant or type was redefined
+  // The alias in `module` of a name of the library that gives way to the module's own (borrowed.cpp). Null: it does
+  // not, or the module is the library's.
+  Binding* borrowed(Module& module, const Binding& source);
+  void renew_borrowed(Module& module);  // after `using` or `import`: aliases follow what their names mean there now
   // What definitions ended of what was derived before, newest last; the last few thousand.
   struct Invalidation {
     std::string definition;

@@ -39,6 +39,7 @@ struct Runtime::Impl {
   Runtime& runtime;
   std::deque<Module> modules;
   std::deque<Binding> bindings;
+  std::unordered_map<const Module*, std::unordered_map<const Symbol*, Binding*>> borrowed;  // borrowed.cpp
   std::deque<MethodTable> tables;
   std::unique_ptr<ContextTapes> tapes;
   int root_key = 0;
@@ -79,6 +80,8 @@ struct Runtime::Impl {
   bool is_being_made(std::uint32_t name) const;
   bool make(const MethodTable* table, const Binding* binding, const Waiting& item);
   Binding* enter(std::uint32_t number, const Symbol* name);
+  // The module defines a name that it borrowed: the alias, without a value. Null: not borrowed.
+  Binding* take_back(const Module& module, const Symbol* name);
   std::vector<MethodTable*> keyword_owners;  // tables whose definitions have keyword methods, waiting or not
   MethodTable* keyword_call = nullptr;       // Base.kwcall's, once known
   void open(MethodTable& table);             // makes what waits in it

@@ -333,6 +333,7 @@ struct NearMethod {
   int score;
   std::vector<bool> mismatched;  // by parameter, callee first
   bool takes_as_many;            // arguments as were given
+  bool fits_some;                // argument
 };
 
 // Nothing: a constructor of another type of the same name. `elements`: the types of the call, callee first; `others`:
@@ -344,7 +345,7 @@ std::optional<NearMethod> near_method(TypeTable& types, const Method& method, co
   const VarargType* rest = as_vararg(tuple->params.back());
   std::size_t fixed = tuple->params.size() - (rest ? 1 : 0);
   NearMethod near{&method, 0, std::vector<bool>(tuple->params.size() + elements.size(), false),
-                  elements.size() == fixed || (rest && elements.size() >= fixed)};
+                  elements.size() == fixed || (rest && elements.size() >= fixed), false};
   auto closed = [&](const Type* t) {
     std::vector<const Type*> one{t};
     const Type* whole = types.tuple(one);
@@ -370,6 +371,7 @@ std::optional<NearMethod> near_method(TypeTable& types, const Method& method, co
       near.mismatched[std::min(i, tuple->params.size() - 1)] = true;
     }
   }
+  near.fits_some = matched > 0;
   near.score = matched * 4 - std::abs(static_cast<int>(elements.size()) - static_cast<int>(fixed));
   if (elements.size() > 1 && matched == 0 && fixed > 1 && others > 3) near.score -= 4;
   return near;
@@ -441,10 +443,10 @@ std::string Runtime::Impl::method_error_text(Context& ctx, Value function, Value
              " are not callable\nis an operator missing, as in `x * (y)`?";
     return text;
   }
-  // Methods for another number of arguments are near only where none takes as many as were given.
+  // Methods for another number of arguments are near where an argument fits, or none takes as many as were given.
   const auto takes_as_many = [](const NearMethod& each) { return each.takes_as_many; };
   if (std::any_of(candidates.begin(), candidates.end(), takes_as_many))
-    std::erase_if(candidates, [&](const NearMethod& each) { return !takes_as_many(each); });
+    std::erase_if(candidates, [&](const NearMethod& each) { return !takes_as_many(each) && !each.fits_some; });
   std::stable_sort(candidates.begin(), candidates.end(),
                    [](const NearMethod& a, const NearMethod& b) { return a.score > b.score; });
   text += "\n\nClosest candidates are:";

@@ -33,6 +33,14 @@ std::string symbol_text(const std::string& name) {
   return "Symbol(\"" + name + "\")";
 }
 
+// Base.Meta.ParseError, but Dates.Day: in Julia the library's other modules are packages.
+bool is_of_julias_base(std::string_view module) {
+  constexpr std::string_view names[] = {"Broadcast", "Cartesian", "Checked",   "Docs", "Experimental",
+                                        "FastMath",  "GC",        "Iterators", "Libc", "MathConstants",
+                                        "Meta",      "Order",     "Sort",      "Sys",  "Threads"};
+  return std::ranges::find(names, module) != std::end(names);
+}
+
 // The type is printed with its module when a user at the prompt would have to write it so.
 std::string module_prefix(const TypeName* name) {
   const Module* module = name->module;
@@ -50,7 +58,7 @@ std::string module_prefix(const TypeName* name) {
   for (const Module* m = module;; m = m->parent) {
     path = m->name->name + "." + path;
     if (!m->parent || m->parent == m) break;
-    if (m->parent == root && root->name->name == "Base") break;  // Dates.Day: modules of the library by their own name
+    if (m->parent == root && root->name->name == "Base" && !is_of_julias_base(m->name->name)) break;
   }
   return path;
 }
