@@ -58,7 +58,7 @@ const Tangent* Derivatives::tangent(Context& ctx, Specialization& primal, const 
   return nullptr;
 }
 
-void Derivatives::raise(Context& ctx, const Specialization& primal, const diff::Refusal& refusal) {
+std::string Derivatives::text_of(const Specialization& primal, const diff::Refusal& refusal) const {
   std::string name = primal.method->name ? std::string(primal.method->name->name) : std::string("this function");
   std::string message = "cannot differentiate `" + name +
                         "`: " + (refusal.reason.empty() ? "its types could not be inferred" : refusal.reason);
@@ -67,8 +67,12 @@ void Derivatives::raise(Context& ctx, const Specialization& primal, const diff::
     message += "\n  --> " + runtime.sources.describe(span) + "\n" + runtime.sources.excerpt(span);
     while (!message.empty() && message.back() == '\n') message.pop_back();
   }
-  refused_ = span;
-  ctx.raise_message(runtime.types.builtin().differentiation_error, message);
+  return message;
+}
+
+void Derivatives::raise(Context& ctx, const Specialization& primal, const diff::Refusal& refusal) {
+  refused_ = refusal.reason.empty() ? primal.method->span : refusal.span;
+  ctx.raise_message(runtime.types.builtin().differentiation_error, text_of(primal, refusal));
 }
 
 // Of functions that write memory the code with rules' calls in it, so that a rule's builtin is not taken for a writer

@@ -64,6 +64,8 @@ class Derivatives {
   DerivativeCache cache;
   StoresOfFunctions stores;
 
+  std::string text_of(const Specialization& primal, const diff::Refusal& refusal) const;  // of the error
+
  private:
   void raise(Context& ctx, const Specialization& primal, const diff::Refusal& refusal);
   ir::Operand expand_operator(Context& ctx, ir::Function& function, std::uint32_t id, std::vector<Edge>& edges,

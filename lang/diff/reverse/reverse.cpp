@@ -322,7 +322,8 @@ bool Reverse::combined(Derivative& result) {
   if (!tangents_.is_float(result_type) && !tangents_.is_dynamic(result_type)) {
     refusal_ = {primal_->span, primal_->method,
                 "the gradient needs a function that returns one floating-point number; this one returns " +
-                    to_string(result_type)};
+                    to_string(result_type),
+                true};
     return false;
   }
   Operand seed = f_.add_parameter(0, tangents_.cotangent(result_type));
