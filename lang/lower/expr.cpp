@@ -453,6 +453,11 @@ class Reader {
     if (name.size() > 1 && name.back() == '=' && name != "==" && name != "!=" && name != "<=" && name != ">=" &&
         name != "===" && name != "!==")
       return update(name, args);
+    if (!shows_malformed_) {
+      if ((name == "new" || name == "splatnew") && !args.empty()) return object(args, name == "splatnew");
+      // Hints to Julia's compiler.
+      if (name == "meta" || name == "inbounds" || name == "loopinfo") return ast_.leaf(Head::nothing, span_);
+    }
     const Heads heads;
     const auto found = heads.by_name.find(name);
     if (found == heads.by_name.end()) return fail("Expr with head :" + name + " is not part of Slope");
@@ -474,6 +479,16 @@ class Reader {
     return made;
   }
 
+  // Expr(:new, T, fields…), Expr(:splatnew, T, fields): an object without its constructor. The library's object_of
+  // makes it.
+  NodeId object(const std::vector<Value>& args, bool in_tuple) {
+    const Binding* make = runtime_.resolve(runtime_.base, runtime_.symbol("object_of"));
+    if (make == nullptr || !make->value.defined() || (in_tuple && args.size() != 2)) return fail("malformed new");
+    const NodeId children[] = {spliced(make->value), read(args[0]),
+                               in_tuple ? read(args[1]) : plain(Head::tuple, args, 1)};
+    return ast_.make(Head::call, span_, children);
+  }
+
   // Expr(:., a, b): a field, or the arguments of a broadcast call.
   NodeId dot(const std::vector<Value>& args) {
     const auto& builtin = runtime_.types.builtin();
@@ -487,6 +502,10 @@ class Reader {
         std::vector<NodeId> children{read(args[0])};
         if (!all(arguments, 0, children)) return no_node;
         return ast_.make(Head::dot_call, span_, children);
+      }
+      if (inner->name == "quote" && arguments.size() == 1 && arguments[0].type == builtin.symbol) {
+        const NodeId field[] = {read(args[0]), quote(arguments[0].symbol)};
+        return ast_.make(Head::dot, span_, field);
       }
     }
     const NodeId children[] = {read(args[0]), args[1].type == builtin.symbol ? quote(args[1].symbol) : read(args[1])};

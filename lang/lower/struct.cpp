@@ -7,6 +7,7 @@
 
 #include "lang/lower/definition.hpp"
 #include "lang/lower/emit.hpp"
+#include "lang/lower/expr.hpp"
 #include "lang/lower/type_expression.hpp"
 
 namespace slope::lower {
@@ -219,61 +220,89 @@ class Types {
 
   bool read_fields(NodeId body) {
     if (ast_.head(body) != Head::block) return malformed("struct");
-    for (NodeId node : copy(body)) {
-      if (ast_.head(node) == Head::macrocall && ast_.child_count(node) == 3 &&
-          identifier_text(ast_, ast_.child(node, 0)) == "@doc")
-        node = ast_.child(node, 2);
-      Field field;
-      if (ast_.head(node) == Head::const_ && ast_.child_count(node) == 1) {
-        if (ast_.node(definition_.node).flag != 1)
-          return raise_at(ctx_, ast_.node(node).span, "`const` fields need a mutable struct");
-        field.is_const = true;
-        node = ast_.child(node, 0);
-      }
-      switch (ast_.head(node)) {
-        case Head::identifier:
-          field.name = runtime_.symbol(ast_.name_of(node));
-          break;
-        case Head::type_assert:
-          if (ast_.child_count(node) != 2 || ast_.head(ast_.child(node, 0)) != Head::identifier)
-            return raise_at(ctx_, ast_.node(node).span, "expected a field: name or name::Type");
-          field.name = runtime_.symbol(ast_.name_of(ast_.child(node, 0)));
-          field.type = ast_.child(node, 1);
-          break;
-        case Head::function:
-          constructors_.push_back(node);
-          continue;
-        case Head::macrocall: {
-          // @inline Foo(x) = …
-          const auto parts = ast_.children(node);
-          if (parts.size() == 2 && (ast_.head(parts[1]) == Head::function || is_short_definition(ast_, parts[1]))) {
-            constructors_.push_back(parts[1]);
-            continue;
-          }
-          return raise_at(ctx_, ast_.node(node).span, "a macro inside a struct is not part of Slope");
-        }
-        case Head::assign:
-          if (is_short_definition(ast_, node)) {
-            constructors_.push_back(node);
-            continue;
-          }
-          return raise_at(ctx_, ast_.node(node).span, "a field has no default value",
-                          "put `@kwdef` before the struct, or write a constructor");
-        case Head::string:
-        case Head::nothing:
-          continue;
-        case Head::block:
-          if (ast_.child_count(node) == 0) continue;
-          [[fallthrough]];
-        default:
-          return raise_at(ctx_, ast_.node(node).span, "expected a field or a constructor inside a struct");
-      }
-      for (const Field& other : fields_)
-        if (other.name == field.name)
-          return raise_at(ctx_, ast_.node(node).span,
-                          "duplicate field name: \"" + field.name->name + "\" is not unique");
-      fields_.push_back(field);
+    for (const NodeId statement : copy(body))
+      if (!read_field(statement)) return false;
+    return true;
+  }
+
+  // What a program's macro makes of a part of the struct: fields and constructors.
+  bool read_expansion(NodeId call) {
+    const Binding* expand = runtime_.resolve(runtime_.base, runtime_.symbol("macroexpand"));
+    if (expand == nullptr || !expand->value.defined()) return malformed("struct");
+    const Span at = ast_.node(call).span;
+    Value code;
+    if (!to_value(runtime_, ctx_, *definition_.ast, call, code)) return false;
+    const Value arguments[] = {Value(runtime_.types.builtin().module, static_cast<const void*>(module_)), code};
+    Value expansion;
+    const World outer = std::exchange(ctx_.world, runtime_.world());
+    const bool ok = runtime_.call(ctx_, expand->value, arguments, 2, expansion);
+    ctx_.world = outer;
+    if (!ok) return false;
+    std::string problem;
+    const NodeId made = from_value(runtime_, ctx_, *definition_.ast, at, expansion, nullptr, problem);
+    if (ctx_.failed()) return false;
+    if (!problem.empty()) return raise_at(ctx_, at, "in macro expansion: " + problem);
+    return read_field(made);
+  }
+
+  bool read_field(NodeId node) {
+    if (ast_.head(node) == Head::macrocall && ast_.child_count(node) == 3 &&
+        identifier_text(ast_, ast_.child(node, 0)) == "@doc")
+      node = ast_.child(node, 2);
+    Field field;
+    if (ast_.head(node) == Head::const_ && ast_.child_count(node) == 1) {
+      if (ast_.node(definition_.node).flag != 1)
+        return raise_at(ctx_, ast_.node(node).span, "`const` fields need a mutable struct");
+      field.is_const = true;
+      node = ast_.child(node, 0);
     }
+    switch (ast_.head(node)) {
+      case Head::identifier:
+        field.name = runtime_.symbol(ast_.name_of(node));
+        break;
+      case Head::type_assert:
+        if (ast_.child_count(node) != 2 || ast_.head(ast_.child(node, 0)) != Head::identifier)
+          return raise_at(ctx_, ast_.node(node).span, "expected a field: name or name::Type");
+        field.name = runtime_.symbol(ast_.name_of(ast_.child(node, 0)));
+        field.type = ast_.child(node, 1);
+        break;
+      case Head::function:
+        constructors_.push_back(node);
+        return true;
+      case Head::macrocall: {
+        // @inline Foo(x) = …
+        const auto parts = ast_.children(node);
+        const Symbol* macro = runtime_.symbol(identifier_text(ast_, parts[0]));
+        if (const Binding* known = runtime_.resolve(module_, macro);
+            ast_.head(parts[0]) == Head::dot || (known != nullptr && known->value.defined()))
+          return read_expansion(node);
+        if (parts.size() == 2 && (ast_.head(parts[1]) == Head::function || is_short_definition(ast_, parts[1]))) {
+          constructors_.push_back(parts[1]);
+          return true;
+        }
+        return raise_at(ctx_, ast_.node(node).span, "a macro inside a struct is not part of Slope");
+      }
+      case Head::assign:
+        if (is_short_definition(ast_, node)) {
+          constructors_.push_back(node);
+          return true;
+        }
+        return raise_at(ctx_, ast_.node(node).span, "a field has no default value",
+                        "put `@kwdef` before the struct, or write a constructor");
+      case Head::string:
+      case Head::nothing:
+        return true;
+      case Head::block:
+        for (const NodeId part : copy(node))
+          if (!read_field(part)) return false;
+        return true;
+      default:
+        return raise_at(ctx_, ast_.node(node).span, "expected a field or a constructor inside a struct");
+    }
+    for (const Field& other : fields_)
+      if (other.name == field.name)
+        return raise_at(ctx_, ast_.node(node).span, "duplicate field name: \"" + field.name->name + "\" is not unique");
+    fields_.push_back(field);
     return true;
   }
   bool raise_at(Context& ctx, Span span, std::string message, const std::string& help = {}) {

@@ -34,10 +34,18 @@ NodeId parse_scoped_const(State& state, Iterator& it) {
 
 // One name of a path or a list: a word, an operator, @macro, (+), :+
 NodeId parse_path_name(State& state, Iterator& it) {
-  if (it->kind == K::at && (it + 1)->kind == K::identifier) {
+  if (it->kind == K::at && (it + 1)->kind == K::dot && (it + 2)->kind == K::dot) {
+    it += 3;
+    return state.name_leaf("@..", it - 3);
+  }
+  if (it->kind == K::at && !macro_name(state, it + 1).empty()) {
     const Iterator at = it;
     it += 2;
-    return state.name_leaf("@" + std::string(state.ast.name((it - 1)->payload)), at);
+    return state.name_leaf("@" + macro_name(state, it - 1), at);
+  }
+  if (it->kind == K::left_paren && (it + 1)->kind == K::identifier && (it + 2)->kind == K::right_paren) {
+    it += 3;
+    return state.name_leaf((it - 2)->payload, it - 2);
   }
   if (it->kind == K::identifier || it->kind == K::where) {
     const Iterator name = it++;

@@ -39,6 +39,7 @@ NodeId parse_colon(State& state, Iterator& it);  // :a, :(a), or the value `:`
 NodeId parse_interpolated_string(State& state, Iterator& it);
 NodeId parse_prefix(State& state, Iterator& it);  // $x, ::T
 NodeId parse_macro_call(State& state, Iterator& it);
+std::string macro_name(const State& state, Iterator it);  // what follows the `@`; empty: no name
 NodeId parse_macro_arguments(State& state, Iterator& it, Iterator from, NodeId name);
 bool at_parenthesised_operator(const State& state, Iterator it);  // (+), (=), (::)
 

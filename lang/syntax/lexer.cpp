@@ -333,7 +333,8 @@ void Lexer::push_operator(std::uint32_t begin, OperatorId id, bool dotted) {
   const OperatorInfo& info = operator_info(id);
   TokenKind kind = operator_kind(id);
   Precedence precedence = info.precedence;
-  if (info.update && at(pos_) == '=' && at(pos_ + 1) != '=') {
+  // `:=` is an assignment that only macros read; `:==` and `:=>` quote an operator.
+  if (info.update && at(pos_) == '=' && at(pos_ + 1) != '=' && !(id == op_colon && at(pos_ + 1) == '>')) {
     ++pos_;
     kind = TokenKind::op_assign;
     precedence = Precedence::assignment;

@@ -135,12 +135,20 @@ NodeId parse_prefix(State& state, Iterator& it) {
   return state.make(Head::interpolate, sign, it, {inserted});
 }
 
-// @m a b, @m(a, b), @A.m x; at the `@`.
+// What a macro is called, after the `@`: a word or an operator. An empty text: neither.
+std::string macro_name(const State& state, Iterator it) {
+  if (it->kind == TokenKind::identifier || it->kind == TokenKind::where)
+    return std::string(state.ast.name(it->payload));
+  return it->is_operator() && !it->dotted() ? state.operator_text(it) : std::string{};
+}
+
+// @m a b, @m(a, b), @A.m x, @>> a b; at the `@`.
 NodeId parse_macro_call(State& state, Iterator& it) {
   const Iterator at = it++;
-  if (it->kind == TokenKind::op && state.adjacent(it) && state.operator_text(it) == "..") {
+  if (it->is_operator() && state.adjacent(it) && !macro_name(state, it).empty()) {
+    const NodeId name = state.name_leaf("@" + macro_name(state, it), at);
     ++it;
-    return parse_macro_arguments(state, it, at, state.name_leaf("@..", at));
+    return parse_macro_arguments(state, it, at, name);
   }
   if (it->kind == TokenKind::dot && state.adjacent(it)) {
     ++it;

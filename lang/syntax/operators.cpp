@@ -20,7 +20,7 @@ constexpr OperatorInfo ascii_operators[] = {
     {"-", P::plus, true, true, true},
     {"*", P::times, false, true, true},
     {"!", P::none, true, false},
-    {":", P::colon},
+    {":", P::colon, false, true, true},
     {"=", P::assignment},
     {"?", P::conditional},
     {"=>", P::pair},

@@ -62,9 +62,10 @@ NodeId parse_field(State& state, Iterator& it, Iterator from, NodeId base) {
   }
   if (it->kind == TokenKind::at) {
     const Iterator at = it++;
-    if (it->kind != TokenKind::identifier) state.fail(it, "a macro's name after `@`");
-    const Iterator name = it++;
-    const NameId macro = state.ast.intern("@" + std::string(state.ast.name(name->payload)));
+    const std::string name = macro_name(state, it);
+    if (name.empty()) state.fail(it, "a macro's name after `@`");
+    ++it;
+    const NameId macro = state.ast.intern("@" + name);
     const NodeId path = state.make(Head::dot, from, it, {base, state.quoted_name(macro, at)});
     return parse_macro_arguments(state, it, from, path);
   }

@@ -134,7 +134,7 @@ void write_escaped(std::string& out, std::string_view text, char quote) {
 }
 
 void write_symbol(std::string& out, std::string_view name) {
-  for (const std::string_view sign : {":", "::", "=", "==", "===", "=>"}) {
+  for (const std::string_view sign : {":", "::", ":=", "=", "==", "===", "=>"}) {
     if (name == sign) {
       out += ":(" + std::string(name) + ")";
       return;

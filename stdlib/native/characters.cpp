@@ -2,6 +2,8 @@
 #include <utf8proc.h>
 
 #include <cstdio>
+#include <cstdlib>
+#include <memory>
 
 #include "stdlib/native/native.hpp"
 #include "stdlib/native/natives.hpp"
@@ -82,6 +84,30 @@ bool string_lower(Context& ctx, const Value* args, std::size_t count, Value& res
   Call call(ctx, "string_lower", args, count, result);
   std::string_view s;
   return call.string(0, s) && call.give(changed_case(s, utf8proc_tolower));
+}
+
+// string_normalize(s, options): utf8proc's options, as its header numbers them.
+bool string_normalize(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "string_normalize", args, count, result);
+  std::string_view s;
+  std::int64_t options = 0;
+  if (!call.string(0, s) || !call.integer(1, options)) return false;
+  utf8proc_uint8_t* mapped = nullptr;
+  const auto length =
+      utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(s.data()), static_cast<utf8proc_ssize_t>(s.size()),
+                   &mapped, static_cast<utf8proc_option_t>(options & ~std::int64_t{UTF8PROC_NULLTERM}));
+  const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owned(mapped, &std::free);
+  if (length < 0) return ctx.argument_error(utf8proc_errmsg(length));
+  return call.give(std::string(reinterpret_cast<const char*>(mapped), static_cast<std::size_t>(length)));
+}
+
+// grapheme_break(a, b): may what a reader takes for one character end between the two?
+bool grapheme_break(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "grapheme_break", args, count, result);
+  std::uint32_t a = 0;
+  std::uint32_t b = 0;
+  return call.character(0, a) && call.character(1, b) &&
+         call.give_bool(utf8proc_grapheme_break(static_cast<utf8proc_int32_t>(a), static_cast<utf8proc_int32_t>(b)));
 }
 
 bool char_text(Context& ctx, const Value* args, std::size_t count, Value& result) {
@@ -206,6 +232,8 @@ const NativeInfo characters_natives[] = {
     {"char_description", char_description, effect_makes, returns_string},
     {"string_upper", string_upper, effect_makes, returns_string},
     {"string_lower", string_lower, effect_makes, returns_string},
+    {"string_normalize", string_normalize, effect_makes, returns_string},
+    {"grapheme_break", grapheme_break, effect_throws, returns_bool},
     {"string_escape", string_escape, effect_makes, returns_string},
 };
 

@@ -70,7 +70,8 @@ std::string quoted(std::string_view s) {
 }
 
 std::string literal_of(std::string_view s) {
-  if (s == "==" || s == "===" || s == "=>" || s == "=" || s == "::" || s == ":") return ":(" + std::string(s) + ")";
+  if (s == "==" || s == "===" || s == "=>" || s == "=" || s == "::" || s == ":" || s == ":=")
+    return ":(" + std::string(s) + ")";
   if (is_identifier(s) || is_operator(s)) return ":" + std::string(s);
   return "Symbol(" + quoted(s) + ")";
 }

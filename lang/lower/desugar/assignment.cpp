@@ -242,6 +242,8 @@ Form* Desugar::op_assignment(NodeId node) {
   const auto nodes = children(node);
   if (nodes.size() != 3) return error(node, "malformed update assignment");
   const Span at = span(node);
+  if (ast_->name_of(nodes[0]) == ":")
+    return unsupported(node, "`:=` is syntax for macros: outside of one it means nothing");
   NodeId target = nodes[1];
   const auto combine = [&](Form* old) { return call(at, {expression(nodes[0]), old, expression(nodes[2])}); };
   NodeId type = no_node;

@@ -63,6 +63,7 @@ class Desugar : private FormMaker {
       std::function<Form*(NodeId)>;  // what stands for an argument that was evaluated before; null: nothing was
   Form* arguments_call(Span span, std::vector<Form*> head, std::span<const NodeId> arguments,
                        const Evaluate& value_of = {});
+  Form* library_c_call(NodeId node, std::span<const NodeId> arguments);
   Form* power_by_literal(NodeId node);
   Form* value_parameter(Span span, std::int64_t n);
   Form* comparison(NodeId node);

@@ -74,10 +74,38 @@ Form* Desugar::special_call(NodeId node) {
     if (asked == "jl_getpagesize") return constant(span(node), runtime_.from_int(std::int64_t{4096}));
     if (asked == "jl_generating_output") return constant(span(node), runtime_.from_int(std::int64_t{0}));
   }
+  if (text == "ccall")
+    if (Form* made = library_c_call(node, arguments)) return made;
   if (text == "ccall" || text == "cglobal" || text == "llvmcall")
     return unsupported(node, "`" + std::string(text) + "` is not part of Slope",
                        "register a C++ function with the engine instead");
   return nullptr;
+}
+
+// ccall((:pow, libm), Float64, (Float64, Float64), x, y) of a C function that the library has in Slope, under the name
+// `c_pow`; null for all others.
+Form* Desugar::library_c_call(NodeId node, std::span<const NodeId> arguments) {
+  if (arguments.size() < 3 || ast_->head(arguments[2]) != Head::tuple) return nullptr;
+  const bool with_library = ast_->head(arguments[0]) == Head::tuple && ast_->child_count(arguments[0]) == 2;
+  const NodeId called = with_library ? ast_->child(arguments[0], 0) : arguments[0];
+  std::string function = "c_";
+  if (ast_->head(called) == Head::quote_symbol)
+    function += ast_->name_of(called);
+  else if (ast_->head(called) == Head::string)
+    function += ast_->text_of(called);
+  else
+    return nullptr;
+  const Binding* known = runtime_.resolve(runtime_.base, intern(function));
+  const auto types = children(arguments[2]);
+  if (known == nullptr || types.size() != arguments.size() - 3) return nullptr;
+  const Span at = span(node);
+  std::vector<Form*> values;
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    Form* type = expression(types[i]);
+    values.push_back(base_call(span(arguments[i + 3]), "convert", {type, expression(arguments[i + 3])}));
+  }
+  Form* type = expression(arguments[1]);
+  return base_call(at, "convert", {type, base_call(at, function, std::move(values))});
 }
 
 // Val(n)

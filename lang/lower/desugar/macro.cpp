@@ -128,12 +128,16 @@ Form* Desugar::macro_call(NodeId node) {
       path.push_back(intern(identifier_text(*ast_, ast_->child(at, 1))));
       at = ast_->child(at, 0);
     }
-    path.push_back(intern(identifier_text(*ast_, at)));
+    // A macro's expansion may hold the module itself: $M.@m.
+    const auto& spliced = state_of(runtime_).spliced.values;
+    if (ast_->head(at) == Head::value && ast_->node(at).value < spliced.size() &&
+        spliced[ast_->node(at).value].type == runtime_.types.builtin().module)
+      owner = spliced[ast_->node(at).value].module;
+    else
+      path.push_back(intern(identifier_text(*ast_, at)));
     callee = ast_->child(callee, 1);
     for (std::size_t i = path.size(); i-- > 0;) {
       const Binding* binding = runtime_.resolve(owner, path[i]);
-      if (path[i]->name == "Distributed")
-        return unsupported(node, "processes (`" + path[i]->name + "`) are not part of Slope");
       if (binding == nullptr || binding->value.type != runtime_.types.builtin().module)
         return error(node, "module " + path[i]->name + " not found");
       owner = binding->value.module;

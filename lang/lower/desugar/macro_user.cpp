@@ -13,9 +13,15 @@ namespace slope::lower {
 
 namespace {
 
+// Types, or one call of another macro, which may define them.
 bool defines_types(const Ast& ast, NodeId node) {
   if (ast.head(node) != Head::block) return false;
   const auto statements = ast.children(node);
+  const auto is_told = [&](NodeId statement) { return ast.head(statement) != Head::nothing; };
+  if (std::count_if(statements.begin(), statements.end(), is_told) == 1) {
+    const NodeId only = *std::find_if(statements.begin(), statements.end(), is_told);
+    if (ast.head(only) == Head::macrocall || defines_types(ast, only)) return true;
+  }
   return std::any_of(statements.begin(), statements.end(), [&](NodeId statement) {
     const Head head = ast.head(statement);
     return head == Head::struct_ || head == Head::abstract_ || head == Head::primitive_;
