@@ -82,6 +82,7 @@ Emitter::V Emitter::take_cell(Heap::CellKind kind, const DataType* type, llvm::f
 
 // The caller stores the first `fields` fields next; the rest is zero.
 Emitter::V Emitter::allocate_object(const DataType* type, std::size_t fields) {
+  if (layout_.ahead) return ahead_object(type, sizeof(Object) + type->size);
   auto call = [&] { return helper(Helper::box, {context_, pointer(type)}); };
   const std::size_t bytes = sizeof(Object) + type->size;
   const std::vector<std::size_t> left = words_left(type, fields);
@@ -98,6 +99,7 @@ Emitter::V Emitter::allocate_object(const DataType* type, std::size_t fields) {
 
 // A captured variable; `is_set`: the caller stores its value next.
 Emitter::V Emitter::allocate_cell(bool is_set) {
+  if (layout_.ahead) return ahead_object(layout_.builtin().cell, sizeof(CellObject));
   auto call = [&] { return helper(Helper::cell_new, {context_}); };
   const std::size_t bytes = sizeof(CellObject);
   if (!allocates_inline(bytes, 2)) {

@@ -206,7 +206,7 @@ bool Emitter::emit_division(const ir::Inst& inst, V a, V b, V& result) {
       llvm::BasicBlock* good = new_block("divide");
       branch_unlikely(bad, slow, good);
       b_.SetInsertPoint(slow);
-      execute(inst);  // raises
+      raise_by_executing(inst);
       fail();
       b_.SetInsertPoint(good);
     }

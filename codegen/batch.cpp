@@ -6,6 +6,7 @@
 #include <cassert>
 #include <optional>
 
+#include "codegen/ahead_code.hpp"
 #include "lang/ir/cfg.hpp"
 #include "lang/ir/op_groups.hpp"
 #include "lang/ir/passes/bounds.hpp"
@@ -16,24 +17,28 @@ namespace slope::codegen {
 using ir::Op;
 using Kind = Representation::Kind;
 
-Batch::Batch(Runtime& runtime, PublishedCode& published, const Jit& jit, std::uint64_t first_name, Options options)
+Batch::Batch(Runtime& runtime, PublishedCode& published, const Translator& translator, std::uint64_t first_name,
+             Options options)
     : runtime_(runtime),
       published_(published),
-      jit_(jit),
+      translator_(translator),
       result_(std::make_shared<NativeBatch>()),
       next_name_(first_name) {
   context_.setDiscardValueNames(!options.keeps_names);
   layout_ = std::make_unique<Layout>(runtime, context_);
   layout_->tests_indices = options.tests_indices;
-  if (!runtime.describes_code) return;
+  layout_->ahead = options.ahead;
+  is_one_unit_ = options.ahead || runtime.describes_code;
+  if (!runtime.describes_code || options.ahead) return;
   debug_ = std::make_unique<DebugInfo>(runtime, unit_for_next().module());
   layout_->debug = debug_.get();
 }
 
 Unit& Batch::unit_for_next() {
-  if (!debug_ || units_.empty()) {
-    units_.push_back(std::make_unique<Unit>(context_, !runtime_.describes_code));
-    jit_.translator().prepare(units_.back()->module());
+  if (!is_one_unit_ || units_.empty()) {
+    units_.push_back(std::make_unique<Unit>(context_, !runtime_.describes_code || layout_->ahead));
+    translator_.prepare(units_.back()->module());
+    if (layout_->ahead) Ahead::add_runtime(units_.back()->module());
   }
   return *units_.back();
 }
@@ -66,6 +71,12 @@ bool Batch::build(CodeInstance& root, const BatchPolicy& policy, std::string& wh
     return false;
   }
   add(root);
+  add_callees();
+  for (auto& member : members_) find_signature(*member);
+  return true;
+}
+
+void Batch::add_callees() {
   std::size_t insts = 0;
   for (std::size_t i = 0; i < members_.size(); ++i) {
     const ir::Function& function = *members_[i]->function;
@@ -81,14 +92,44 @@ bool Batch::build(CodeInstance& root, const BatchPolicy& policy, std::string& wh
         if (inst.op != Op::invoke || members_.size() >= policy_.max_functions) continue;
         const Specialization& target = *inst.aux_as<Specialization>();
         CodeInstance* code = typed_code(target);
-        if (!code || by_code_.count(code) || published(code)) continue;
+        // Nothing has run yet, so callees may not have been looked at.
+        if (!code && layout_->ahead)
+          code = runtime_.tiers->typed_code(layout_->ahead->context, const_cast<Specialization&>(target));
+        if (!code || !code->typed || by_code_.count(code) || published(code)) continue;
         if (target.compile_failed || (policy_.only_executed && target.calls == 0)) continue;
         add(*code);
       }
     }
   }
+}
+
+bool Batch::build_ahead(std::span<CodeInstance* const> roots, const BatchPolicy& policy, std::string& why) {
+  policy_ = policy;
+  for (CodeInstance* root : roots) {
+    if (!root->typed || !root->typed->typed) {
+      why = "there is no typed code";
+      return false;
+    }
+    add(*root);
+  }
+  add_callees();
   for (auto& member : members_) find_signature(*member);
   return true;
+}
+
+std::vector<llvm::Function*> Batch::emit_ahead(std::span<const std::string> symbols) {
+  emit(false);
+  std::vector<llvm::Function*> made;
+  for (auto& member : members_) member->native->setLinkage(llvm::GlobalValue::InternalLinkage);
+  for (std::size_t i = 0; i < symbols.size(); ++i) {
+    Member& member = *members_[i];
+    llvm::Module& module = member.unit->module();
+    llvm::FunctionType* type = Ahead::entry_type(*layout_, member.signature);
+    made.push_back(llvm::Function::Create(type, llvm::Function::ExternalLinkage, symbols[i], module));
+    Emitter::emit_ahead(*layout_, *member.unit, result_->data, *this, *member.function, member.signature, member.native,
+                        made.back());
+  }
+  return made;
 }
 
 void Batch::find_signature(Member& member) {

@@ -47,8 +47,10 @@ class Batch : public EmitHost {
   struct Options {
     bool tests_indices = true;  // Layout::tests_indices
     bool keeps_names = false;   // of values, for people who read the LLVM IR
+    Ahead* ahead = nullptr;     // code for a program without an engine: all of it one unit
   };
-  Batch(Runtime& runtime, PublishedCode& published, const Jit& jit, std::uint64_t first_name, Options options);
+  Batch(Runtime& runtime, PublishedCode& published, const Translator& translator, std::uint64_t first_name,
+        Options options);
   bool build(CodeInstance& root, const BatchPolicy& policy, std::string& why);
   // `boxed_root`: with the wrapper for dynamic callers of the function that was asked for; others get theirs when they
   // are asked for.
@@ -57,7 +59,10 @@ class Batch : public EmitHost {
   bool build_wrapper(CodeInstance& code);
   // The wrapper for hosts, of a function that has been published.
   bool build_direct(CodeInstance& code);
-  // After that, of a derivative: the gradient for hosts, with the derivative inlined where it is short.
+  // Ahead of time: these functions, all that they call, and an entry for C of each, by the names given.
+  bool build_ahead(std::span<CodeInstance* const> roots, const BatchPolicy& policy, std::string& why);
+  std::vector<llvm::Function*> emit_ahead(std::span<const std::string> symbols);
+  // After build_direct, of a derivative: the gradient for hosts, with the derivative inlined where it is short.
   void build_flat_gradient(const BatchPolicy& policy, llvm::ArrayRef<std::uint8_t> steps);
 
   struct Member {
@@ -84,6 +89,7 @@ class Batch : public EmitHost {
 
  private:
   void add(CodeInstance& code);
+  void add_callees();
   Unit& unit_for_next();  // function: a new one, but where all share one
   std::string unique(const std::string& name) { return name + "#" + std::to_string(next_name_++); }
   void declare_boxed(Member& member);
@@ -99,7 +105,8 @@ class Batch : public EmitHost {
 
   Runtime& runtime_;
   PublishedCode& published_;
-  const Jit& jit_;
+  const Translator& translator_;
+  bool is_one_unit_ = false;
   BatchPolicy policy_;
   llvm::LLVMContext context_;
   std::vector<std::unique_ptr<Unit>> units_;

@@ -1,5 +1,6 @@
 // Calls: of compiled code directly, dynamic calls through a cached helper, natives, and the general path by which every
 // operation without an inline form reaches its one definition in lang/ir/execute.
+#include "codegen/ahead_code.hpp"
 #include "codegen/emit.hpp"
 #include "lang/memory/tape.hpp"
 
@@ -9,6 +10,12 @@ using ir::Op;
 using Kind = Representation::Kind;
 
 bool Emitter::emit_call(const ir::Inst& inst, Val& result) {
+  if (layout_.ahead && inst.op != Op::invoke) {
+    if (inst.op != Op::call && inst.op != Op::call_splat && inst.op != Op::native) return false;
+    result = inst.op == Op::native ? ahead_native(inst, *inst.aux_as<NativeInfo>())
+                                   : need_value(inst, Ahead::reason_of_call(function_, inst));
+    return true;
+  }
   auto values = [&] {
     llvm::SmallVector<Val, 8> all;
     for (ir::Operand o : inst.operands) all.push_back(given_operand(inst, o));
@@ -169,7 +176,16 @@ Emitter::V Emitter::aux_word(const ir::Inst& inst) {
   return integer(static_cast<std::int64_t>(inst.aux));
 }
 
+void Emitter::raise_by_executing(const ir::Inst& inst) {
+  if (layout_.ahead) {
+    call_ahead("slope.raise", {context_, b_.getInt32(Ahead::kind_of(inst.op))});
+  } else {
+    execute(inst);
+  }
+}
+
 Val Emitter::execute(const ir::Inst& inst) {
+  if (layout_.ahead) return need_value(inst, Ahead::reason_of(function_, inst));
   llvm::SmallVector<Val, 8> all;
   for (ir::Operand o : inst.operands) all.push_back(operand(o));
   V arguments = store_values(all);
@@ -195,6 +211,10 @@ Val Emitter::pack_tuple(const DataType* type, llvm::ArrayRef<Val> elements) {
   }
   // A tuple too long for leaves, or whose type is not known exactly.
   V arguments = store_values(elements);
+  if (layout_.ahead) {
+    need(layout_.i1, "makes a tuple of more values than machine code keeps apart");
+    return poison_of(type);
+  }
   V ok = helper(Helper::execute, {context_, b_.getInt32(static_cast<std::uint32_t>(Op::tuple)), arguments,
                                   integer(static_cast<std::int64_t>(elements.size())), integer(0), result_buffer()});
   fail_when(b_.CreateNot(ok));
@@ -219,6 +239,7 @@ Val Emitter::call_native_code(const Signature& signature, llvm::FunctionCallee c
 Val Emitter::invoke(const ir::Inst& inst) {
   Specialization& target = *inst.aux_as<Specialization>();
   CallTarget resolved = host_.resolve(target, unit_);
+  if (!resolved.signature && layout_.ahead) return need_value(inst, Ahead::reason_of_call(function_, inst));
   if (!resolved.signature) {
     llvm::SmallVector<Val, 8> all;
     for (ir::Operand o : inst.operands) all.push_back(given_operand(inst, o));

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <iostream>
 
+#include "codegen/ahead_code.hpp"
 #include "codegen/counted_loops.hpp"
 #include "codegen/debug_info.hpp"
 #include "lang/ir/passes/checked.hpp"
@@ -122,6 +123,10 @@ void Emitter::run() {
   fresh_arrays_.find(cfg_);
   prologue();
   make_blocks();
+  if (layout_.ahead) {
+    raises_ = blocks_that_raise();
+    running_ = blocks_that_run();
+  }
   for (ir::BlockId block : cfg_.order) emit_block(block);
 }
 
@@ -131,7 +136,7 @@ void Emitter::prologue() {
   context_ = output_->getArg(0);
   context_->setName("context");
   if (layout_.debug) b_.SetCurrentDebugLocation(layout_.debug->begin(function_, output_));
-  if (layout_.runtime().records_frames && signature_.has_status) link_record();
+  if (layout_.runtime().records_frames && signature_.has_status && !layout_.ahead) link_record();
 
   for (std::size_t i = 0; i < function_.slots.size(); ++i) {
     Slot slot;
@@ -148,6 +153,7 @@ void Emitter::prologue() {
   if (!catch_depth_.empty()) caught_base_ = helper(Helper::catch_depth, {context_});
   // An activation that fails gives back the tapes that it opened, and its scratch memory. A derivative's is kept for
   // the next call like its tapes; of other functions only small objects lie there.
+  if (layout_.ahead) return;  // what the caller lends is taken and never given back before the end
   const bool keeps_tapes = has_op(function_, cfg_, {Op::tape_open});
   stay_ = ir::objects_that_stay(function_, cfg_, layout_.types());
   scratch_most_ = keeps_tapes ? std::uint64_t{64} << 20 : std::uint64_t{64} << 10;
@@ -259,6 +265,7 @@ void Emitter::check_stack() {
 
 // Before a back edge is taken.
 void Emitter::check_interrupt() {
+  if (layout_.ahead) return;
   if (current_block_->handler == ir::no_block) {
     // codegen/counted_loops.hpp says what becomes of it.
     V none = integer(-1);
@@ -339,7 +346,15 @@ void Emitter::emit_block(ir::BlockId id) {
   current_error_ = nullptr;
   current_site_ = nullptr;
   if (layout_.debug) layout_.debug->at(b_, function_, *current_);
-  if (id == stack_check_ && signature_.has_status) check_stack();
+  if (!running_.empty() && !running_[id]) {
+    b_.CreateUnreachable();
+    return;
+  }
+  if (!raises_.empty() && raises_[id]) {
+    raise_ahead(id);
+    return;
+  }
+  if (id == stack_check_ && signature_.has_status && !layout_.ahead) check_stack();
   for (std::uint32_t parameter : block.parameters) note_length(parameter);
   for (std::uint32_t inst_id : block.insts) {
     const ir::Inst& inst = function_.insts[inst_id];
@@ -485,6 +500,7 @@ llvm::BasicBlock* Emitter::new_block(const char* name) {
 }
 
 Emitter::V Emitter::helper(Helper which, llvm::ArrayRef<V> arguments) {
+  if (layout_.ahead) return ahead_helper(which, arguments);
   note_site();
   const HelperInfo& info = helper_info(which);
   llvm::Function* callee = unit_.module().getFunction(info.name);
@@ -520,6 +536,11 @@ Emitter::V Emitter::helper(Helper which, llvm::ArrayRef<V> arguments) {
     }
   }
   return b_.CreateCall(callee, arguments);
+}
+
+Emitter::V Emitter::pointer(const void* address) {
+  if (layout_.ahead && current_) layout_.ahead->note_address(address, function_, *current_);
+  return unit_.address(address);
 }
 
 Emitter::V Emitter::at(V base, std::int64_t bytes) {

@@ -8,6 +8,7 @@
 //   allocation.cpp  small objects, taken from the heap without a call
 //   calls.cpp       calls, natives, the general path for operations that have no inline form
 //   entries.cpp     wrappers for dynamic callers and for hosts
+//   ahead_emit.cpp  what is different in code for programs without an engine
 //
 // Rules that emitted code must never break:
 //  1. An element pointer must not live across a call that may allocate unless the array pointer does.
@@ -36,6 +37,7 @@
 #include "codegen/unit.hpp"
 #include "lang/ir/cfg.hpp"
 #include "lang/ir/passes/bounds.hpp"
+#include "lang/memory/tape.hpp"
 #include "lang/runtime/call_cache.hpp"
 
 namespace slope::codegen {
@@ -74,6 +76,9 @@ class Emitter {
   // The wrapper for hosts (DirectEntry).
   static void emit_direct(Layout& layout, Unit& unit, BatchData& data, EmitHost& host, const ir::Function& function,
                           const Signature& signature, llvm::FunctionCallee native, llvm::Function* output);
+  // The function of a C program (codegen/ahead.hpp).
+  static void emit_ahead(Layout& layout, Unit& unit, BatchData& data, EmitHost& host, const ir::Function& function,
+                         const Signature& signature, llvm::FunctionCallee native, llvm::Function* output);
   // The gradient of a function of numbers and vectors for hosts (flat::Gradient); `native` is its derivative.
   static void emit_flat_gradient(Layout& layout, Unit& unit, BatchData& data, EmitHost& host,
                                  const ir::Function& function, const Signature& signature, llvm::FunctionCallee native,
@@ -124,8 +129,8 @@ class Emitter {
   // memory; the note has to stand before it all the same.
   void note_site(bool calls_library = false);
   llvm::BasicBlock* new_block(const char* name);
-  V helper(Helper which, llvm::ArrayRef<V> arguments);               // b results as i1
-  V pointer(const void* address) { return unit_.address(address); }  // as a constant
+  V helper(Helper which, llvm::ArrayRef<V> arguments);  // b results as i1
+  V pointer(const void* address);                       // as a constant
   V integer(std::int64_t n) { return llvm::ConstantInt::get(layout_.i64, static_cast<std::uint64_t>(n)); }
   V at(V base, std::int64_t bytes);
   V poison(llvm::Type* type) { return llvm::PoisonValue::get(type); }
@@ -212,8 +217,26 @@ class Emitter {
   Val call_native_code(const Signature& signature, llvm::FunctionCallee callee, llvm::ArrayRef<Val> arguments);
   void watch_store(const ir::Inst& inst);  // loans.cpp
   Val execute(const ir::Inst& inst);       // through the operation's one definition in lang/ir/execute
-  V aux_word(const ir::Inst& inst);        // Inst::aux, which may be an address
+  void raise_by_executing(const ir::Inst& inst);
+  V aux_word(const ir::Inst& inst);  // Inst::aux, which may be an address
   Val pack_tuple(const DataType* type, llvm::ArrayRef<Val> elements);
+
+  // --- ahead_emit.cpp ---
+  std::vector<char> blocks_that_raise();
+  std::vector<char> blocks_that_run();
+  void raise_ahead(ir::BlockId block);
+  V site_value(const TraceSite* site);
+  V ahead_helper(Helper which, llvm::ArrayRef<V> arguments);
+  V need(llvm::Type* result, std::string what);
+  Val need_value(const ir::Inst& inst, std::string what);
+  V call_ahead(const char* name, llvm::ArrayRef<V> arguments);
+  V take(V bytes);
+  V ahead_object(const DataType* type, std::size_t bytes);
+  V ahead_array(const DataType* type, llvm::ArrayRef<V> dims);
+  V ahead_tape(const TapeLayout* layout, V rows);
+  V grow_ahead(V tape, V rows);
+  llvm::Constant* ahead_constant(Value v);
+  Val ahead_native(const ir::Inst& inst, const NativeInfo& info);
 
   Layout& layout_;
   Unit& unit_;
@@ -242,6 +265,8 @@ class Emitter {
   CallBuffers buffers_;
   FreshArrays fresh_arrays_;
   ir::BlockId stack_check_ = ir::no_block;
+  std::vector<char> raises_;   // by IR block, ahead of time: every way from it raises
+  std::vector<char> running_;  // by IR block, ahead of time: reached without going through one that raises
   unsigned inline_allocations_ = 0;
   V tape_mark_ = nullptr;
   V scratch_ = nullptr;                     // serial of the activation, when it has objects in scratch memory

@@ -53,7 +53,7 @@ llvm::BasicBlock* Emitter::error_block() {
   current_error_ = new_block("error");
   llvm::IRBuilderBase::InsertPointGuard guard(b_);
   b_.SetInsertPoint(current_error_);
-  helper(Helper::trace, {context_, pointer(trace_site(*current_))});
+  helper(Helper::trace, {context_, site_value(trace_site(*current_))});
   V depth = b_.CreateAdd(caught_base_, integer(catch_depth_[current_block_->handler]));
   V caught = helper(Helper::catch_error, {context_, depth});
   note_error_edge(nullptr);  // its trace entries are there already
@@ -69,7 +69,7 @@ void Emitter::return_error(const TraceSite* site) {
 
 void Emitter::note_error_edge(const TraceSite* site) {
   return_error_block();
-  if (error_site_) error_site_->addIncoming(pointer(site), b_.GetInsertBlock());
+  if (error_site_) error_site_->addIncoming(site_value(site), b_.GetInsertBlock());
 }
 
 TraceSite* Emitter::current_site() {

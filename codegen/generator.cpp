@@ -126,7 +126,7 @@ bool Generator::compile(Context& ctx, CodeInstance& code, std::string& why) {
     publish_finished();
     if (code.boxed.load(std::memory_order_acquire)) return true;
   }
-  Batch batch(runtime_, published_, *jit_, names_, {!host_.trusts_inbounds, host_.dump_llvm});
+  Batch batch(runtime_, published_, jit_->translator(), names_, {!host_.trusts_inbounds, host_.dump_llvm});
   std::vector<UnitObject> objects;
   return emit(ctx, code, batch, why) && make_objects(batch, objects, why) && publish(batch, std::move(objects), why);
 }
@@ -145,7 +145,7 @@ CodeGenerator::Compiled Generator::compile_later(Context& ctx, CodeInstance& cod
     if (!has_workers_) return now();
   }
   auto job = std::make_shared<Job>();
-  job->batch = std::make_unique<Batch>(runtime_, published_, *jit_, names_,
+  job->batch = std::make_unique<Batch>(runtime_, published_, jit_->translator(), names_,
                                        Batch::Options{!host_.trusts_inbounds, host_.dump_llvm});
   if (!emit(ctx, code, *job->batch, why)) return Compiled::failed;
   job->effort = effort(*job->batch);
@@ -236,7 +236,7 @@ bool Generator::locate(const void* address, std::uintptr_t& function, std::vecto
 DirectCode Generator::direct(Context& ctx, CodeInstance& code, std::span<const std::uint8_t> steps, std::string& why) {
   DirectCode made;
   if (!compile(ctx, code, why)) return made;
-  Batch batch(runtime_, published_, *jit_, names_, {!host_.trusts_inbounds, host_.dump_llvm});
+  Batch batch(runtime_, published_, jit_->translator(), names_, {!host_.trusts_inbounds, host_.dump_llvm});
   if (!batch.build_direct(code)) {
     why = "internal error: compiled code is not published";
     return made;
@@ -310,7 +310,7 @@ __attribute__((no_sanitize("address"))) void Generator::find_in_use(Context& ctx
 std::string Generator::dump(Context& ctx, CodeInstance& code, Dump what) {
   std::string why;
   if (!start(why)) return why + "\n";
-  Batch batch(runtime_, published_, *jit_, 1, {!host_.trusts_inbounds, true});
+  Batch batch(runtime_, published_, jit_->translator(), 1, {!host_.trusts_inbounds, true});
   BatchPolicy alone = policy(ctx, code);
   alone.max_functions = 1;
   if (!batch.build(code, alone, why)) return why + "\n";

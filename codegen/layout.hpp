@@ -33,6 +33,7 @@
 namespace slope::codegen {
 
 class DebugInfo;
+class Ahead;
 
 inline constexpr unsigned max_leaves = 32;
 
@@ -95,6 +96,7 @@ class Layout {
   llvm::MDNode* alias_tag(Memory memory, llvm::Type* leaf);
 
   DebugInfo* debug = nullptr;  // of the module, when the code is described
+  Ahead* ahead = nullptr;      // when the code is for programs without an engine (codegen/ahead.hpp)
   bool tests_indices = true;   // of every access to an element that is not known to be inside; off: the host trusts
   llvm::LLVMContext& context;
   llvm::PointerType* ptr;

@@ -51,7 +51,7 @@ std::pair<std::size_t, std::size_t> stored_operands(const ir::Inst& inst) {
 }  // namespace
 
 void Emitter::watch_store(const ir::Inst& inst) {
-  if (!ir::stores_value(inst.op)) return;
+  if (!ir::stores_value(inst.op) || layout_.ahead) return;
   const auto [first, end] = stored_operands(inst);
   bool may_hold = false;
   for (std::size_t i = first; i < end && !may_hold; ++i) {

@@ -21,7 +21,7 @@ void Emitter::undefined_when(V condition) {
   llvm::BasicBlock* good = new_block("defined");
   branch_unlikely(condition, bad, good);
   b_.SetInsertPoint(bad);
-  execute(*current_);  // raises, with the message that the operation has everywhere
+  raise_by_executing(*current_);  // with the message that the operation has everywhere
   fail();
   b_.SetInsertPoint(good);
 }
@@ -356,6 +356,7 @@ bool Emitter::emit_array(const ir::Inst& inst, Val& result) {
 }
 
 llvm::Value* Emitter::scratch_or_heap_array(const ir::Inst& inst, llvm::ArrayRef<V> dims) {
+  if (layout_.ahead) return ahead_array(as_data(inst.type), dims);
   const bool stays = scratch_ && stay_[static_cast<std::size_t>(current_ - function_.insts.data())];
   auto made = [&](V array) {
     fail_when(b_.CreateIsNull(array));
@@ -472,8 +473,8 @@ bool Emitter::emit_indexed_element(const ir::Inst& inst, Val& result) {
   llvm::BasicBlock* outside = new_block("outside");
   branch_likely(b_.CreateICmpULT(zero_based, integer(count)), inside, outside);
   b_.SetInsertPoint(outside);
-  execute(inst);  // raises
-  b_.CreateUnreachable();
+  raise_by_executing(inst);
+  layout_.ahead ? fail() : static_cast<void>(b_.CreateUnreachable());
   b_.SetInsertPoint(inside);
 
   if (r.kind == Kind::boxed) {
@@ -622,7 +623,8 @@ bool Emitter::emit_tape(const ir::Inst& inst, Val& result) {
     case Op::tape_open: {
       Val rows = operand(inst.operands[0]);
       if (rows.type != names.int64) return false;
-      V t = helper(Helper::tape_open, {context_, pointer(inst.aux_as<TapeLayout>()), rows.leaves[0]});
+      V t = layout_.ahead ? ahead_tape(inst.aux_as<TapeLayout>(), rows.leaves[0])
+                          : helper(Helper::tape_open, {context_, pointer(inst.aux_as<TapeLayout>()), rows.leaves[0]});
       fail_when(b_.CreateIsNull(t));
       result = from_dynamic(pointer(names.tape), b_.CreatePtrToInt(t, layout_.i64), names.tape);
       return true;
@@ -636,7 +638,8 @@ bool Emitter::emit_tape(const ir::Inst& inst, Val& result) {
       llvm::BasicBlock* done = new_block("tape_ready");
       branch_unlikely(b_.CreateICmpSGT(rows.leaves[0], capacity), grow, done);
       b_.SetInsertPoint(grow);
-      fail_when(b_.CreateNot(helper(Helper::tape_reserve, {context_, t, rows.leaves[0]})));
+      fail_when(b_.CreateNot(layout_.ahead ? grow_ahead(t, rows.leaves[0])
+                                           : helper(Helper::tape_reserve, {context_, t, rows.leaves[0]})));
       b_.CreateBr(done);
       b_.SetInsertPoint(done);
       result = constant(layout_.runtime().nothing(), names.nothing);
@@ -658,6 +661,7 @@ bool Emitter::emit_tape(const ir::Inst& inst, Val& result) {
       const Type* column = tape_column(inst);
       if (!t || type_of(inst.operands[1]) != names.int64) return false;
       if (!column) {
+        if (layout_.ahead) return false;
         // Opened by the forward half of a derivative, in another function: the tape is asked what the column holds.
         column = inst.type;
         if (!column) return false;

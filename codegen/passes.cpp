@@ -11,6 +11,8 @@
 #include <llvm/IR/PassInstrumentation.h>
 #include <llvm/IR/PassManager.h>
 #include <llvm/Passes/PassBuilder.h>
+#include <llvm/Transforms/IPO/AlwaysInliner.h>
+#include <llvm/Transforms/IPO/GlobalDCE.h>
 #include <llvm/Transforms/InstCombine/InstCombine.h>
 #include <llvm/Transforms/Scalar/ADCE.h>
 #include <llvm/Transforms/Scalar/DeadStoreElimination.h>
@@ -139,6 +141,10 @@ struct Passes::Impl {
       (has_loop(function) ? with_loops : straight).run(function, functions);
     }
     lower_polls(module);
+    clear();
+  }
+
+  void clear() {
     loops.clear();
     functions.clear();
     components.clear();
@@ -150,6 +156,15 @@ Passes::Passes(llvm::TargetMachine& machine, bool vector_math) : impl_(std::make
 Passes::~Passes() = default;
 void Passes::run(llvm::Module& module, bool only_needed, const std::atomic<bool>* cancelled) {
   impl_->run(module, only_needed, cancelled);
+}
+
+void Passes::inline_marked(llvm::Module& module) {
+  llvm::AlwaysInlinerPass(false).run(module, impl_->modules);
+  impl_->clear();
+}
+void Passes::drop_unused(llvm::Module& module) {
+  llvm::GlobalDCEPass().run(module, impl_->modules);
+  impl_->clear();
 }
 
 }  // namespace slope::codegen

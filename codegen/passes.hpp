@@ -20,6 +20,10 @@ class Passes {
   // any more; what can be left out is.
   void run(llvm::Module& module, bool only_needed, const std::atomic<bool>* cancelled = nullptr);
 
+  // Functions that are marked for it become part of their callers.
+  void inline_marked(llvm::Module& module);
+  void drop_unused(llvm::Module& module);
+
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;

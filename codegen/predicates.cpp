@@ -151,7 +151,7 @@ bool Emitter::emit_predicate(const ir::Inst& inst, Val& result) {
           llvm::BasicBlock* good = new_block("asserted");
           branch_likely(bit, good, bad);
           b_.SetInsertPoint(bad);
-          execute(inst);  // raises
+          raise_by_executing(inst);
           fail();
           b_.SetInsertPoint(good);
         }
@@ -187,7 +187,7 @@ bool Emitter::emit_predicate(const ir::Inst& inst, Val& result) {
       llvm::BasicBlock* good = new_block("defined");
       branch_likely(condition.leaves[0], good, bad);
       b_.SetInsertPoint(bad);
-      execute(inst);  // raises
+      raise_by_executing(inst);
       fail();
       b_.SetInsertPoint(good);
       result = coerce(constant(layout_.runtime().nothing(), names.nothing), inst.type);

@@ -8,9 +8,12 @@
 #include <llvm/IR/CFG.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Verifier.h>
+#include <llvm/MC/MCSubtargetInfo.h>
+#include <llvm/MC/TargetRegistry.h>
 #include <llvm/Support/SmallVectorMemoryBuffer.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Support/raw_ostream.h>
+#include <llvm/TargetParser/Host.h>
 
 #include <cstdio>
 
@@ -42,6 +45,53 @@ std::unique_ptr<Translator> Translator::create(std::string& why) {
   made->vector_library_ = dlopen("libmvec.so.1", RTLD_NOW | RTLD_LOCAL);
   made->passes_ = std::make_unique<Passes>(*made->machine_, made->vector_library_ != nullptr);
   return made;
+}
+
+std::unique_ptr<Translator> Translator::create_for(const std::string& triple, const std::string& cpu,
+                                                   std::string& why) {
+  llvm::InitializeNativeTarget();
+  llvm::InitializeNativeTargetAsmPrinter();
+  const llvm::Triple wanted(llvm::Triple::normalize(triple.empty() ? llvm::sys::getDefaultTargetTriple() : triple));
+  const llvm::Target* target = llvm::TargetRegistry::lookupTarget(wanted.str(), why);
+  if (!target) return nullptr;
+  std::string features;
+  std::string name = cpu;
+  if (cpu == "native") {
+    if (wanted.getArch() != llvm::Triple(llvm::sys::getProcessTriple()).getArch()) {
+      why = "the processor of this machine is not one of " + wanted.str();
+      return nullptr;
+    }
+    auto host = llvm::orc::JITTargetMachineBuilder::detectHost();
+    if (!host) {
+      why = llvm::toString(host.takeError());
+      return nullptr;
+    }
+    name = host->getCPU();
+    features = host->getFeatures().getString();
+  }
+  if (name.empty()) name = wanted.getArch() == llvm::Triple::x86_64 ? "x86-64" : "generic";
+  if (wanted.isX86()) features += features.empty() ? "+prefer-no-scatter" : ",+prefer-no-scatter";
+  std::unique_ptr<llvm::TargetMachine> machine(
+      target->createTargetMachine(wanted.str(), name, features, llvm::TargetOptions(), llvm::Reloc::PIC_,
+                                  llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
+  if (!machine || !machine->getMCSubtargetInfo()->isCPUStringValid(name)) {
+    why = "there is no processor `" + name + "` of " + wanted.str();
+    return nullptr;
+  }
+  std::unique_ptr<Translator> made(new Translator());
+  made->machine_ = std::move(machine);
+  made->passes_ = std::make_unique<Passes>(*made->machine_, false);
+  return made;
+}
+
+void Translator::optimise_whole(llvm::Module& module) {
+  // What is left with one caller when others have become part of theirs has its turn then.
+  for (llvm::Function& function : module)
+    if (function.hasInternalLinkage() && function.hasOneUse() && !function.hasFnAttribute(llvm::Attribute::NoInline))
+      function.addFnAttr(llvm::Attribute::AlwaysInline);
+  passes_->inline_marked(module);
+  passes_->run(module, false);
+  passes_->drop_unused(module);
 }
 
 void Translator::prepare(llvm::Module& module) const {

@@ -30,6 +30,8 @@ class Translator {
  public:
   // Null with `why` when this machine can't be compiled for.
   static std::unique_ptr<Translator> create(std::string& why);
+  // For another machine. `cpu`: "native", or empty for what all processors of the architecture do.
+  static std::unique_ptr<Translator> create_for(const std::string& triple, const std::string& cpu, std::string& why);
 
   const llvm::TargetMachine& machine() const { return *machine_; }
   void* vector_library() const { return vector_library_; }  // of dlopen; null: not there
@@ -38,6 +40,11 @@ class Translator {
   // stands.
   static bool is_huge(llvm::ArrayRef<const llvm::Module*> modules);
   void optimise(llvm::Module& module, bool wanted) { passes_->run(module, !wanted); }
+  // All of a program: functions that are called once, and short ones, become part of their callers first.
+  void optimise_whole(llvm::Module& module);
+  void drop_unused(llvm::Module& module) { passes_->drop_unused(module); }
+  // `full`: with good instruction selection, scheduling and register allocation.
+  std::unique_ptr<llvm::MemoryBuffer> compile(llvm::Module& module, bool full, std::string& why);
   std::string assembly(llvm::Module& module);
   // The object of a unit, from the cache if it is there; null with `why` on failure. `cancelled`, where there is one,
   // ends it early, with whatever result.
@@ -48,8 +55,6 @@ class Translator {
 
  private:
   Translator() = default;
-  // `full`: with good instruction selection, scheduling and register allocation.
-  std::unique_ptr<llvm::MemoryBuffer> compile(llvm::Module& module, bool full, std::string& why);
 
   std::unique_ptr<llvm::TargetMachine> machine_;
   std::unique_ptr<Passes> passes_;

@@ -38,6 +38,10 @@ Val Emitter::constant(Value v, const Type* type) {
     }
     case Kind::reference:
     case Kind::boxed:
+      if (llvm::Constant* copy = layout_.ahead && v.defined() ? ahead_constant(v) : nullptr) {
+        result.leaves.push_back(copy);
+        return result;
+      }
       result.leaves.push_back(pointer(v.pointer));
       return result;
     case Kind::fields: {
@@ -49,7 +53,7 @@ Val Emitter::constant(Value v, const Type* type) {
                                                                   : constant(inner, field.type);
         result.leaves.append(leaves.leaves.begin(), leaves.leaves.end());
       }
-      result.box = pointer(v.object);
+      if (!layout_.ahead) result.box = pointer(v.object);
       return result;
     }
     case Kind::dynamic:

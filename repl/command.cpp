@@ -16,6 +16,7 @@
 #include <iostream>
 #include <iterator>
 
+#include "repl/build.hpp"
 #include "repl/check.hpp"
 #include "repl/coverage.hpp"
 #include "repl/fmt.hpp"
@@ -165,6 +166,7 @@ int run_command(int count, char** arguments) {
   task.subcommand = first == "inspect"    ? run_inspect  // a script of that name is ./inspect
                     : first == "profile"  ? run_profile
                     : first == "check"    ? run_check
+                    : first == "build"    ? run_build
                     : first == "coverage" ? run_coverage
                     : first == "lsp"      ? run_lsp
                                           : nullptr;

@@ -13,6 +13,7 @@ constexpr const char* help_text = R"(usage: slope [OPTIONS] [FILE [ARGUMENTS...]
        slope profile [OPTIONS] FILE [ARGUMENTS...]         where a script spends its time
        slope coverage [OPTIONS] FILE [ARGUMENTS...]        which lines of a script run
        slope check [--json] FILE…                          what is wrong with files, without running them
+       slope build FILE --export 'f(::Float64)' …          functions as an object file with a C header
        slope fmt [--check] FILE…                           lays out files in place
        slope lsp                                           the language server, for editors
 

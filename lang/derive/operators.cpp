@@ -312,7 +312,8 @@ class OperatorExpansion {
     const GradientCode* code = derivatives_.cache.gradient(ctx_, *target_, asked, refusal);
     // A function that is differentiated itself would go on to the derivative of the library's own `gradient`.
     if (!code && refusal.of_result && !is_plain_)
-      return call_base("throw_refused", {constant(runtime_.from_string(derivatives_.text_of(*target_, refusal)))}, nullptr);
+      return call_base("throw_refused", {constant(runtime_.from_string(derivatives_.text_of(*target_, refusal)))},
+                       nullptr);
     if (!code) return {};
     if (is_plain_ && !tangents_.is_float(code->target->types->params.back()) && !is_of_numbers()) return {};
     edges_.push_back({Edge::Kind::callee, nullptr, nullptr, code->target});
