@@ -298,9 +298,9 @@ bool format_values(Context& ctx, const Value* args, std::size_t count, Value& re
   Call call(ctx, "format_values", args, count, result);
   if (!call.arity(2)) return false;
   Formatter formatter(call, {});
-  std::vector<Value> parts, values;
-  if (!formatter.fields_of(args[0], parts) || !formatter.fields_of(args[1], values)) return false;
-  return formatter.run_parts(parts, values) && call.give(formatter.out);
+  Rooted parts(*ctx.heap), values(*ctx.heap);
+  if (!formatter.fields_of(args[0], parts.values) || !formatter.fields_of(args[1], values.values)) return false;
+  return formatter.run_parts(parts.values, values.values) && call.give(formatter.out);
 }
 
 const NativeInfo format_natives[] = {{"format_values", format_values, effect_makes, returns_string},

@@ -142,13 +142,17 @@ bool method_parts(Context& ctx, const Value* args, std::size_t count, Value& res
   }
   const Type* any = call.builtin.any;
   const DataType* type = call.runtime.types.array_of(any, 1);
-  std::vector<Value> parts;
+  Rooted parts(*ctx.heap);
   for (const Method* method : found)
-    if (!add_parts(call, *method, parts)) return false;
-  const std::int64_t dims[] = {static_cast<std::int64_t>(parts.size())};
+    if (!add_parts(call, *method, parts.values)) return false;
+  const std::int64_t dims[] = {static_cast<std::int64_t>(parts.values.size())};
   ArrayObject* made = call.ctx.heap->allocate_array(type, dims);
   if (!made) return ctx.out_of_memory();
-  for (std::size_t i = 0; i < parts.size(); ++i) store_value(made->data + i * made->element_size, any, parts[i]);
+  char* at = made->data;
+  for (const Value part : parts.values) {
+    store_value(at, any, part);
+    at += made->element_size;
+  }
   return call.give(Value(type, static_cast<const void*>(made)));
 }
 

@@ -27,7 +27,9 @@ bool tuple_elements(Call& call, std::size_t i, std::vector<Value>& out) {
 // make_named_tuple(names::Tuple of symbols, values::Tuple)
 bool make_named_tuple(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "NamedTuple", args, count, result);
-  std::vector<Value> names, values;
+  std::vector<Value> names;  // symbols, which are not on the heap
+  Rooted rooted(*ctx.heap);
+  std::vector<Value>& values = rooted.values;
   if (!call.arity(2) || !tuple_elements(call, 0, names) || !tuple_elements(call, 1, values)) return false;
   if (names.size() != values.size()) return ctx.argument_error("Wrong number of arguments to named tuple constructor.");
   std::vector<const Symbol*> symbols;

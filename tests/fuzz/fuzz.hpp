@@ -30,5 +30,6 @@ struct FuzzTarget {
 };
 
 FuzzReport fuzz_arguments(const FuzzOptions& options);
+FuzzReport fuzz_hostile(const FuzzOptions& options);
 
 }  // namespace slope::test

@@ -13,6 +13,7 @@ using namespace slope::test;
 
 const FuzzTarget targets[] = {
     {"arguments", "every name of Core and Base with odd arguments", fuzz_arguments},
+    {"hostile", "programs that mean harm (tests/fuzz/hostile, or the file or folder of --text)", fuzz_hostile},
 };
 
 int help() {
