@@ -174,6 +174,10 @@ ExprShape shape_of(Runtime& runtime, Context& ctx, const Ast& ast, NodeId node) 
       break;
     case Head::block:
     case Head::toplevel:
+      if (n.flag == 2) {  // variables of a `let`, loops of a `for`: without line numbers
+        rest(0);
+        break;
+      }
       for (const NodeId child : children) {
         constant(line_number(runtime, ctx, ast.node(child).span));
         shape.parts.push_back({child, {}});
@@ -476,6 +480,9 @@ class Reader {
     in_parameters_ += parameters ? 1 : 0;
     const NodeId made = plain(kind, args, 0);
     in_parameters_ -= parameters ? 1 : 0;
+    if ((kind == Head::let_ || kind == Head::for_) && made != no_node && ast_.child_count(made) > 0)
+      if (const NodeId items = ast_.child(made, 0); items != no_node && ast_.head(items) == Head::block)
+        ast_.made(items).flag = 2;
     return made;
   }
 

@@ -34,7 +34,7 @@ void parse_items(State& state, Iterator& it, const char* expected) {
   }
   const Head only = state.operands.size() - mark == 1 ? state.ast.head(state.operands.back()) : Head::none;
   if (only != Head::assign && only != Head::identifier) {
-    const NodeId block = state.reduce(Head::block, from, it, mark);
+    const NodeId block = state.reduce(Head::block, from, it, mark, 2);
     state.push(block);
   }
 }

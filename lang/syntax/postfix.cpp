@@ -118,10 +118,22 @@ void parse_braced_list(State& state, Iterator& it) {
   const Iterator brace = it++;
   ModeGuard guard(state, bracket_mode(state));
   const OpenerGuard opener(state, brace);
-  while (it->kind != TokenKind::right_brace) {
-    state.push(require(state, it, parse_expression(state, it), "a type parameter or `}`"));
-    if (it->kind != TokenKind::comma) break;
-    ++it;
+  const std::size_t mark = state.operands.size();
+  const auto parse_list = [&] {
+    while (it->kind != TokenKind::right_brace && it->kind != TokenKind::semicolon) {
+      state.push(require(state, it, parse_expression(state, it), "a type parameter or `}`"));
+      if (it->kind != TokenKind::comma) break;
+      ++it;
+    }
+  };
+  parse_list();
+  // `{X; Y}` is syntax for macros.
+  if (it->kind == TokenKind::semicolon) {
+    const Iterator semicolon = it++;
+    const std::size_t named = state.operands.size();
+    parse_list();
+    const NodeId parameters = state.reduce(Head::parameters, semicolon, it, named);
+    state.operands.insert(state.operands.begin() + static_cast<std::ptrdiff_t>(mark), parameters);
   }
   if (it->kind != TokenKind::right_brace) state.fail_to_close(it, brace, "`,` or `}`", "type parameters");
   ++it;

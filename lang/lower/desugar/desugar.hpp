@@ -220,7 +220,8 @@ class Desugar : private FormMaker {
   std::vector<EndContext> ends_;
   NewContext new_;
   int function_depth_ = 0;
-  int scope_depth_ = 0;  // let, for … at top level: function definitions in them are local
+  bool eval_is_parameter_ = false;  // of a function around: `eval(x)` calls it
+  int scope_depth_ = 0;             // let, for … at top level: function definitions in them are local
   bool views_ = false;
   bool quote_expansion_ = false;     // the next expansion of a macro is wanted as a value
   NodeId transient_node_ = no_node;  // a generator whose result does not outlive the expression around it

@@ -58,7 +58,7 @@ Form* Desugar::special_call(NodeId node) {
         span(node), "include_file",
         {constant(span(node), Value(runtime_.types.builtin().module, module_)), string(span(node), file), path}));
   }
-  if (text == "eval" && arguments.size() == 1 && !is_own()) {
+  if (text == "eval" && arguments.size() == 1 && !eval_is_parameter_ && !is_own()) {
     Form* code = expression(arguments[0]);
     return then_newest_world(native(span(node), "eval_expression",
                                     {constant(span(node), Value(runtime_.types.builtin().module, module_)), code}));
@@ -412,6 +412,8 @@ Form* Desugar::property(NodeId node) {
   if (nodes.size() != 2) return error(node, "malformed `.`");
   Form* object = expression(nodes[0]);
   if (ast_->head(nodes[1]) == Head::quote_symbol || ast_->head(nodes[1]) == Head::identifier) {
+    if (ast_->name_of(nodes[1]) == "eval" && !is_identifier(nodes[0], "Base") && !is_identifier(nodes[0], "Core"))
+      return base_call(at, "eval_of", {object});
     Form* made = form(FormKind::property, at, {object});
     made->name = intern(ast_->name_of(nodes[1]));
     return made;

@@ -113,7 +113,10 @@ Lambda* Desugar::lambda(std::shared_ptr<const SignatureSyntax> signature, Varian
     }
     if (!signature->keywords.empty()) keyword_prologue(*made, *signature, variant.keyword_method, prologue);
     if (signature->return_type != no_node) made->return_type = expression(signature->return_type);
+    const bool eval_was_parameter = eval_is_parameter_;
+    for (const Variable* parameter : made->parameters) eval_is_parameter_ |= parameter->name->name == "eval";
     Form* body = signature->body == no_node ? nothing(signature->span) : expression(signature->body);
+    eval_is_parameter_ = eval_was_parameter;
     if (prologue.empty()) {
       made->body = body;
     } else {

@@ -98,8 +98,6 @@ std::string_view absent_macro(std::string_view name) {
       {"@spawn", "threads"},
       {"@threads", "threads"},
       {"@distributed", "processes"},
-      {"@int128_str", "128-bit integers"},
-      {"@uint128_str", "128-bit integers"},
       {"@ccall", "calls of C functions"},
       {"@ccallable", "functions for C"},
       {"@cfunction", "calls of C functions"},
