@@ -407,6 +407,23 @@ Emitter::V Emitter::grow_ahead(V tape, V rows) {
   return call_ahead("slope.grow_tape", {context_, tape, rows, columns, sizes});
 }
 
+// The size along a dimension that is known only at run time.
+Emitter::V Emitter::ahead_size(V array, V dimension, std::int64_t rank) {
+  llvm::BasicBlock* bad = new_block("no_dimension");
+  llvm::BasicBlock* good = new_block("dimension");
+  branch_unlikely(b_.CreateICmpSLT(dimension, integer(1)), bad, good);
+  b_.SetInsertPoint(bad);
+  call_ahead("slope.raise", {context_, b_.getInt32(Ahead::status(AheadError::argument))});
+  fail();
+  b_.SetInsertPoint(good);
+  V size = integer(1);
+  for (std::int64_t d = 0; d < rank; ++d) {
+    V here = load(layout_.i64, at(array, offset::array_dims + 8 * d), Memory::array_header);
+    size = b_.CreateSelect(b_.CreateICmpEQ(dimension, integer(d + 1)), here, size);
+  }
+  return size;
+}
+
 // An array of numbers that the program holds as a constant is copied into the object, as it is now.
 llvm::Constant* Emitter::ahead_constant(Value v) {
   if (!is_lent_array(v.type)) return nullptr;
@@ -442,7 +459,12 @@ llvm::Constant* Emitter::ahead_constant(Value v) {
   return known = made;
 }
 
-Val Emitter::ahead_native(const ir::Inst& inst, const NativeInfo&) {
+// Memory that is written lies apart from all other memory that was passed; so says the C interface. What is only read
+// may be treated as if it did.
+Val Emitter::ahead_native(const ir::Inst& inst, const NativeInfo& info) {
+  const std::string_view name = info.name;
+  if ((name == "shares_memory" || name == "share_memory") && inst.type == layout_.builtin().boolean)
+    return boolean(b_.getFalse());
   return need_value(inst, Ahead::reason_of_call(function_, inst));
 }
 

@@ -235,6 +235,7 @@ class Emitter {
   V ahead_array(const DataType* type, llvm::ArrayRef<V> dims);
   V ahead_tape(const TapeLayout* layout, V rows);
   V grow_ahead(V tape, V rows);
+  V ahead_size(V array, V dimension, std::int64_t rank);
   llvm::Constant* ahead_constant(Value v);
   Val ahead_native(const ir::Inst& inst, const NativeInfo& info);
 

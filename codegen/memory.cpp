@@ -279,8 +279,12 @@ bool Emitter::emit_array(const ir::Inst& inst, Val& result) {
       V a = array();
       V d = a ? index(inst.operands[1]) : nullptr;
       auto* known = d ? llvm::dyn_cast<llvm::ConstantInt>(d) : nullptr;
-      if (!known || known->getSExtValue() < 1) return false;
       std::int64_t rank = dimensions(type_of(inst.operands[0]));
+      if (layout_.ahead && d && !known && rank >= 0) {
+        result = {names.int64, {ahead_size(a, d, rank)}, nullptr};
+        return true;
+      }
+      if (!known || known->getSExtValue() < 1) return false;
       if (rank < 0) return false;
       std::int64_t dimension = known->getSExtValue();
       V size = dimension > rank

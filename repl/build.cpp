@@ -20,6 +20,8 @@ NAMEConfig.cmake. The script runs first, so that its constants have their values
 
   --export CALL   a function with the types of its arguments: numbers, and arrays of numbers; may be repeated
   --gradient      also its gradient
+  --jvp           also its derivative in a direction
+  --hvp           also the product of its Hessian with a direction
   -o NAME         where the files go; otherwise beside the script, under its name
   --cpu NAME      a processor (`native`: this one); otherwise any of the architecture
 
@@ -36,6 +38,8 @@ int run_build(int count, char** arguments) {
   app.add_option("file", file);
   app.add_option("--export", options.exports)->allow_extra_args(false);
   app.add_flag("--gradient", options.gradient);
+  app.add_flag("--jvp", options.jvp);
+  app.add_flag("--hvp", options.hvp);
   app.add_option("-o", options.output);
   app.add_option("--cpu", options.cpu);
   const Subcommand command{build_help, "slope build FILE --export 'f(::Vector{Float64})' [--gradient] [-o NAME]"};

@@ -11,7 +11,9 @@ namespace slope::api::tools {
 
 struct BuildOptions {
   std::vector<std::string> exports;  // "loss(::Vector{Float64}, n::Int64)"
-  bool gradient = false;             // of those that return a Float64, with respect to all Float64s
+  bool gradient = false;             // of those that return a Float64, with respect to all floating-point arguments
+  bool jvp = false;                  // derivatives in a direction, of those that return floating-point numbers
+  bool hvp = false;                  // products of the Hessian with a direction, of those that return a Float64
   std::string output;                // path without extension; empty: that of the script
   std::string target;                // "aarch64-linux-gnu"; empty: this machine
   std::string cpu;                   // "native": this machine's; empty: any of the architecture

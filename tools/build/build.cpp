@@ -41,11 +41,15 @@ class Build {
     for (std::size_t i = 0; i < exports_.size(); ++i) {
       add(exports_[i], i + 1, ahead::value_function);
       // Of the others there is none.
-      if (options_.gradient && exports_[i].result == engine_.types.float64)
-        add(exports_[i], i + 1, ahead::gradient_function);
+      const bool is_number = exports_[i].result == engine_.types.float64;
+      if (options_.gradient && is_number) add(exports_[i], i + 1, ahead::gradient_function);
+      if (options_.jvp && (is_number || ahead::is_float_array(exports_[i].result, engine_.types)))
+        add(exports_[i], i + 1, ahead::jvp_function);
+      if (options_.hvp && is_number) add(exports_[i], i + 1, ahead::hvp_function);
     }
-    if (options_.gradient && report_.problems.empty() && functions_.size() == exports_.size())
-      problem("no function that is exported returns a Float64: there is no gradient");
+    if ((options_.gradient || options_.jvp || options_.hvp) && report_.problems.empty() &&
+        functions_.size() == exports_.size())
+      problem("no function that is exported returns a Float64: there is no derivative");
     if (!report_.problems.empty()) return std::move(report_);
     AheadObject object;
     if (std::optional<Error> error = compile(object)) return *error;

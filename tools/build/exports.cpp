@@ -26,6 +26,12 @@ const char* c_type(const Type* number, const BuiltinTypes& types) {
   return nullptr;
 }
 
+bool is_float_array(const Type* type, const BuiltinTypes& types) {
+  const DataType* data = as_data(type);
+  return data && data->object_kind == DataType::ObjectKind::array &&
+         (data->params[0] == types.float64 || data->params[0] == types.float32);
+}
+
 namespace {
 
 std::string trimmed(std::string text) {
@@ -97,6 +103,72 @@ std::string parameters(const std::vector<Datum>& arguments, const std::string& p
   return text;
 }
 
+bool carries_derivative(const Datum& argument) {
+  return to_string(argument.is_array() ? argument.element : argument.type).starts_with("Float");
+}
+
+constexpr const char* no_floats = "no argument is a floating-point number or an array of them";
+
+// The function of its floating-point arguments alone, `y1` and so on, and these arguments and their directions as tuples.
+// `as_arrays`: numbers become vectors of one element.
+struct OfFloats {
+  std::string function, point, direction;
+  std::vector<std::size_t> which;  // of the arguments
+};
+
+// Adds an argument `v…` for each direction.
+OfFloats of_floats(const Export& of, bool as_arrays, std::vector<Datum>& arguments, std::string& parameters) {
+  OfFloats made;
+  std::string inner, outer;
+  for (std::size_t i = 0; i < of.arguments.size(); ++i) {
+    const Datum& argument = of.arguments[i];
+    const std::string which = std::to_string(i + 1);
+    const std::string comma = i > 0 ? ", " : "";
+    if (!carries_derivative(argument)) {
+      inner += comma + "x" + which;
+      continue;
+    }
+    const bool wraps = as_arrays && !argument.is_array();
+    inner += comma + "y" + which + (wraps ? "[1]" : "");
+    outer += (outer.empty() ? "y" : ", y") + which;
+    made.point += wraps ? "[x" + which + "], " : "x" + which + ", ";
+    made.direction += wraps ? "[v" + which + "], " : "v" + which + ", ";
+    made.which.push_back(i);
+    Datum direction = argument;
+    direction.name = argument.name + "_direction";
+    arguments.push_back(direction);
+    parameters += ", v" + which + "::" + to_string(argument.type);
+  }
+  if (made.which.size() > 1) outer = "(" + outer + ")";
+  made.function = outer + " -> " + of.callee + "(" + inner + ")";
+  made.point = "(" + made.point + ")";
+  made.direction = "(" + made.direction + ")";
+  return made;
+}
+
+// Statements that copy an array into memory of the caller.
+std::string copying(const std::string& from, const std::string& to) {
+  return "  size(" + from + ") == size(" + to + ") || throw(DimensionMismatch(\"the result has another size\"))\n" +
+         "  for i in 1:length(" + from + ")\n    " + to + "[i] = " + from + "[i]\n  end\n";
+}
+
+bool is_array_type(const Type* type) {
+  const DataType* data = as_data(type);
+  return data && data->object_kind == DataType::ObjectKind::array;
+}
+
+Datum result_datum(const Type* type, std::string name) {
+  Datum made;
+  made.type = type;
+  if (is_array_type(type)) {
+    made.element = as_data(type)->params[0];
+    made.rank = static_cast<int>(as_value(as_data(type)->params[1])->value.bits);
+  }
+  made.name = std::move(name);
+  made.is_result = true;
+  return made;
+}
+
 std::string wrapper_name(const char* kind, std::size_t number) {
   return std::string("__slope_build_") + kind + "_" + std::to_string(number);
 }
@@ -165,28 +237,16 @@ std::string value_function(const Export& of, std::size_t number, CFunction& made
   const std::size_t n = of.arguments.size();
   const std::string call = of.callee + "(" + listed(n, "x") + ")";
   made.text = "function " + made.wrapper + "(" + parameters(of.arguments, "x");
-  const DataType* array = as_data(of.result);
-  if (array && array->object_kind == DataType::ObjectKind::array) {
-    Datum result;
-    result.type = of.result;
-    result.element = array->params[0];
-    result.rank = static_cast<int>(as_value(array->params[1])->value.bits);
-    result.name = "value";
-    result.is_result = true;
-    made.arguments.push_back(result);
+  if (is_array_type(of.result)) {
+    made.arguments.push_back(result_datum(of.result, "value"));
     made.meaning = "The value, whose size must be that of the memory for it.";
-    made.text += (n > 0 ? ", " : "") + std::string("value::") + to_string(of.result) + ")\n  y = " + call +
-                 "\n  size(y) == size(value) || throw(DimensionMismatch(\"the value has another size\"))\n"
-                 "  for i in 1:length(y)\n    value[i] = y[i]\n  end\n  nothing\nend\n";
+    made.text += (n > 0 ? ", " : "") + std::string("value::") + to_string(of.result) + ")\n  y = " + call + "\n" +
+                 copying("y", "value") + "  nothing\nend\n";
     return {};
   }
   made.text += ")\n  " + call + "\nend\n";
   if (to_string(of.result) == "Nothing") return {};
-  Datum result;
-  result.type = of.result;
-  result.name = "value";
-  result.is_result = true;
-  made.results.push_back(result);
+  made.results.push_back(result_datum(of.result, "value"));
   return {};
 }
 
@@ -195,17 +255,13 @@ std::string gradient_function(const Export& of, std::size_t number, CFunction& m
   made.wrapper = wrapper_name("gradient", number);
   made.meaning = "The value and the derivatives with respect to all floating-point arguments.";
   made.arguments = of.arguments;
-  Datum value;
-  value.type = of.result;
-  value.name = "value";
-  value.is_result = true;
-  made.results.push_back(value);
+  made.results.push_back(result_datum(of.result, "value"));
   std::string targets, numbers, parameters_of_targets;
   const std::size_t n = of.arguments.size();
   for (std::size_t i = 0; i < n; ++i) {
     const Datum& argument = of.arguments[i];
     const std::string which = std::to_string(i + 1);
-    const bool is_float = to_string(argument.is_array() ? argument.element : argument.type).starts_with("Float");
+    const bool is_float = carries_derivative(argument);
     targets += (i > 0 ? ", " : "") + (is_float && argument.is_array() ? "g" + which : std::string("nothing"));
     if (!is_float) continue;
     Datum derivative = argument;
@@ -225,6 +281,59 @@ std::string gradient_function(const Export& of, std::size_t number, CFunction& m
               ")\n  value, gradients = Core.value_and_gradient_into_apart(" + of.callee + ", (" + targets +
               (n == 1 ? ",), " : "), ") + tuple_of(n, "x") + ")\n  (value" + (numbers.empty() ? "," : numbers) +
               ")\nend\n";
+  return {};
+}
+
+std::string jvp_function(const Export& of, std::size_t number, CFunction& made) {
+  made.symbol = of.symbol + "_jvp";
+  made.wrapper = wrapper_name("jvp", number);
+  made.meaning = "The value and its derivative in a direction.";
+  made.arguments = of.arguments;
+  std::string directions;
+  const OfFloats floats = of_floats(of, false, made.arguments, directions);
+  if (floats.which.empty()) return no_floats;
+  made.text = "function " + made.wrapper + "(" + parameters(of.arguments, "x") + directions;
+  const std::string call = "  y, t = jvp(" + floats.function + ", " + floats.point + ", " + floats.direction + ")\n";
+  if (is_array_type(of.result)) {
+    made.arguments.push_back(result_datum(of.result, "value"));
+    made.arguments.push_back(result_datum(of.result, "derivative"));
+    const std::string type = to_string(of.result);
+    made.text += ", value::" + type + ", derivative::" + type + ")\n" + call + copying("y", "value") +
+                 copying("t", "derivative") + "  nothing\nend\n";
+  } else {
+    made.results.push_back(result_datum(of.result, "value"));
+    made.results.push_back(result_datum(of.result, "derivative"));
+    made.text += ")\n" + call + "  (y, t)\nend\n";
+  }
+  return {};
+}
+
+std::string hvp_function(const Export& of, std::size_t number, CFunction& made) {
+  made.symbol = of.symbol + "_hvp";
+  made.wrapper = wrapper_name("hvp", number);
+  made.meaning = "The Hessian times a direction.";
+  made.arguments = of.arguments;
+  std::string directions, targets, copies, numbers;
+  const OfFloats floats = of_floats(of, true, made.arguments, directions);
+  if (floats.which.empty()) return no_floats;
+  for (std::size_t k = 0; k < floats.which.size(); ++k) {
+    const Datum& argument = of.arguments[floats.which[k]];
+    const std::string which = std::to_string(k + 1);
+    Datum result = argument;
+    result.name += "_hvp";
+    result.is_result = true;
+    if (argument.is_array()) {
+      made.arguments.push_back(result);
+      targets += ", r" + which + "::" + to_string(argument.type);
+      copies += "  h" + which + " = products[" + which + "]\n" + copying("h" + which, "r" + which);
+    } else {
+      made.results.push_back(result);
+      numbers += "products[" + which + "][1], ";
+    }
+  }
+  made.text = "function " + made.wrapper + "(" + parameters(of.arguments, "x") + directions + targets +
+              ")\n  products = hvp(" + floats.function + ", " + floats.point + ", " + floats.direction + ")\n" +
+              copies + (numbers.empty() ? "  nothing" : "  (" + numbers + ")") + "\nend\n";
   return {};
 }
 

@@ -46,7 +46,10 @@ std::string resolve(detail::EngineState& engine, const std::string& text, Export
 // Not empty: why there is none.
 std::string value_function(const Export& of, std::size_t number, CFunction& made);
 std::string gradient_function(const Export& of, std::size_t number, CFunction& made);
+std::string jvp_function(const Export& of, std::size_t number, CFunction& made);
+std::string hvp_function(const Export& of, std::size_t number, CFunction& made);
 
+bool is_float_array(const Type* type, const BuiltinTypes& types);
 const char* c_type(const Type* number, const BuiltinTypes& types);  // null: none
 
 }  // namespace slope::api::tools::ahead
