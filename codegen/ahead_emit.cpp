@@ -459,12 +459,84 @@ llvm::Constant* Emitter::ahead_constant(Value v) {
   return known = made;
 }
 
+bool Emitter::are_matrices(const ir::Inst& inst, std::initializer_list<std::pair<std::size_t, int>> which) {
+  for (const auto& [i, rank] : which) {
+    const Type* type = type_of(inst.operands[i]);
+    if (!is_lent_array(type) || as_data(type)->params[0] != layout_.builtin().float64 || rank_of(type) != rank)
+      return false;
+  }
+  return true;
+}
+
+void Emitter::raise_when(V condition, AheadError error) {
+  llvm::BasicBlock* bad = new_block("misfit");
+  llvm::BasicBlock* good = new_block("fit");
+  branch_unlikely(condition, bad, good);
+  b_.SetInsertPoint(bad);
+  call_ahead("slope.raise", {context_, b_.getInt32(Ahead::status(error))});
+  fail();
+  b_.SetInsertPoint(good);
+}
+
+// blas_gemv(transposed, α, A, x, β, y) as dgemv_; false: of other types.
+bool Emitter::product_of_vector(const ir::Inst& inst, Val& result) {
+  const BuiltinTypes& types = layout_.builtin();
+  if (inst.operands.size() != 6 || type_of(inst.operands[0]) != types.boolean ||
+      type_of(inst.operands[1]) != types.float64 || type_of(inst.operands[4]) != types.float64 ||
+      !are_matrices(inst, {{2, 2}, {3, 1}, {5, 1}}))
+    return false;
+  auto leaf = [&](std::size_t i) { return operand(inst.operands[i]).leaves[0]; };
+  auto header = [&](V array, unsigned where) { return load(layout_.i64, at(array, where), Memory::array_header); };
+  auto data = [&](V array) { return load(layout_.ptr, at(array, offset::array_data), Memory::array_header); };
+  V transposed = leaf(0), a = leaf(2), x = leaf(3), y = leaf(5);
+  V m = header(a, offset::array_dims), n = header(a, offset::array_dims + 8);
+  V bad = b_.CreateOr(b_.CreateICmpNE(header(x, offset::array_length), b_.CreateSelect(transposed, m, n)),
+                      b_.CreateICmpNE(header(y, offset::array_length), b_.CreateSelect(transposed, n, m)));
+  raise_when(bad, AheadError::dimensions);
+  V most = integer(2147483647);
+  V apart = b_.CreateICmpNE(data(x), data(y));
+  raise_when(b_.CreateOr(b_.CreateNot(apart), b_.CreateOr(b_.CreateICmpUGT(m, most), b_.CreateICmpUGT(n, most))),
+             AheadError::argument);
+  call_ahead("slope.gemv", {transposed, m, n, leaf(1), data(a), data(x), leaf(4), data(y)});
+  result = none(inst.type);
+  return true;
+}
+
+// blas_gemm(transpose A, transpose B, α, A, B, β, C) as dgemm_.
+bool Emitter::product(const ir::Inst& inst, Val& result) {
+  const BuiltinTypes& types = layout_.builtin();
+  if (inst.operands.size() != 7 || type_of(inst.operands[0]) != types.boolean ||
+      type_of(inst.operands[1]) != types.boolean || type_of(inst.operands[2]) != types.float64 ||
+      type_of(inst.operands[5]) != types.float64 || !are_matrices(inst, {{3, 2}, {4, 2}, {6, 2}}))
+    return false;
+  auto leaf = [&](std::size_t i) { return operand(inst.operands[i]).leaves[0]; };
+  auto size = [&](V array, unsigned d) {
+    return load(layout_.i64, at(array, offset::array_dims + 8 * d), Memory::array_header);
+  };
+  auto data = [&](V array) { return load(layout_.ptr, at(array, offset::array_data), Memory::array_header); };
+  V ta = leaf(0), tb = leaf(1), a = leaf(3), b = leaf(4), c = leaf(6);
+  V m = b_.CreateSelect(ta, size(a, 1), size(a, 0)), k = b_.CreateSelect(ta, size(a, 0), size(a, 1));
+  V n = b_.CreateSelect(tb, size(b, 0), size(b, 1));
+  V bad = b_.CreateICmpNE(b_.CreateSelect(tb, size(b, 1), size(b, 0)), k);
+  bad = b_.CreateOr(bad, b_.CreateOr(b_.CreateICmpNE(size(c, 0), m), b_.CreateICmpNE(size(c, 1), n)));
+  raise_when(bad, AheadError::dimensions);
+  V most = integer(2147483647);
+  V same = b_.CreateOr(b_.CreateICmpEQ(data(a), data(c)), b_.CreateICmpEQ(data(b), data(c)));
+  for (V length : {m, n, k}) same = b_.CreateOr(same, b_.CreateICmpUGT(length, most));
+  raise_when(same, AheadError::argument);
+  call_ahead("slope.gemm", {ta, tb, m, n, k, leaf(2), data(a), size(a, 0), data(b), size(b, 0), leaf(5), data(c)});
+  result = none(inst.type);
+  return true;
+}
+
 // Memory that is written lies apart from all other memory that was passed; so says the C interface. What is only read
 // may be treated as if it did.
 Val Emitter::ahead_native(const ir::Inst& inst, const NativeInfo& info) {
   const std::string_view name = info.name;
   if ((name == "shares_memory" || name == "share_memory") && inst.type == layout_.builtin().boolean)
     return boolean(b_.getFalse());
+  if (Val result; name == "blas_gemv" ? product_of_vector(inst, result) : name == "blas_gemm" && product(inst, result))
+    return result;
   return need_value(inst, Ahead::reason_of_call(function_, inst));
 }
 

@@ -14,6 +14,8 @@ namespace {
 constexpr const char* text = R"(
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 declare i64 @llvm.umax.i64(i64, i64)
+declare void @dgemv_(ptr nocapture readonly, ptr nocapture readonly, ptr nocapture readonly, ptr nocapture readonly, ptr nocapture readonly, ptr nocapture readonly, ptr nocapture readonly, ptr nocapture readonly, ptr nocapture readonly, ptr nocapture, ptr nocapture readonly)
+declare void @dgemm_(ptr nocapture readonly, ptr nocapture readonly, ptr nocapture readonly, ptr nocapture readonly, ptr nocapture readonly, ptr nocapture readonly, ptr nocapture readonly, ptr nocapture readonly, ptr nocapture readonly, ptr nocapture readonly, ptr nocapture readonly, ptr nocapture, ptr nocapture readonly)
 declare i64 @llvm.umin.i64(i64, i64)
 
 ; `status`: the kind of an error. The line comes on the way out.
@@ -92,6 +94,91 @@ end:
   ret i1 true
 fail:
   ret i1 false
+}
+
+; y = beta y + alpha A x, or with the transpose of A, of m rows and n columns; sizes fit into 32 bits.
+define internal void @slope.gemv(i1 %transposed, i64 %m, i64 %n, double %alpha, ptr %a, ptr %x, double %beta, ptr %y) noinline nounwind {
+entry:
+  %text = alloca i8
+  %rows = alloca i32
+  %columns = alloca i32
+  %leading = alloca i32
+  %one = alloca i32
+  %factor = alloca double
+  %scale = alloca double
+  %letter = select i1 %transposed, i8 84, i8 78
+  store i8 %letter, ptr %text
+  %m32 = trunc i64 %m to i32
+  %n32 = trunc i64 %n to i32
+  %least = call i64 @llvm.umax.i64(i64 %m, i64 1)
+  %least32 = trunc i64 %least to i32
+  store i32 %m32, ptr %rows
+  store i32 %n32, ptr %columns
+  store i32 %least32, ptr %leading
+  store i32 1, ptr %one
+  store double %alpha, ptr %factor
+  store double %beta, ptr %scale
+  %product = mul i64 %m, %n
+  %empty = icmp eq i64 %product, 0
+  br i1 %empty, label %scaling, label %call
+call:
+  call void @dgemv_(ptr %text, ptr %rows, ptr %columns, ptr %factor, ptr %a, ptr %leading, ptr %x, ptr %one, ptr %scale, ptr %y, ptr %one)
+  ret void
+scaling:
+  %length = select i1 %transposed, i64 %n, i64 %m
+  %clears = fcmp oeq double %beta, 0.0
+  br label %head
+head:
+  %i = phi i64 [ 0, %scaling ], [ %j, %body ]
+  %done = icmp uge i64 %i, %length
+  br i1 %done, label %end, label %body
+body:
+  %at = getelementptr double, ptr %y, i64 %i
+  %old = load double, ptr %at
+  %scaled = fmul double %old, %beta
+  %new = select i1 %clears, double 0.0, double %scaled
+  store double %new, ptr %at
+  %j = add i64 %i, 1
+  br label %head
+end:
+  ret void
+}
+
+; C = beta C + alpha A B, or with transposes: C of m rows and n columns, A and B of so many rows as they have in memory.
+define internal void @slope.gemm(i1 %ta, i1 %tb, i64 %m, i64 %n, i64 %k, double %alpha, ptr %a, i64 %a_rows, ptr %b, i64 %b_rows, double %beta, ptr %c) noinline nounwind {
+  %text_a = alloca i8
+  %text_b = alloca i8
+  %rows = alloca i32
+  %columns = alloca i32
+  %inner = alloca i32
+  %lead_a = alloca i32
+  %lead_b = alloca i32
+  %lead_c = alloca i32
+  %factor = alloca double
+  %scale = alloca double
+  %letter_a = select i1 %ta, i8 84, i8 78
+  %letter_b = select i1 %tb, i8 84, i8 78
+  store i8 %letter_a, ptr %text_a
+  store i8 %letter_b, ptr %text_b
+  %m32 = trunc i64 %m to i32
+  %n32 = trunc i64 %n to i32
+  %k32 = trunc i64 %k to i32
+  %la = call i64 @llvm.umax.i64(i64 %a_rows, i64 1)
+  %lb = call i64 @llvm.umax.i64(i64 %b_rows, i64 1)
+  %lc = call i64 @llvm.umax.i64(i64 %m, i64 1)
+  %la32 = trunc i64 %la to i32
+  %lb32 = trunc i64 %lb to i32
+  %lc32 = trunc i64 %lc to i32
+  store i32 %m32, ptr %rows
+  store i32 %n32, ptr %columns
+  store i32 %k32, ptr %inner
+  store i32 %la32, ptr %lead_a
+  store i32 %lb32, ptr %lead_b
+  store i32 %lc32, ptr %lead_c
+  store double %alpha, ptr %factor
+  store double %beta, ptr %scale
+  call void @dgemm_(ptr %text_a, ptr %text_b, ptr %rows, ptr %columns, ptr %inner, ptr %factor, ptr %a, ptr %lead_a, ptr %b, ptr %lead_b, ptr %scale, ptr %c, ptr %lead_c)
+  ret void
 }
 )";
 

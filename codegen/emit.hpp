@@ -30,6 +30,7 @@
 #include <deque>
 #include <map>
 
+#include "codegen/ahead.hpp"
 #include "codegen/call_buffers.hpp"
 #include "codegen/fresh_arrays.hpp"
 #include "codegen/helpers.hpp"
@@ -238,6 +239,11 @@ class Emitter {
   V ahead_size(V array, V dimension, std::int64_t rank);
   llvm::Constant* ahead_constant(Value v);
   Val ahead_native(const ir::Inst& inst, const NativeInfo& info);
+  // Operands of which each is an array of Float64s of a rank.
+  bool are_matrices(const ir::Inst& inst, std::initializer_list<std::pair<std::size_t, int>> which);
+  void raise_when(V condition, AheadError error);
+  bool product_of_vector(const ir::Inst& inst, Val& result);
+  bool product(const ir::Inst& inst, Val& result);
 
   Layout& layout_;
   Unit& unit_;

@@ -9,6 +9,7 @@
 #include <iostream>
 
 #include "codegen/ahead.hpp"
+#include "lang/diff/memory.hpp"
 #include "lang/support/diagnostic.hpp"
 #include "tools/build/exports.hpp"
 #include "tools/build/header.hpp"
@@ -102,7 +103,10 @@ class Build {
     if (!build) return detail::engine_error("there is no code generator in this build of Slope");
     std::vector<AheadRefusal> refusals;
     std::string why;
-    if (build(&engine_.runtime, &engine_.ctx, &request, &object, &refusals, &why)) return std::nullopt;
+    if (build(&engine_.runtime, &engine_.ctx, &request, &object, &refusals, &why)) {
+      for (std::size_t i = 0; i < functions_.size(); ++i) narrow(i, object.written[i]);
+      return std::nullopt;
+    }
     if (engine_.ctx.failed()) engine_.ctx.take_error();
     if (refusals.empty()) return detail::engine_error(why);
     // One for each line, and those of no line where there is nothing else: what follows from the first says nothing new.
@@ -119,6 +123,21 @@ class Build {
         problem(message, position, refusal.span.file ? render_place(refusal.span, engine_.runtime.sources) : "");
     }
     return std::nullopt;
+  }
+
+  // What machine code may write, as far as LLVM sees, is not written when the exported function does not store into it.
+  void narrow(std::size_t number, std::vector<bool>& written) {
+    const diff::MemorySummary memory = engine_.pipeline->memory(engine_.ctx).of(*of_[number]->target);
+    std::size_t array = 0;
+    for (std::size_t i = 0; i < functions_[number].arguments.size(); ++i) {
+      const ahead::Datum& datum = functions_[number].arguments[i];
+      if (!datum.is_array()) continue;
+      const bool is_followed = datum.element == engine_.types.float64 || datum.element == engine_.types.float32;
+      const bool is_direction = !datum.is_result && i >= of_[number]->arguments.size();
+      const bool stores = ((memory.writes | memory.unknown) & diff::parameter_mask(i + 1)) != 0;
+      if (!datum.is_result && is_followed && (is_direction || !stores)) written[array] = false;
+      ++array;
+    }
   }
 
   Result<BuildReport> write(const AheadObject& object) {
