@@ -509,6 +509,7 @@ Error EngineState::failure(Context& of) {
 Result<api::Value> EngineState::run(std::string name, std::string text) {
   if (broken) return *broken;
   Entry entry(*this);
+  runtime.outside_heap.add(sizeof(SourceFile) + name.size() + text.size());
   const FileId file = runtime.sources.add(std::move(name), std::move(text));
   RawValue result = runtime.nothing();
   std::vector<Diagnostic> diagnostics;

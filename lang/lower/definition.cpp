@@ -46,6 +46,7 @@ std::shared_ptr<PreparedFunction> prepare_function(Runtime& runtime, Context& ct
     prepared->lambdas.push_back(desugar.method(prepared->signature, variant, nullptr));
     if (diagnostics.size() != errors) return nullptr;
   }
+  prepared->arena->count(runtime.outside_heap);
   return prepared;
 }
 

@@ -11,10 +11,14 @@
 #include <vector>
 
 #include "lang/ir/build.hpp"
+#include "lang/ir/passes/passes.hpp"
 #include "lang/lower/form.hpp"
 #include "lang/support/diagnostic.hpp"
 
 namespace slope::lower {
+
+// What a method's IR takes, and the interpreter's form of it.
+inline std::size_t bytes_with_bytecode(const ir::Function& function) { return 2 * ir::byte_count(function); }
 
 class Emitter {
  public:

@@ -139,6 +139,7 @@ void Emitter::emit_method(ClosureGroup& group, Lambda& lambda) {
   method->inline_hint = lambda.inline_hint;
   Emitter inner(runtime_, ctx_, lambda, method.get(), diagnostics_);
   method->ir = inner.run();
+  if (method->ir) method->counted.add(runtime_.outside_heap, bytes_with_bytecode(*method->ir));
   // Code that runs now makes values of this type and must see the method: it belongs to every world.
   runtime_.add_method(std::move(method))->min_world = 0;
 }

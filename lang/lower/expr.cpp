@@ -23,8 +23,10 @@ namespace {
 
 Value line_number(Runtime& runtime, Context& ctx, Span span) {
   const auto& builtin = runtime.types.builtin();
-  const auto& file = runtime.sources.file(span.file).name();
-  const Value fields[] = {runtime.from_int(runtime.sources.line_of(span)), runtime.from_symbol(runtime.symbol(file))};
+  const SourceMap* const own = state_of(runtime).texts;
+  const SourceMap& sources = own != nullptr ? *own : runtime.sources;
+  const auto& file = sources.file(span.file).name();
+  const Value fields[] = {runtime.from_int(sources.line_of(span)), runtime.from_symbol(runtime.symbol(file))};
   Value made;
   if (!runtime.new_object(ctx, builtin.line_number_node, fields, 2, made)) {
     ctx.take_error();
@@ -306,6 +308,7 @@ class Reader {
   NodeId spliced(Value v) {
     auto& values = state_of(runtime_).spliced.values;
     values.push_back(v);
+    runtime_.outside_heap.add(sizeof(Value));
     const NodeId made = ast_.leaf(Head::value, span_);
     ast_.made(made).value = static_cast<std::uint32_t>(values.size() - 1);
     return made;
@@ -734,6 +737,7 @@ bool eval(Runtime& runtime, Context& ctx, Module* module, Value expression, Valu
   if (expression.type == builtin.symbol || expression.type == builtin.expr) {
     const NodeId node = from_value(runtime, ctx, *ast, span, expression, nullptr, error);
     if (node == no_node) return ctx.failed() ? false : ctx.raise_error("eval: " + error);
+    ast = counted(runtime, std::move(ast));
     std::vector<NodeId> statements{node};
     if (ast->head(node) == Head::toplevel) statements.assign(ast->children(node).begin(), ast->children(node).end());
     return run_statements(runtime, ctx, module, ast, statements, result);

@@ -19,6 +19,7 @@
 #include "lang/ir/ir.hpp"
 #include "lang/lower/signature.hpp"
 #include "lang/runtime/runtime.hpp"
+#include "lang/support/memory_count.hpp"
 #include "lang/support/source.hpp"
 #include "lang/types/module.hpp"
 
@@ -191,8 +192,17 @@ class FormArena {
     return &made;
   }
   ClosureGroup* group() { return &groups_.emplace_back(); }
+  // What it takes now counts as memory of the engine as long as it lives.
+  void count(MemoryCount& memory) {
+    constexpr std::size_t empty_deques = 5 * 576;
+    constexpr std::size_t children_bytes = 32;
+    counted_.add(memory, sizeof(FormArena) + empty_deques + forms_.size() * (sizeof(Form) + children_bytes) +
+                             variables_.size() * sizeof(Variable) + lambdas_.size() * sizeof(Lambda) +
+                             groups_.size() * sizeof(ClosureGroup) + loops_.size() * sizeof(LoopNode));
+  }
 
  private:
+  CountedBytes counted_;
   std::deque<Form> forms_;
   std::deque<Variable> variables_;
   std::deque<Lambda> lambdas_;

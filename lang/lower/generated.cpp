@@ -152,7 +152,10 @@ class Generation {
     const bool macro_ran = std::exchange(state.macro_ran, false);
     const std::size_t spliced = state.spliced.values.size();
     const bool ok = lower_body(body, source);
-    if (!state.macro_ran) state.spliced.values.resize(spliced);
+    if (!state.macro_ran) {
+      runtime_.outside_heap.remove((state.spliced.values.size() - spliced) * sizeof(Value));
+      state.spliced.values.resize(spliced);
+    }
     state.of_source = outer;
     state.macro_ran = state.macro_ran || macro_ran;
     return ok;

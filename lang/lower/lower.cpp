@@ -89,6 +89,7 @@ bool lower_method(Runtime& runtime, Context& ctx, Method& method) {
   source.lambda = nullptr;
   source.arena = nullptr;
   if (function == nullptr) return raise_diagnostics(runtime, ctx, diagnostics);
+  method.counted.add(runtime.outside_heap, bytes_with_bytecode(*function));
   method.ir = std::move(function);
   return true;
 }

@@ -27,6 +27,9 @@ struct MethodBody {
 
 namespace slope::lower {
 
+// What a tree takes counts as memory of the engine as long as it lives.
+std::shared_ptr<syntax::Ast> counted(Runtime& runtime, std::shared_ptr<syntax::Ast> tree);
+
 // Lowers one top-level statement in `module`. Null: `diagnostics` has errors.
 std::unique_ptr<ir::Function> lower_statement(Runtime& runtime, Context& ctx, Module* module,
                                               std::shared_ptr<syntax::Ast> ast, syntax::NodeId statement,

@@ -33,8 +33,29 @@ const Symbol* symbol_of(Runtime& runtime, const syntax::Ast& ast, syntax::NodeId
 
 Value keep(Runtime& runtime, Value v) {
   LoweringState& state = state_of(runtime);
-  if (!state.of_source) state.constants.values.push_back(v);
+  if (state.of_source) return v;
+  runtime.outside_heap.add(sizeof(Value));
+  state.constants.values.push_back(v);
   return v;
+}
+
+std::shared_ptr<syntax::Ast> counted(Runtime& runtime, std::shared_ptr<syntax::Ast> tree) {
+  struct CountedTree {
+    std::shared_ptr<syntax::Ast> tree;
+    CountedBytes bytes;
+  };
+  auto owner = std::make_shared<CountedTree>();
+  owner->bytes.add(runtime.outside_heap, tree->bytes() + sizeof(CountedTree));
+  owner->tree = std::move(tree);
+  syntax::Ast* const counted_tree = owner->tree.get();
+  return {std::move(owner), counted_tree};
+}
+
+std::size_t add_definition(Runtime& runtime, Definition definition) {
+  auto& definitions = state_of(runtime).definitions;
+  runtime.outside_heap.add(sizeof(Definition) + definition.hints.documentation.size() + 64);
+  definitions.push_back(std::move(definition));
+  return definitions.size() - 1;
 }
 
 Value string_constant(Runtime& runtime, std::string_view text) {
@@ -43,7 +64,11 @@ Value string_constant(Runtime& runtime, std::string_view text) {
   if (found != strings.end()) return found->second;
   const Value made = runtime.from_string(text);
   if (!made.defined()) return runtime.nothing();
-  if (!state_of(runtime).of_source) strings.emplace(std::string(text), keep(runtime, made));
+  keep(runtime, made);
+  if (state_of(runtime).of_source || state_of(runtime).texts != nullptr) return made;
+  constexpr std::size_t table_entry = 96;
+  runtime.outside_heap.add(text.size() + table_entry);
+  strings.emplace(std::string(text), made);
   return made;
 }
 
@@ -224,6 +249,7 @@ bool include_file(Context& ctx, const Value* args, std::size_t count, Value& res
   if (!read_source(ctx, path, text, why)) return false;
   if (!why.empty()) return ctx.raise_message(builtin.system_error, "opening file \"" + path + "\": " + why);
   if (!runtime.hooks().run_file) return ctx.raise_error("include: nothing runs files here");
+  runtime.outside_heap.add(sizeof(SourceFile) + path.size() + text.size());
   return runtime.hooks().run_file(ctx, args[0].module, runtime.sources.add(path, std::move(text)), result);
 }
 
@@ -379,29 +405,64 @@ bool expression_text(Context& ctx, const Value* args, std::size_t count, Value& 
   std::unordered_map<syntax::NodeId, std::string> texts;
   const bool shown = texts_of_values(runtime, ctx, ast, texts);
   // Unless a `show` of the program has defined something with values of its own.
-  if (spliced.size() == after) spliced.resize(before);
+  if (spliced.size() == after) {
+    spliced.resize(before);
+    runtime.outside_heap.remove((after - before) * sizeof(Value));
+  }
   if (!shown) return false;
   const auto value_text = [&](syntax::NodeId id) { return texts[id]; };
   result = runtime.from_string(error.empty() ? syntax::to_source(ast, node, value_text) : "<" + error + ">");
   return result.defined() || ctx.out_of_memory();
 }
 
+// A text that is read only to make values of it: nothing of it stays.
+class ReadText {
+ public:
+  ReadText(Runtime& runtime, std::string text)
+      : state_(state_of(runtime)),
+        runtime_(runtime),
+        before_(state_.constants.values.size()),
+        parsed_(syntax::parse(texts_, texts_.add("none", std::move(text)))),
+        outer_texts_(std::exchange(state_.texts, &texts_)),
+        outer_of_source_(std::exchange(state_.of_source, false)) {}
+  ~ReadText() {
+    auto& constants = state_.constants.values;
+    runtime_.outside_heap.remove((constants.size() - before_) * sizeof(Value));
+    constants.resize(before_);
+    state_.texts = outer_texts_;
+    state_.of_source = outer_of_source_;
+  }
+  ReadText(const ReadText&) = delete;
+
+  bool ok() const { return parsed_.ok(); }
+  std::string problems() const { return render(parsed_.diagnostics, texts_); }
+  const syntax::Ast& tree() const { return parsed_.ast; }
+
+ private:
+  LoweringState& state_;
+  Runtime& runtime_;
+  const std::size_t before_;  // constants: those of the tree are kept until they are in their Expr
+  SourceMap texts_;
+  const syntax::ParseResult parsed_;
+  const SourceMap* const outer_texts_;
+  const bool outer_of_source_;
+};
+
 // The expression that a text holds; several statements give a :toplevel.
 bool parse_expression(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Runtime& runtime = *ctx.runtime;
   if (count != 1 || args[0].type != runtime.types.builtin().string)
     return ctx.argument_error("parse_expression takes a string");
-  const std::string text(static_cast<StringObject*>(args[0].object)->view());
-  const auto parsed = syntax::parse(runtime.sources, runtime.sources.add("none", text));
-  if (!parsed.ok())
-    return ctx.raise_message(runtime.types.builtin().error_exception, render(parsed.diagnostics, runtime.sources));
-  syntax::NodeId node = parsed.ast.root;
-  if (parsed.ast.child_count(node) == 0) {
+  const ReadText text(runtime, std::string(static_cast<StringObject*>(args[0].object)->view()));
+  if (!text.ok()) return ctx.raise_message(runtime.types.builtin().error_exception, text.problems());
+  const syntax::Ast& tree = text.tree();
+  syntax::NodeId node = tree.root;
+  if (tree.child_count(node) == 0) {
     result = runtime.nothing();
     return true;
   }
-  if (parsed.ast.child_count(node) == 1) node = parsed.ast.child(node, 0);
-  return to_value(runtime, ctx, parsed.ast, node, result);
+  if (tree.child_count(node) == 1) node = tree.child(node, 0);
+  return to_value(runtime, ctx, tree, node, result);
 }
 
 // parse_statements(text): the statements of a text and where each of them ends, in turn: [expression, bytes, …].
@@ -409,12 +470,10 @@ bool parse_statements(Context& ctx, const Value* args, std::size_t count, Value&
   Runtime& runtime = *ctx.runtime;
   const auto& builtin = runtime.types.builtin();
   if (count != 1 || args[0].type != builtin.string) return ctx.argument_error("parse_statements takes a string");
-  const std::string text(static_cast<StringObject*>(args[0].object)->view());
-  const auto parsed = syntax::parse(runtime.sources, runtime.sources.add("none", text));
-  if (!parsed.ok()) return ctx.raise_message(builtin.error_exception, render(parsed.diagnostics, runtime.sources));
-  const std::vector<syntax::NodeId> statements(parsed.ast.children(parsed.ast.root).begin(),
-                                               parsed.ast.children(parsed.ast.root).end());
-  const CollectionPause pause(runtime.heap);
+  const ReadText text(runtime, std::string(static_cast<StringObject*>(args[0].object)->view()));
+  if (!text.ok()) return ctx.raise_message(builtin.error_exception, text.problems());
+  const syntax::Ast& tree = text.tree();
+  const std::vector<syntax::NodeId> statements(tree.children(tree.root).begin(), tree.children(tree.root).end());
   const std::int64_t dims[] = {static_cast<std::int64_t>(2 * statements.size())};
   const DataType* type = runtime.types.array_of(builtin.any, 1);
   ArrayObject* made = runtime.heap.allocate_array(type, dims);
@@ -422,9 +481,9 @@ bool parse_statements(Context& ctx, const Value* args, std::size_t count, Value&
   result = Value(type, static_cast<const void*>(made));
   for (std::size_t i = 0; i < statements.size(); ++i) {
     Value expression;
-    if (!to_value(runtime, ctx, parsed.ast, statements[i], expression)) return false;
+    if (!to_value(runtime, ctx, tree, statements[i], expression)) return false;
     store_value(made->data + 2 * i * made->element_size, builtin.any, expression);
-    const Value end = runtime.from_int(static_cast<std::int64_t>(parsed.ast.node(statements[i]).span.end));
+    const Value end = runtime.from_int(static_cast<std::int64_t>(tree.node(statements[i]).span.end));
     store_value(made->data + (2 * i + 1) * made->element_size, builtin.any, end);
   }
   return true;

@@ -71,7 +71,8 @@ struct LoweringState {
   // The source of a generator is being lowered: its constants live and die with its code, which the collector sees from
   // then on. Code that macros define meanwhile stays.
   bool of_source = false;
-  bool macro_ran = false;  // since that was set
+  bool macro_ran = false;            // since that was set
+  const SourceMap* texts = nullptr;  // which the spans of trees on the way to values mean; null: the runtime's
   std::deque<Definition> definitions;
   std::vector<LibraryPart> library_parts;            // where postponed definitions stand: Postponed::source
   std::string library_index;                         // when it was made here
@@ -101,6 +102,9 @@ bool is_library_text(Runtime& runtime, Span span);
 const std::shared_ptr<syntax::Ast>& library_tree(Runtime& runtime, std::uint32_t source);
 bool is_library_file(const Runtime& runtime, FileId file);
 bool include_library(Context& ctx, const Value* args, std::size_t count, Value& result);
+
+// Adds a definition; returns its number.
+std::size_t add_definition(Runtime& runtime, Definition definition);
 
 // The symbol of an identifier or a quoted one.
 const Symbol* symbol_of(Runtime& runtime, const syntax::Ast& ast, syntax::NodeId identifier);

@@ -14,7 +14,8 @@ bool Pipeline::run(Context& ctx, Module* module, FileId file, Value& result, std
     diagnostics = std::move(parsed.diagnostics);
     return false;
   }
-  return run_parsed(ctx, module, std::make_shared<syntax::Ast>(std::move(parsed.ast)), result, diagnostics);
+  return run_parsed(ctx, module, lower::counted(runtime_, std::make_shared<syntax::Ast>(std::move(parsed.ast))), result,
+                    diagnostics);
 }
 
 bool Pipeline::run_parsed(Context& ctx, Module* module, std::shared_ptr<syntax::Ast> ast, Value& result,

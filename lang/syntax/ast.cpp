@@ -179,6 +179,16 @@ Ast::Ast(const FixedTree& fixed) : root(fixed.root), fixed_(fixed) {
   for (NameId id = 0; id < fixed_.name_count && !mentions_generated_; ++id) mentions_generated_ = name(id) == generated;
 }
 
+std::size_t Ast::bytes() const {
+  constexpr std::size_t name_bytes = 96;  // the spelling, and its place in the table
+  constexpr std::size_t empty_deque = 576;
+  std::size_t all = sizeof(Ast) + empty_deque + nodes_.capacity() * sizeof(Node) +
+                    children_.capacity() * sizeof(NodeId) + names_.size() * name_bytes +
+                    texts_.capacity() * sizeof(std::string);
+  for (const std::string& text : texts_) all += text.size();
+  return all;
+}
+
 NodeId Ast::leaf(Head head, Span span) {
   const auto id = node_count();
   Node& made = nodes_.emplace_back();

@@ -201,6 +201,8 @@ class Ast {
     return id < fixed_.text_count ? fixed_characters(fixed_.text_offsets + id) : texts_[id - fixed_.text_count];
   }
 
+  std::size_t bytes() const;  // of memory that it takes, about
+
   void move_to(FileId file);  // every span; a fixed tree's nodes become owned ones
 
   NodeId root = no_node;

@@ -305,8 +305,8 @@ Form* Desugar::deferred(NodeId node, DefinitionHints hints) {
   auto& definitions = state_of(runtime_).definitions;
   const bool generated =
       hints.is_generated || (ast_->child_count(node) > 1 && has_generated_part(*ast_, ast_->child(node, 1)));
-  const std::size_t number = definitions.size();  // preparing may make definitions of the library
-  definitions.push_back({ast_, node, module_, std::move(hints), nullptr, nullptr});
+  // Preparing may make definitions of the library.
+  const std::size_t number = add_definition(runtime_, {ast_, node, module_, std::move(hints), nullptr, nullptr});
   const Head head = ast_->head(node);
   if (generated) {
     // Its parts are lowered when the definition runs: the generator as a function of its own.

@@ -358,9 +358,8 @@ Form* Desugar::function_definition(NodeId node, DefinitionHints hints) {
       // Should it use variables of the block.
       auto& state = state_of(runtime_);
       const Symbol* holder = intern("#block_method#" + std::to_string(state.gensyms++));
-      state.definitions.push_back({ast_, node, module_, hints, nullptr, holder});
-      made->children.push_back(
-          native(span(node), "define", {integer(span(node), static_cast<std::int64_t>(state.definitions.size() - 1))}));
+      const std::size_t number = add_definition(runtime_, {ast_, node, module_, hints, nullptr, holder});
+      made->children.push_back(native(span(node), "define", {integer(span(node), static_cast<std::int64_t>(number))}));
       made->children.push_back(name(span(node), holder));
     }
   } else if (made->name == nullptr) {
