@@ -113,8 +113,17 @@ bool string_repeat(Context& ctx, const Value* args, std::size_t count, Value& re
   if (times > (std::int64_t{1} << 40) / static_cast<std::int64_t>(s.size())) return ctx.out_of_memory();
   StringObject* made = ctx.heap->allocate_string_uninitialized(s.size() * static_cast<std::size_t>(times));
   if (!made) return ctx.out_of_memory();
-  char* to = made->bytes;
-  for (std::int64_t i = 0; i < times; ++i) to = std::copy(s.begin(), s.end(), to);
+  // What is there already is copied behind it, in pieces after which the limits are looked at.
+  constexpr std::size_t most_at_once = std::size_t{1} << 20;
+  const std::size_t size = s.size() * static_cast<std::size_t>(times);
+  const std::size_t most = std::max(most_at_once / s.size(), std::size_t{1}) * s.size();
+  std::memcpy(made->bytes, s.data(), s.size());
+  for (std::size_t done = s.size(); done < size;) {
+    const std::size_t piece = std::min({done, most, size - done});
+    std::memcpy(made->bytes + done, made->bytes, piece);
+    done += piece;
+    if (ctx.interrupt.load(std::memory_order_relaxed) != no_interrupt && !ctx.stop()) return false;
+  }
   return call.give(Value(call.builtin.string, static_cast<const void*>(made)));
 }
 

@@ -79,6 +79,8 @@ TEST_CASE("An engine grants nothing by itself") {
   Engine other;
   CHECK(engine.eval<double>("rand()").value() == other.eval<double>("rand()").value());
   CHECK(engine.run("read(" + file + ", String)").error().summary.find("capability `read`") != std::string::npos);
+  // The refusal does not say what was asked for.
+  CHECK(engine.run("pwd()").error().message.find(fs::current_path().string()) == std::string::npos);
 }
 
 TEST_CASE("Files are granted by folder, links followed") {
