@@ -640,6 +640,20 @@ class Resolver {
     for (const syntax::NodeId child : ast.children(node)) variables_in(ast, child, scope, found);
   }
 
+  bool names_undefined(const syntax::Ast& ast, syntax::NodeId node, Scope& scope) {
+    if (node == syntax::no_node) return false;
+    if (ast.head(node) == syntax::Head::identifier) {
+      const Symbol* name = symbol_of(runtime_, ast, node);
+      bool is_global = false;
+      if (find_local(name, &scope, is_global) != nullptr) return false;
+      const Binding* binding = runtime_.resolve(scope.lambda->module, name);
+      return binding == nullptr || !binding->value.defined();
+    }
+    const auto parts = ast.children(node);
+    return std::any_of(parts.begin(), parts.end(),
+                       [&](syntax::NodeId part) { return names_undefined(ast, part, scope); });
+  }
+
   // for T in (A, B); Base.f(x::T) = 1; end: the definition gets the values of the variables that its signature names.
   void give_variables_of_types(Form* f, Scope& scope) {
     if (f->children.empty() || f->lambdas.empty() || scope.lambda->parent != nullptr) return;
@@ -648,7 +662,11 @@ class Resolver {
     std::vector<const Symbol*> found;
     for (const auto& parameter : signature.parameters) variables_in(*signature.ast, parameter.type, scope, found);
     variables_in(*signature.ast, signature.object_type, scope, found);
-    if (found.empty()) return;
+    // A type that an earlier statement of the block defines is not there yet: the definition evaluates the signature.
+    bool is_waiting = false;
+    for (const auto& parameter : signature.parameters)
+      is_waiting |= names_undefined(*signature.ast, parameter.type, scope);
+    if (found.empty() && !is_waiting) return;
     for (Lambda* lambda : f->lambdas) lambda->types_name_variables = true;
     for (std::size_t i = 0; i < f->children.size() && i < 2; ++i) {
       for (const Symbol* name : found) {

@@ -181,8 +181,9 @@ std::optional<OperatorId> find_operator(std::string_view spelling) {
 }
 
 bool is_operator_suffix(char32_t c) {
-  return c == 0xb2 || c == 0xb3 || c == 0xb9 || (c >= 0x2032 && c <= 0x2037) || c == 0x2057 ||
-         (c >= 0x2070 && c <= 0x209c) || (c >= 0x1d2c && c <= 0x1d6a) || c == 0x2c7c;
+  return c == 0xb2 || c == 0xb3 || c == 0xb9 || c == 0x2b0 || c == 0x2b2 || c == 0x2b3 || c == 0x2b7 || c == 0x2b8 ||
+         (c >= 0x2e1 && c <= 0x2e3) || (c >= 0x1d9c && c <= 0x1dbf) || c == 0x2c7d || (c >= 0x2032 && c <= 0x2037) ||
+         c == 0x2057 || (c >= 0x2070 && c <= 0x209c) || (c >= 0x1d2c && c <= 0x1d6a) || c == 0x2c7c;
 }
 
 // Not the words, nor `!`, `:` and `..`.

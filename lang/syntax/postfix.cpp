@@ -51,6 +51,8 @@ NodeId parse_field(State& state, Iterator& it, Iterator from, NodeId base) {
   }
   if (it->kind == TokenKind::colon) {
     const NodeId quoted = parse_colon(state, it);
+    if (state.ast.head(quoted) == Head::quote && state.ast.head(state.ast.child(quoted, 0)) == Head::integer)
+      return state.make(Head::dot, from, it, {base, state.ast.child(quoted, 0)});
     if (state.ast.head(quoted) == Head::quote_symbol) return state.make(Head::dot, from, it, {base, quoted});
     state.refuse(it - 1, "a field is named by a symbol", "write `a.b`, or `getfield(a, name)` for a computed name");
   }

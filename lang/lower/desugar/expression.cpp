@@ -418,7 +418,8 @@ Form* Desugar::property(NodeId node) {
     made->name = intern(ast_->name_of(nodes[1]));
     return made;
   }
-  if (ast_->head(nodes[1]) == Head::string) return base_call(at, "getproperty", {object, literal(nodes[1])});
+  if (ast_->head(nodes[1]) == Head::string || ast_->head(nodes[1]) == Head::integer)
+    return base_call(at, "getproperty", {object, literal(nodes[1])});
   return error(nodes[1], "expected a field name after `.`");
 }
 
