@@ -13,6 +13,7 @@
 #include <set>
 
 #include "codegen/ahead_code.hpp"
+#include "codegen/ahead_work.hpp"
 #include "codegen/batch.hpp"
 #include "codegen/helpers.hpp"
 #include "lang/runtime/runtime.hpp"
@@ -128,6 +129,7 @@ class Builder {
     if (!refusals_.empty()) return false;
     describe(entries);
     name_library_functions();
+    if (!verified(why)) return false;
     translator->drop_unused(*module_);
     for (const llvm::Function& function : *module_)
       if (function.isDeclaration() && !function.isIntrinsic()) made_.symbols.push_back(function.getName().str());
@@ -232,7 +234,9 @@ class Builder {
         }
       made_.written.push_back(std::move(written));
       std::set<const llvm::Function*> seen;
-      made_.takes_memory.push_back(calls(entry, take, seen));
+      const bool takes = calls(entry, take, seen);
+      made_.takes_memory.push_back(takes);
+      made_.tells_memory.push_back(takes && make_work_size(*entries[i], *take, entry.getName().str() + "_work_size"));
     }
   }
 

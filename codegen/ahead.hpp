@@ -52,7 +52,10 @@ struct AheadObject {
   std::string bytes;  // an object file
   // By export: whether the memory of each array, in the order of the arguments, may be written.
   std::vector<std::vector<bool>> written;
-  std::vector<bool> takes_memory;    // by export: whether it uses the memory that is lent
+  std::vector<bool> takes_memory;  // by export: whether it uses the memory that is lent
+  // By export: whether there is a function `symbol`_work_size that returns how much is enough, of all integers that the
+  // export takes (sizes of arrays, numbers) but `work_size`.
+  std::vector<bool> tells_memory;
   std::vector<std::string> symbols;  // of libraries that the object needs
   std::string triple;
 };

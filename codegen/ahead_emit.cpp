@@ -350,10 +350,11 @@ Emitter::V Emitter::ahead_array(const DataType* type, llvm::ArrayRef<V> dims) {
   b_.SetInsertPoint(good);
   const std::size_t header = round_up(Heap::array_header_bytes(dims.size()));
   V data_bytes = b_.CreateNUWMul(length, integer(size));
-  V bytes = b_.CreateAnd(b_.CreateNUWAdd(data_bytes, integer(static_cast<std::int64_t>(header + unit_bytes - 1))),
+  V bytes = b_.CreateAnd(b_.CreateNUWAdd(data_bytes, integer(static_cast<std::int64_t>(unit_bytes - 1))),
                          integer(-static_cast<std::int64_t>(unit_bytes)));
-  V array = take(bytes);
-  V data = at(array, static_cast<std::int64_t>(header));
+  // Two pieces, so that who writes elements is known not to write the header.
+  V array = take(integer(static_cast<std::int64_t>(header)));
+  V data = take(bytes);
   auto put = [&](V what, unsigned where) { store(what, at(array, where), Memory::array_header); };
   store(pointer(type), array, Memory::type_word);
   put(data, offset::array_data);

@@ -85,9 +85,10 @@ std::unique_ptr<Translator> Translator::create_for(const std::string& triple, co
 }
 
 void Translator::optimise_whole(llvm::Module& module) {
-  // What is left with one caller when others have become part of theirs has its turn then.
+  constexpr unsigned most = 1000;  // instructions of what becomes part of several
   for (llvm::Function& function : module)
-    if (function.hasInternalLinkage() && function.hasOneUse() && !function.hasFnAttribute(llvm::Attribute::NoInline))
+    if (function.hasInternalLinkage() && !function.hasFnAttribute(llvm::Attribute::NoInline) &&
+        (function.hasOneUse() || (!function.hasNUsesOrMore(5) && function.getInstructionCount() < most)))
       function.addFnAttr(llvm::Attribute::AlwaysInline);
   passes_->inline_marked(module);
   passes_->run(module, false);

@@ -59,6 +59,15 @@ int main(void) {
   show(&value, 1);
   show(G, 6);
   show(H, 6);
+  /* What is told to be enough is enough, and not much more than is needed. */
+  int64_t told = loss_work_size(3, 2, 3);
+  check(told <= (int64_t)sizeof work && loss(w, 3, A, 2, 3, &value, work, told) == 0, "loss_work_size");
+  check(PRODUCTS_KIND(loss(w, 3, A, 2, 3, &value, work, told / 2)) == PRODUCTS_WORK, "half of loss_work_size");
+  told = loss_gradient_work_size(3, 2, 3, 3, 2, 3);
+  check(told <= (int64_t)sizeof work && loss_gradient(w, 3, A, 2, 3, g, 3, G, 2, 3, &value, work, told) == 0,
+        "loss_gradient_work_size");
+  check(loss_work_size(0, 1000, 0) >= 8000, "loss_work_size of many rows");
+
   check(PRODUCTS_KIND(loss(w, 2, A, 2, 3, &value, work, sizeof work)) != 0, "sizes that do not fit");
   check(loss(w, 0, A, 2, 0, &value, work, sizeof work) == 0 && value == 2, "an empty vector");
   return wrong;

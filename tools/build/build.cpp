@@ -145,7 +145,7 @@ class Build {
     const std::string name = base.filename().string();
     std::vector<ahead::HeaderFunction> described;
     for (std::size_t i = 0; i < functions_.size(); ++i)
-      described.push_back({&functions_[i], of_[i], object.written[i], object.takes_memory[i]});
+      described.push_back({&functions_[i], of_[i], object.written[i], object.takes_memory[i], object.tells_memory[i]});
     const auto beside = [&](const std::string& ending) { return base.parent_path() / (name + ending); };
     const std::pair<fs::path, std::string> files[] = {
         {beside(".o"), object.bytes},

@@ -58,6 +58,20 @@ std::string declaration(const HeaderFunction& each, const BuiltinTypes& types) {
   return text + "\n";
 }
 
+// Of all integers, in their order.
+std::string work_size_declaration(const CFunction& function, const BuiltinTypes& types) {
+  std::string parameters;
+  auto add = [&](const std::string& type, const std::string& name) {
+    parameters += (parameters.empty() ? "" : ", ") + type + " " + name;
+  };
+  for (const Datum& datum : function.arguments) {
+    for (int d = 0; d < datum.rank; ++d) add("int64_t", size_name(datum, d));
+    if (!datum.is_array() && datum.type != types.float64 && datum.type != types.float32)
+      add(c_type(datum.type, types), datum.name);
+  }
+  return "int64_t " + function.symbol + "_work_size(" + (parameters.empty() ? "void" : parameters) + ");\n";
+}
+
 }  // namespace
 
 std::string header_text(const std::string& name, const std::string& script, const std::string& triple,
@@ -96,8 +110,11 @@ std::string header_text(const std::string& name, const std::string& script, cons
     const Export& of = *each.of;
     text += "\n/* " + of.text + (of.position.line ? ", line " + std::to_string(of.position.line) : "") + ".";
     if (!each.function->meaning.empty()) text += " " + each.function->meaning;
-    text += each.takes_memory ? " Takes work memory." : " Takes no work memory.";
+    text += !each.takes_memory  ? " Takes no work memory."
+            : each.tells_memory ? " Takes work memory."
+                                : " Takes work memory; how much is found by trying.";
     text += " */\n" + declaration(each, types);
+    if (each.tells_memory) text += work_size_declaration(*each.function, types);
   }
   text += "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n";
   return text;

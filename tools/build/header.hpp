@@ -13,6 +13,7 @@ struct HeaderFunction {
   const Export* of = nullptr;
   std::vector<bool> written;  // by array
   bool takes_memory = false;
+  bool tells_memory = false;
 };
 
 std::string header_text(const std::string& name, const std::string& script, const std::string& triple,
