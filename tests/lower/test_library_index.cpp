@@ -18,7 +18,7 @@ class Indexed {
     const slope::syntax::ParseResult parsed = slope::syntax::parse(sources, sources.add("library.slope", text));
     REQUIRE(parsed.ok());
     slope::lower::LibraryIndexBuilder builder;
-    builder.add(parsed.ast, 0);
+    builder.add(parsed.ast, 0, "library.slope");
     bytes_ = builder.image();
     index = *LibraryIndex::read(bytes_);
   }
