@@ -15,7 +15,7 @@ struct BuildOptions {
   bool jvp = false;                  // derivatives in a direction, of those that return floating-point numbers
   bool hvp = false;                  // products of the Hessian with a direction, of those that return a Float64
   std::string output;                // path without extension; empty: that of the script
-  std::string target;                // "aarch64-linux-gnu"; empty: this machine
+  std::string target;                // as LLVM names it, where this build of Slope has it; empty: this machine
   std::string cpu;                   // "native": this machine's; empty: any of the architecture
 };
 
