@@ -465,7 +465,7 @@ class Reader {
       // Hints to Julia's compiler.
       if (name == "meta" || name == "inbounds" || name == "loopinfo") return ast_.leaf(Head::nothing, span_);
     }
-    const Heads heads;
+    static const Heads heads;
     const auto found = heads.by_name.find(name);
     if (found == heads.by_name.end()) return fail("Expr with head :" + name + " is not part of Slope");
     const Head kind = found->second;
