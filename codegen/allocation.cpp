@@ -115,6 +115,44 @@ Emitter::V Emitter::allocate_cell(bool is_set) {
   return take_cell(layout_.runtime().heap.cell_kind(bytes), layout_.builtin().cell, clear, call);
 }
 
+// An item more or less at the end of a vector that has room for it: what push! and pop! mostly need. `call` does the
+// rest, as it does everywhere else.
+void Emitter::resize_by_one(V vector, V length, const Type* element, llvm::function_ref<void()> call) {
+  const std::uint32_t size = stored_size(element);
+  if (size == 0 || !allocates_inline(size, 1)) return call();
+  auto header = [&](llvm::Type* type, unsigned where) { return load(type, at(vector, where), Memory::array_header); };
+  llvm::BasicBlock* one = new_block("resize_by_one");
+  llvm::BasicBlock* grows = new_block("one_more");
+  llvm::BasicBlock* sets = new_block("set_length");
+  llvm::BasicBlock* asks = new_block("ask_to_resize");
+  llvm::BasicBlock* done = new_block("resized");
+  V old = header(layout_.i64, offset::array_length);
+  V more = b_.CreateICmpEQ(length, b_.CreateAdd(old, integer(1)));
+  V less = b_.CreateICmpEQ(length, b_.CreateSub(old, integer(1)));
+  V plain = b_.CreateICmpEQ(b_.CreateAnd(header(b_.getInt32Ty(), offset::array_flags),
+                                         b_.getInt32(array_owns_memory | array_shared | array_borrowed)),
+                            b_.getInt32(array_owns_memory));
+  V fits = b_.CreateICmpULE(length, header(layout_.i64, offset::array_capacity));  // and is not negative
+  branch_likely(b_.CreateAnd(b_.CreateAnd(plain, fits), b_.CreateOr(more, less)), one, asks);
+
+  b_.SetInsertPoint(one);
+  b_.CreateCondBr(more, grows, sets);
+  b_.SetInsertPoint(grows);
+  llvm::CallInst* clear =
+      b_.CreateMemSet(element_address(vector, length, element), b_.getInt8(0), size, llvm::MaybeAlign(1));
+  clear->setMetadata(llvm::LLVMContext::MD_tbaa, layout_.alias_tag_of_all(Memory::elements));
+  b_.CreateBr(sets);
+  b_.SetInsertPoint(sets);
+  store(length, at(vector, offset::array_length), Memory::array_header);
+  store(length, at(vector, offset::array_dims), Memory::array_header);
+  b_.CreateBr(done);
+
+  b_.SetInsertPoint(asks);
+  call();
+  b_.CreateBr(done);
+  b_.SetInsertPoint(done);
+}
+
 // A short vector of a length that is known now, as Heap::allocate_array makes it; null for all others.
 Emitter::V Emitter::allocate_vector(const DataType* type, V length) {
   auto* known = llvm::dyn_cast<llvm::ConstantInt>(length);

@@ -206,6 +206,7 @@ class Emitter {
   V allocate_object(const DataType* type, std::size_t fields);
   V allocate_cell(bool is_set);
   V allocate_vector(const DataType* type, V length);
+  void resize_by_one(V vector, V length, const Type* element, llvm::function_ref<void()> call);
 
   // --- calls.cpp ---
   bool emit_call(const ir::Inst& inst, Val& result);

@@ -222,4 +222,10 @@ llvm::MDNode* Layout::alias_tag(Memory memory, llvm::Type* leaf) {
   return tag;
 }
 
+llvm::MDNode* Layout::alias_tag_of_all(Memory memory) {
+  alias_tag(memory, i64);  // makes the parent
+  llvm::MDNode* parent = alias_parents_[static_cast<std::uint32_t>(memory)];
+  return llvm::MDBuilder(context).createTBAAStructTagNode(parent, parent, 0);
+}
+
 }  // namespace slope::codegen

@@ -94,6 +94,7 @@ class Layout {
   llvm::FunctionType* boxed_type() { return boxed_type_; }
 
   llvm::MDNode* alias_tag(Memory memory, llvm::Type* leaf);
+  llvm::MDNode* alias_tag_of_all(Memory memory);  // whatever the leaf
 
   DebugInfo* debug = nullptr;  // of the module, when the code is described
   Ahead* ahead = nullptr;      // when the code is for programs without an engine (codegen/ahead.hpp)

@@ -350,7 +350,11 @@ bool Emitter::emit_array(const ir::Inst& inst, Val& result) {
       V length = a ? index(inst.operands[1]) : nullptr;
       if (!length || dimensions(type_of(inst.operands[0])) != 1) return false;
       const Helper resize = inst.op == Op::array_resize ? Helper::array_resize : Helper::resize_front;
-      fail_when(b_.CreateNot(helper(resize, {context_, a, length, b_.getInt64(inst.aux)})));
+      auto call = [&] { fail_when(b_.CreateNot(helper(resize, {context_, a, length, b_.getInt64(inst.aux)}))); };
+      if (inst.op == Op::array_resize)
+        resize_by_one(a, length, as_data(type_of(inst.operands[0]))->params[0], call);
+      else
+        call();
       result = operand(inst.operands[0]);
       return true;
     }
