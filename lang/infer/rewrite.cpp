@@ -10,6 +10,7 @@
 #include "lang/infer/rewrite.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
 
 #include "lang/infer/engine.hpp"
@@ -450,7 +451,8 @@ class Rewriter {
 
   bool methods(std::uint32_t id, const Call& call, const std::vector<Operand>& operands) {
     for (const Combination& combination : call.combinations)
-      if (!linkable(combination)) return false;
+      if (!linkable(combination))
+        return call.combinations.size() == 1 && by_methods(id, call.combinations[0], operands);
     const Type* type = frame_.values[id]->type;
     if (call.combinations.size() == 1) {
       LinkedCall linked = link(call.combinations[0]);
@@ -477,6 +479,54 @@ class Rewriter {
     become(id, Op::call, operands, type);
     splits_.push_back(std::move(pending));
     return true;
+  }
+
+  // The argument is of an abstract type, and a few methods are for definite types: they are tested for, and called
+  // without a lookup.
+  bool by_methods(std::uint32_t id, const Combination& combination, const std::vector<Operand>& operands) {
+    if (!combination.known || combination.matches.size() > static_cast<std::size_t>(impl_.options.union_limit) ||
+        frame_.values[id]->is_bottom())
+      return false;
+    PendingSplit pending;
+    pending.inst = id;
+    for (std::size_t i = 0; i < combination.types.size(); ++i)
+      if (!is_dispatch_type(builtin_, combination.types[i])) pending.split.arguments.push_back(i);
+    if (pending.split.arguments.empty() || pending.split.arguments[0] == 0) return false;
+    for (const Match& match : combination.matches) {
+      if (std::optional<LinkedCall> choice = of_definite_types(match, combination, pending.split.arguments))
+        pending.split.choices.push_back(std::move(*choice));
+    }
+    // Several tests for each choice pay only where they decide all calls.
+    if (pending.split.choices.empty() ||
+        (pending.split.arguments.size() > 1 && pending.split.choices.size() < combination.matches.size()))
+      return false;
+    const Type* type = frame_.values[id]->type;
+    LinkedCall& otherwise = pending.split.choices.emplace_back();
+    otherwise.types = combination.types;
+    otherwise.type = type;
+    otherwise.is_dynamic = true;
+    pending.split.type = type;
+    become(id, Op::call, operands, type);
+    splits_.push_back(std::move(pending));
+    return true;
+  }
+
+  std::optional<LinkedCall> of_definite_types(const Match& match, const Combination& combination,
+                                              std::span<const std::size_t> tested) {
+    // The library's own dynamic calls are many and seldom hot: they would double what derivatives of unknown types
+    // compile.
+    if (!match.target || match.method->module == impl_.runtime.base) return std::nullopt;
+    const std::span<const Type* const> types = match.target->types->params;
+    if (types.size() != combination.types.size() || !dispatchable(builtin_, types)) return std::nullopt;
+    for (std::size_t i : tested)
+      if (!is_concrete(types[i]) || types[i]->is_kind) return std::nullopt;
+    const auto outcome = impl_.outcomes.find(match.target);
+    if (outcome == impl_.outcomes.end() || !outcome->second) return std::nullopt;
+    if (impl_.runtime.lookup(match.target->types, impl_.world).method != match.method) return std::nullopt;
+    Combination one;
+    one.types.assign(types.begin(), types.end());
+    one.matches.push_back(match);
+    return link(one);
   }
 
   // isnothing(x::Union{Nothing,A}) is isa(x, Nothing): a Bool that the member of one union decides.

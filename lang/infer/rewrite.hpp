@@ -9,7 +9,7 @@
 namespace slope::infer {
 
 // What a call is linked to for one choice of its argument types. Neither target nor native: the call raises a
-// MethodError.
+// MethodError, or finds its method when it runs.
 struct LinkedCall {
   std::vector<const Type*> types;  // callee first
   Specialization* target = nullptr;
@@ -17,11 +17,12 @@ struct LinkedCall {
   const Type* type = nullptr;  // of its result
   std::uint32_t effects = effect_all;
   Value constant;  // defined: that is the result, and nothing else happens
+  bool is_dynamic = false;
 };
 
 struct UnionSplit {
-  std::vector<std::size_t> arguments;  // whose union was split
-  std::vector<LinkedCall> choices;     // every combination of the unions' members
+  std::vector<std::size_t> arguments;  // whose types are tested
+  std::vector<LinkedCall> choices;     // every combination of the unions' members; or types, and last what is left
   const Type* type = nullptr;          // of the call's value
 };
 

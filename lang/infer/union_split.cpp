@@ -4,7 +4,8 @@
 //   arm:   x' = refine(x)::A; r = invoke f(x'); jump rest(r)
 //   rest:  (r) what came after the call, with its terminator
 //
-// The last choice needs no test, because the choices are all there are.
+// The last choice needs no test, because the choices are all there are. A call of an argument whose abstract type has a
+// few methods for definite types is split in the same way, and its last choice is the call itself.
 #include <algorithm>
 
 #include "lang/infer/rewrite.hpp"
@@ -107,7 +108,8 @@ class Splitter {
   void make_arm(ir::BlockId b, const LinkedCall& choice, ir::BlockId rest) {
     std::vector<Operand> operands = call_.operands;
     for (std::size_t i : split_.arguments)
-      if (operands[i].is_inst()) operands[i] = Operand::inst(add(b, Op::refine, {operands[i]}, choice.types[i]));
+      if (operands[i].is_inst() && !choice.is_dynamic)
+        operands[i] = Operand::inst(add(b, Op::refine, {operands[i]}, choice.types[i]));
     const Type* bottom = runtime_.types.builtin().bottom;
     if (choice.constant.defined()) {
       add(b, Op::jump, {}, nullptr);
@@ -121,7 +123,7 @@ class Splitter {
     } else if (choice.target) {
       made = add(b, Op::invoke, std::move(operands), choice.type, reinterpret_cast<std::uintptr_t>(choice.target));
     } else {
-      made = add(b, Op::call, std::move(operands), bottom);
+      made = add(b, Op::call, std::move(operands), choice.is_dynamic ? choice.type : bottom);
     }
     fn_.insts[made].flags |= proved_flags(fn_.insts[made].op, choice.effects);
     if (!choice.type || choice.type == bottom) {
