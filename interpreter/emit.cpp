@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "interpreter/bytecode.hpp"
+#include "lang/ir/cfg.hpp"
 
 namespace slope::interpreter {
 
@@ -14,6 +15,7 @@ class Emitter {
     result_->function = &function_;
     number_registers();
     find_catch_depths();
+    if (function_.typed) position_ = ir::build_cfg(function_).position;
     block_pc_.assign(function_.blocks.size(), 0);
     for (ir::BlockId b = 0; b < function_.blocks.size(); ++b) emit_block(b);
     for (std::size_t i = 0; i < result_->edges.size(); ++i) result_->edges[i].target_pc = block_pc_[edge_targets_[i]];
@@ -77,7 +79,7 @@ class Emitter {
     for (std::uint32_t id : block.insts) emit_inst(id);
     if (block.terminator == ~0u) return;
     std::uintptr_t first_edge = result_->edges.size();
-    for (const ir::Edge& edge : block.edges) emit_edge(edge);
+    for (const ir::Edge& edge : block.edges) emit_edge(b, edge);
     emit_inst(block.terminator);
     if (!block.edges.empty()) result_->code.back().aux = first_edge;
   }
@@ -100,7 +102,7 @@ class Emitter {
     result_->code.push_back(code);
   }
 
-  void emit_edge(const ir::Edge& edge) {
+  void emit_edge(ir::BlockId from, const ir::Edge& edge) {
     const ir::Block& target = function_.blocks[edge.target];
     EdgeCode code;
     code.first_move = static_cast<std::uint32_t>(result_->moves.size());
@@ -111,16 +113,17 @@ class Emitter {
     }
     order_moves(pending);
     code.move_count = static_cast<std::uint32_t>(result_->moves.size()) - code.first_move;
-    // A safe point; where the header is marked also a place to continue in machine code.
-    if (edge.target < block_pc_.size() && is_back_edge(edge.target))
-      code.loop = loop_index(edge.target, target.is_loop_header);
+    // A safe point; where the header is marked also a place to continue in machine code. Typed code goes on anywhere.
+    if (is_back_edge(from, edge.target)) code.loop = loop_index(edge.target, target.is_loop_header || function_.typed);
     result_->edges.push_back(code);
     edge_targets_.push_back(edge.target);
   }
 
-  // Emission goes in block order and lowering puts a loop's header before its body, so a header already emitted is
-  // behind.
-  bool is_back_edge(ir::BlockId target) const { return target < result_->blocks.size(); }
+  // Lowering puts a loop's header before its body, so a header already emitted is behind. Passes, above all reverse
+  // mode, put blocks anywhere.
+  bool is_back_edge(ir::BlockId from, ir::BlockId target) const {
+    return position_.empty() ? target < result_->blocks.size() : position_[target] <= position_[from];
+  }
 
   std::uint32_t loop_index(ir::BlockId header, bool is_marked) {
     for (std::uint32_t i = 0; i < result_->loops.size(); ++i)
@@ -159,6 +162,7 @@ class Emitter {
   std::vector<std::uint32_t> register_;
   std::vector<std::uint32_t> block_pc_;
   std::vector<std::uint32_t> catch_depth_;
+  std::vector<std::uint32_t> position_;  // of blocks in reverse postorder, of typed functions
   std::vector<ir::BlockId> edge_targets_;
   std::uint32_t spare_ = 0;
 };
