@@ -219,6 +219,13 @@ void Reverse::reverse_edge(BlockId source, std::size_t edge,
   r_.jump(reverse_of(source));
 }
 
+// Of the branch that decides by which of two edges `b` is entered, when it is known in the reverse sweep anyway.
+Operand Reverse::condition_of(BlockId b) {
+  const Flow::Decision decision = flow_.decision(*primal_, b);
+  if (decision.branch == ir::no_block) return {};
+  return values_.recomputed_in_reverse(primal_->insts[primal_->blocks[decision.branch].terminator].operands[0]);
+}
+
 bool Reverse::reverse_block(BlockId b) {
   const ir::Block& block = primal_->blocks[b];
   sweeps_.current_reverse = b;
@@ -252,6 +259,10 @@ bool Reverse::reverse_block(BlockId b) {
     std::size_t entering = incoming[0].source == loop.latch ? 1 : 0;
     leave_reverse_block();
     r_.branch(first, ways[entering].target, ways[1 - entering].target);
+  } else if (const Operand condition = condition_of(b); condition.valid()) {
+    const std::size_t of_true = flow_.decision(*primal_, b).edge_of_first;
+    leave_reverse_block();
+    r_.branch(condition, ways[of_true].target, ways[1 - of_true].target);
   } else {
     Operand from = values_.in_reverse(entries_[b].from);
     leave_reverse_block();

@@ -48,6 +48,7 @@ class Reverse : private Transform {
   void raise_to(const ir::Block& block, const ir::Edge& edge);
   bool reverse_sweep(ir::BlockId start);
   bool reverse_block(ir::BlockId block);
+  ir::Operand condition_of(ir::BlockId merge);
   void leave_reverse_block();
   void reverse_edge(ir::BlockId source, std::size_t edge,
                     const std::vector<std::vector<ir::Operand>>& parameter_cotangents, ir::BlockId target);

@@ -13,6 +13,7 @@
 #include <set>
 
 #include "lang/ir/passes/passes.hpp"
+#include "lang/support/tuning.hpp"
 
 namespace slope::diff {
 
@@ -31,7 +32,24 @@ SavedValues::SavedValues(TangentCode& code, const ir::Function& primal, const Fl
       refusal_(refusal),
       builtin_(code.runtime().types.builtin()),
       value_of_(primal.insts.size(), no_value),
-      shadow_of_(primal.insts.size(), no_value) {}
+      shadow_of_(primal.insts.size(), no_value),
+      uses_of_(primal.insts.size(), 0) {
+  const auto count = [&](std::span<const Operand> operands) {
+    for (const Operand o : operands)
+      if (o.is_inst()) ++uses_of_[o.index()];
+  };
+  for (const ir::Block& block : primal.blocks) {
+    for (const std::uint32_t id : block.insts) count(primal.insts[id].operands);
+    if (block.terminator != ~0u) count(primal.insts[block.terminator].operands);
+    for (const ir::Edge& edge : block.edges) count(edge.arguments);
+  }
+}
+
+namespace {
+
+bool is_number(const Type* type) { return storage_of(type) == Storage::bits; }
+
+}  // namespace
 
 // --- the forward sweep ---
 
@@ -72,6 +90,12 @@ Operand SavedValues::primal_in_reverse(Operand primal) {
   return in_reverse(value_of_[primal.index()]);
 }
 
+Operand SavedValues::recomputed_in_reverse(Operand primal) {
+  if (primal.is_constant()) return primal_in_reverse(primal);
+  int budget = tuning::recomputed_operations;
+  return can_recompute(primal.index(), budget) ? recompute(primal.index()) : Operand();
+}
+
 Operand SavedValues::shadow_in_reverse(Operand primal) { return in_reverse(shadow_of_[primal.index()]); }
 
 Operand SavedValues::row_in_reverse(std::uint32_t loop) {
@@ -100,7 +124,7 @@ Operand SavedValues::in_reverse(ValueIndex index) {
     result = sweeps_.r.constant(out.constant_value(value.forward));
   } else if (!sweeps_.split() && is_parameter) {
     result = value.forward;
-  } else if (int budget = 24; value.loop != no_loop && value.primal != ~0u && can_recompute(value.primal, budget)) {
+  } else if (worth_recomputing(value)) {
     note(index, SavedValue::Where::recomputed, "cheaper than memory, from what is there in the reverse sweep");
     result = recompute(value.primal);
   } else if (value.loop != no_loop && !flow_.inside(value.loop, sweeps_.current_reverse)) {
@@ -112,6 +136,17 @@ Operand SavedValues::in_reverse(ValueIndex index) {
   }
   current_.values[index] = result;
   return result;
+}
+
+// From what is there; or from one number that is kept in the place of this one, which others need as well.
+bool SavedValues::worth_recomputing(const ForwardValue& value) {
+  if (value.loop == no_loop || value.primal == ~0u) return false;
+  int budget = tuning::recomputed_operations;
+  if (can_recompute(value.primal, budget)) return true;
+  if (value.column >= 0) return false;
+  budget = tuning::recomputed_from_one;
+  std::uint32_t instead = ~0u;
+  return is_number(value.type) && can_recompute(value.primal, budget, &instead) && uses_of_[instead] > 1;
 }
 
 // Used after its loop: only the last one is, which is there where it is used.
@@ -206,7 +241,7 @@ bool reads_array(Op op) { return op == Op::array_get || op == Op::array_length |
 
 }  // namespace
 
-bool SavedValues::can_recompute(std::uint32_t id, int& budget) {
+bool SavedValues::can_recompute(std::uint32_t id, int& budget, std::uint32_t* instead) {
   const ir::Inst& inst = primal_.insts[id];
   if (--budget < 0) return false;
   std::uint32_t loop = flow_.loop_of(inst.block);
@@ -218,10 +253,13 @@ bool SavedValues::can_recompute(std::uint32_t id, int& budget) {
     if (o.is_constant()) continue;
     const ForwardValue& value = values_[value_of_[o.index()]];
     if (value.loop == no_loop || value.column >= 0) continue;
-    if (!can_recompute(o.index(), budget)) {
-      // One saved operand in the place of one saved result is no gain, but no loss either when it is saved anyway.
+    const std::uint32_t before = instead ? *instead : ~0u;
+    if (can_recompute(o.index(), budget, instead)) continue;
+    if (instead) *instead = before;
+    if (!instead || (*instead != ~0u && *instead != o.index()) || value.loop != loop || budget < 0 ||
+        !is_number(value.type) || stored_size(value.type) > stored_size(inst.type))
       return false;
-    }
+    *instead = o.index();
   }
   return true;
 }

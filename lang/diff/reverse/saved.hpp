@@ -47,6 +47,9 @@ class SavedValues {
   ir::Operand row_in_reverse(std::uint32_t loop);
   void leave_block();
 
+  // The same where it costs no memory, else nothing.
+  ir::Operand recomputed_in_reverse(ir::Operand primal);
+
   // --- when both are emitted ---
   // In split mode: the values that the record holds, in its order. Their slots are in the reverse half.
   const std::vector<ValueIndex>& recorded() const { return recorded_; }
@@ -63,7 +66,9 @@ class SavedValues {
   ValueIndex after_its_loop(ValueIndex value);
   ir::Operand from_slot(ValueIndex value);
   ir::Operand from_tape(ValueIndex value);
-  bool can_recompute(std::uint32_t primal, int& budget);
+  // `instead`: of one value that is kept in the place of the result; null: all must be there.
+  bool worth_recomputing(const ForwardValue& value);
+  bool can_recompute(std::uint32_t primal, int& budget, std::uint32_t* instead = nullptr);
   ir::Operand recompute(std::uint32_t primal);
   ir::Operand recompute_counter(std::uint32_t loop);
   void note(ValueIndex value, SavedValue::Where where, std::string why);
@@ -80,6 +85,7 @@ class SavedValues {
   std::vector<ForwardValue> values_;
   std::vector<ValueIndex> value_of_;                                     // by primal inst
   std::vector<ValueIndex> shadow_of_;                                    // by primal inst
+  std::vector<std::uint32_t> uses_of_;                                   // by primal inst, in the primal
   std::map<std::pair<ValueIndex, ir::BlockId>, ValueIndex> after_loop_;  // kept where it is used, after its loop
   std::vector<ValueIndex> recorded_;
   std::map<ValueIndex, SavedValue> notes_;

@@ -28,6 +28,24 @@ Flow::Flow(const ir::Function& primal) : cfg(ir::build_cfg(primal)), forest(ir::
   }
 }
 
+Flow::Decision Flow::decision(const ir::Function& primal, BlockId merge) const {
+  const BlockId above = cfg.idom[merge];
+  if (incoming[merge].size() != 2 || above == ir::no_block || loop_of(above) != loop_of(merge)) return {};
+  const ir::Inst& terminator = primal.insts[primal.blocks[above].terminator];
+  if (terminator.op != ir::Op::branch || terminator.aux != 0) return {};
+  constexpr std::size_t neither = 2;
+  const auto edge_towards = [&](const Incoming& way) -> std::size_t {
+    if (way.source == above) return way.edge;
+    for (std::size_t e = 0; e < 2; ++e) {
+      const BlockId arm = primal.blocks[above].edges[e].target;
+      if (incoming[arm].size() == 1 && cfg.dominates(arm, way.source)) return e;
+    }
+    return neither;
+  };
+  const std::size_t first = edge_towards(incoming[merge][0]), second = edge_towards(incoming[merge][1]);
+  return first + second == 1 && first != neither ? Decision{above, first} : Decision{};
+}
+
 bool Flow::inside(std::uint32_t loop, BlockId block) const {
   for (std::uint32_t l = forest.loop_of[block]; l != no_loop; l = forest.loops[l].parent)
     if (l == loop) return true;

@@ -27,6 +27,12 @@ struct Flow {
     std::size_t edge;
   };
   std::vector<std::vector<Incoming>> incoming;  // by block: edges into it, in the order of their sources
+  // A block with two edges into it, of which a branch above decides: its block, and its edge for the first of the two.
+  struct Decision {
+    ir::BlockId branch = ir::no_block;
+    std::size_t edge_of_first = 0;
+  };
+  Decision decision(const ir::Function& primal, ir::BlockId merge) const;
 };
 
 struct Sweeps {
