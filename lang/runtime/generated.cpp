@@ -136,7 +136,7 @@ Source Runtime::source(Context& ctx, Specialization& target, SourceUse use, Worl
   std::erase_if(target.sources, [&](const std::unique_ptr<KeptSource>& old) {
     if (old->max_world >= this->world() || old->typed.use_count() > 1) return false;
     generator.bytes -= old->bytes;
-    outside_heap.remove(old->bytes);
+    outside_heap.remove(charged_for_source(old->bytes));
     impl_->forget_dependent(*old);
     return true;
   });
@@ -148,7 +148,7 @@ Source Runtime::source(Context& ctx, Specialization& target, SourceUse use, Worl
   kept->edges = made.edges;
   kept->bytes = made.bytes;
   generator.bytes += made.bytes;
-  outside_heap.add(made.bytes);
+  outside_heap.add(charged_for_source(made.bytes));
   add_dependent(kept.get());
   target.sources.push_back(std::move(kept));
   return made;

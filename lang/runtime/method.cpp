@@ -381,7 +381,7 @@ void Runtime::Impl::drop_replaced() {
     for (const auto& specialization : method->specializations) {
       for (const auto& source : specialization->sources) {
         method->generator->bytes -= source->bytes;
-        runtime.outside_heap.remove(source->bytes);
+        runtime.outside_heap.remove(charged_for_source(source->bytes));
         forget_dependent(*source);
       }
       specialization->sources.clear();  // who runs one holds it

@@ -33,6 +33,9 @@ struct MethodTable::Cache {
   bool asked = false;
 };
 
+// What a kept source takes, with its bytecode, its edges and its places in tables.
+inline std::size_t charged_for_source(std::size_t bytes) { return 2 * bytes + sizeof(KeptSource) + 512; }
+
 struct Runtime::Impl {
   explicit Impl(Runtime& owner) : runtime(owner) {}
 

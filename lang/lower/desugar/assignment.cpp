@@ -243,7 +243,8 @@ Form* Desugar::op_assignment(NodeId node) {
   if (nodes.size() != 3) return error(node, "malformed update assignment");
   const Span at = span(node);
   if (ast_->name_of(nodes[0]) == ":")
-    return unsupported(node, "`:=` is syntax for macros: outside of one it means nothing");
+    return unsupported(node,
+                       "`:=` is syntax for macros: outside of one it means nothing; a variable is made by `x = 1`");
   NodeId target = nodes[1];
   const auto combine = [&](Form* old) { return call(at, {expression(nodes[0]), old, expression(nodes[2])}); };
   NodeId type = no_node;
