@@ -274,10 +274,20 @@ void close_over_links(std::unordered_set<const NativeBatch*>& batches) {
 
 }  // namespace
 
+namespace {
+
+template <class Look>
+__attribute__((no_sanitize("address"))) void for_each_word(const void* begin, const void* end, const Look& look) {
+  auto from = (reinterpret_cast<std::uintptr_t>(begin) + 7) & ~std::uintptr_t{7};
+  for (const auto to = reinterpret_cast<std::uintptr_t>(end); from + 8 <= to; from += 8)
+    look(*reinterpret_cast<const volatile std::uintptr_t*>(from));
+}
+
+}  // namespace
+
 // A call leaves the address after it on the stack, so a batch into which no word of the stack points is not running. A
 // word that only looks like an address keeps a batch for a while.
-__attribute__((no_sanitize("address"))) void Generator::find_in_use(Context& ctx,
-                                                                    std::vector<const CodeInstance*>& found) {
+void Generator::find_in_use(Context& ctx, std::vector<const CodeInstance*>& found) {
   std::vector<std::shared_ptr<NativeBatch>> all;
   std::erase_if(batches_, [&](const std::weak_ptr<NativeBatch>& batch) {
     if (auto held = batch.lock()) all.push_back(std::move(held));
@@ -285,17 +295,18 @@ __attribute__((no_sanitize("address"))) void Generator::find_in_use(Context& ctx
   });
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a->code->begin() < b->code->begin(); });
   std::unordered_set<const NativeBatch*> used;
-  const Heap::StackExtent stack = ctx.heap->stack_extent();
-  auto from = (reinterpret_cast<std::uintptr_t>(stack.from) + 7) & ~std::uintptr_t{7};
-  for (const auto to = reinterpret_cast<std::uintptr_t>(stack.to); from + 8 <= to; from += 8) {
-    const std::uintptr_t word = *reinterpret_cast<const volatile std::uintptr_t*>(from);
-    if (all.empty() || word < all.front()->code->begin() || word > all.back()->code->end()) continue;
+  const auto look = [&](std::uintptr_t word) {
+    if (all.empty() || word < all.front()->code->begin() || word > all.back()->code->end()) return;
     auto after = std::upper_bound(all.begin(), all.end(), word,
                                   [](std::uintptr_t w, const auto& batch) { return w < batch->code->begin(); });
     // A call that never returns may be the last instruction: then it is the end that lies on the stack.
     for (int k = 0; k < 2 && after != all.begin(); ++k)
       if (--after; word <= (*after)->code->end()) used.insert(after->get());
-  }
+  };
+  const Heap::StackExtent stack = ctx.heap->stack_extent();
+  for_each_word(stack.from, stack.to, look);
+  if (const SuspendedStacks* suspended = ctx.heap->suspended())
+    suspended->each([&](const void* begin, const void* end) { for_each_word(begin, end, look); });
   std::erase_if(host_code_->dropped, [&](const auto& batch) { return !used.contains(batch.get()); });
   std::erase_if(host_code_->held, [&](const std::weak_ptr<NativeBatch>& batch) {
     if (auto held = batch.lock()) used.insert(held.get());

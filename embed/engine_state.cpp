@@ -27,6 +27,7 @@
 #include "lang/ir/execute/execute.hpp"
 #include "lang/ir/ir.hpp"
 #include "lang/lower/lower.hpp"
+#include "lang/runtime/coroutines.hpp"
 #include "lang/support/diagnostic.hpp"
 #include "lang/support/thread_stack.hpp"
 #include "lang/support/tuning.hpp"
@@ -188,6 +189,7 @@ void EngineState::connect_hooks() {
 }
 
 EngineState::~EngineState() {
+  runtime.coroutines->close();
   profiler.reset();
   adopted.close();
   host_types.close();
@@ -215,6 +217,8 @@ void EngineState::set_limits() {
   if (runtime.counts_fuel) set_fuel(options.fuel);
   if (options.time_limit > 0) watchdog_ = std::make_unique<Watchdog>(ctx, options.time_limit);
   ctx.depth_is_limited = options.stack_limit != 0;
+  runtime.coroutines->set_depth(options.stack_limit);
+  runtime.coroutines->set_uses(&uses_);
   limits_each_use_ = watchdog_ || ctx.depth_is_limited;
   is_unlimited_ = !limits_each_use_ && !runtime.counts_fuel;
   find_at_once();
@@ -352,6 +356,7 @@ void EngineState::set_texts(const char* name, const std::vector<std::string>& va
 }
 
 void EngineState::enter_stack() {
+  if (!runtime.coroutines->on_root()) return;  // a task calls the host: the runtime knows its stack
   runtime.enter_thread(ctx);
   thread_limit_ = ctx.stack_limit;
   stack_low_ = thread_stack().low;

@@ -29,8 +29,8 @@ class Vm final : public Interpreter {
  public:
   explicit Vm(Runtime& runtime) : runtime_(runtime), builtin_(runtime.types.builtin()) {
     root_key_ = runtime_.heap.add_root_tracer([this](Tracer& tracer) {
-      for (const ir::Function* function : running_)
-        for (Value v : function->constants) tracer.value(v);
+      for (const Running* at = running_; at; at = at->outer)
+        for (Value v : at->function->constants) tracer.value(v);
     });
   }
   ~Vm() override { runtime_.heap.remove_root_tracer(root_key_); }
@@ -38,9 +38,28 @@ class Vm final : public Interpreter {
   bool run(Context& ctx, Specialization& target, Value callee, const Value* args, std::size_t count,
            Value& result) override;
   bool run_toplevel(Context& ctx, const ir::Function& body, Value& result) override;
-  std::span<const ir::Function* const> running() const override { return running_; }
+  std::vector<const ir::Function*> running() const override {
+    std::vector<const ir::Function*> functions;
+    for (const Running* at = running_; at; at = at->outer) functions.push_back(at->function);
+    return functions;
+  }
 
  private:
+  // An activation, in the list of all. They end in another order than they began in where coroutines switch.
+  struct Running {
+    Running(Running*& first, const ir::Function* f) : function(f), outer(first), link(&first) {
+      if (outer) outer->link = &outer;
+      first = this;
+    }
+    ~Running() {
+      *link = outer;
+      if (outer) outer->link = link;
+    }
+    Running(const Running&) = delete;
+    const ir::Function* function;
+    Running* outer;
+    Running** link;  // what points here
+  };
   struct Frame {
     const Bytecode& code;
     Specialization* target;
@@ -97,7 +116,7 @@ class Vm final : public Interpreter {
 
   Runtime& runtime_;
   const BuiltinTypes& builtin_;
-  std::vector<const ir::Function*> running_;
+  Running* running_ = nullptr;
   int root_key_ = 0;
 };
 
@@ -173,7 +192,7 @@ std::vector<TraceEntry> Vm::running_trace(const Frame& frame) const {
 }
 
 bool Vm::activate(Context& ctx, Frame& frame, Value& result) {
-  running_.push_back(frame.code.function);
+  const Running running(running_, frame.code.function);
   bool ok;
   if (!runtime_.records_frames && !ctx.loans) {
     ok = execute<false>(ctx, frame, result);
@@ -185,7 +204,6 @@ bool Vm::activate(Context& ctx, Frame& frame, Value& result) {
     ctx.frames = frame.record.caller;
     std::atomic_signal_fence(std::memory_order_release);
   }
-  running_.pop_back();
   return ok;
 }
 

@@ -84,7 +84,9 @@ class SlopeWorkspace final : public WorkspaceState, public WorkspaceRun {
                               double& value) {
     auto& self = static_cast<SlopeWorkspace&>(workspace);
     const void* thread = __builtin_thread_pointer();
-    if (self.at_once_on_ != thread || !self.engine_.gate.enter_at_once(self, thread)) [[unlikely]]
+    const auto* here = static_cast<const char*>(__builtin_frame_address(0));
+    if (self.at_once_on_ != thread || !self.is_on_known_stack(here) || !self.engine_.gate.enter_at_once(self, thread))
+        [[unlikely]]
       return AtOnce::otherwise;
     self.ctx_.fuel = self.engine_.fuel_of_use();
     const flat::Outcome outcome = self.last_gradient_(arguments, targets, value);
@@ -169,7 +171,7 @@ class SlopeWorkspace final : public WorkspaceState, public WorkspaceRun {
 
   void start() {
     const char* here = static_cast<const char*>(__builtin_frame_address(0));
-    if (thread_ != __builtin_thread_pointer()) {
+    if (thread_ != __builtin_thread_pointer() || !is_on_known_stack(here)) {
       thread_ = __builtin_thread_pointer();
       engine_.runtime.enter_thread(ctx_);
       thread_limit_ = ctx_.stack_limit;
@@ -182,6 +184,8 @@ class SlopeWorkspace final : public WorkspaceState, public WorkspaceRun {
     }
     if (watchdog_) watchdog_->start();
   }
+  // A task may call the host, on a stack of its own.
+  bool is_on_known_stack(const char* here) const { return thread_limit_ < here && here < heap_.stack_base(); }
   // After what it looks at has changed.
   void find_at_once() { at_once_on_ = last_gradient_.run && is_unlimited_ ? thread_ : nullptr; }
   void finish() {

@@ -68,7 +68,7 @@ namespace {
 
 bool plain(const DataType* d) {
   return d->object_kind == DataType::ObjectKind::string || d->object_kind == DataType::ObjectKind::immortal ||
-         d->object_kind == DataType::ObjectKind::opaque || d->storage == Storage::singleton ||
+         d->object_kind == DataType::ObjectKind::coroutine || d->storage == Storage::singleton ||
          d->storage == Storage::bits;
 }
 

@@ -66,6 +66,19 @@ class Survivors {  // given to weak tracers
   ~Survivors() = default;
 };
 
+// Stacks on which nothing runs at present (lang/runtime/coroutines.hpp). Each is a root of those who hold its
+// coroutine, not of everybody.
+class SuspendedStacks {
+ public:
+  virtual void trace(Tracer& tracer, CoroutineObject* coroutine) = 0;  // it is reachable
+  // When all that is reachable is marked: those that nobody can resume are kept until they were unwound.
+  virtual void after_marking(Tracer& tracer, const Survivors& survivors) = 0;
+  virtual void each(const std::function<void(const void* from, const void* to)>& look) const = 0;
+
+ protected:
+  ~SuspendedStacks() = default;
+};
+
 class Heap {
  public:
   // `outside`: of what counts as the heap's when there is a limit, or null.
@@ -118,6 +131,8 @@ class Heap {
     const void* to;
   };
   StackExtent stack_extent();
+  void set_suspended(SuspendedStacks* stacks) { suspended_ = stacks; }
+  const SuspendedStacks* suspended() const { return suspended_; }
   bool is_stressed() const { return stress_; }
   bool is_paused() const { return paused_ != 0; }
   AllocationRecord* record_allocations(AllocationRecord* record) {
@@ -189,6 +204,7 @@ class Heap {
   bool is_watched_ = false;  // by one of these
   int paused_ = 0;
   const void* stack_base_ = nullptr;
+  SuspendedStacks* suspended_ = nullptr;
   HeapStatistics statistics_;
 };
 

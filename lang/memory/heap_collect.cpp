@@ -95,6 +95,7 @@ struct Heap::Marker final : Tracer, Survivors {
       }
       case DataType::ObjectKind::array:
       case DataType::ObjectKind::cell:
+      case DataType::ObjectKind::coroutine:
         return true;
       default:
         return false;
@@ -131,6 +132,11 @@ struct Heap::Marker final : Tracer, Survivors {
         break;
       case DataType::ObjectKind::cell:
         value(static_cast<CellObject*>(o)->value);
+        break;
+      case DataType::ObjectKind::coroutine:
+        value(static_cast<CoroutineObject*>(o)->task);
+        value(static_cast<CoroutineObject*>(o)->entry);
+        if (heap.suspended_) heap.suspended_->trace(*this, static_cast<CoroutineObject*>(o));
         break;
       default:
         break;
@@ -221,6 +227,10 @@ __attribute__((noinline)) void Heap::collect() {
   marker.drain();
   for (auto& [key, tracer] : impl_->roots) {
     tracer(marker);
+    marker.drain();
+  }
+  if (suspended_) {
+    suspended_->after_marking(marker, marker);
     marker.drain();
   }
   for (auto& [key, tracer] : impl_->weak) tracer(marker);

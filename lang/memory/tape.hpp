@@ -86,6 +86,7 @@ struct TapePool {
   void forget(const TapeLayout* layout);  // frees the tapes that wait for its next use
   std::uint64_t bytes() const { return bytes_; }
   void set_limit(std::uint64_t bytes) { limit_ = bytes; }
+  std::uint64_t limit() const { return limit_; }
   // The most bytes that tapes had which were open at the same time, since `set_peak` was given less than what is open.
   std::uint64_t peak() const { return peak_; }
   void set_peak(std::uint64_t bytes) { peak_ = bytes > open_bytes_ ? bytes : open_bytes_; }

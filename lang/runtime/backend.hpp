@@ -22,8 +22,8 @@ class Interpreter {
                    Value& result) = 0;
   // Runs the body of a top-level statement (no arguments).
   virtual bool run_toplevel(Context& ctx, const ir::Function& body, Value& result) = 0;
-  // The functions that its frames are in the middle of.
-  virtual std::span<const ir::Function* const> running() const = 0;
+  // The functions that its frames are in the middle of, those of suspended coroutines too.
+  virtual std::vector<const ir::Function*> running() const = 0;
 };
 
 // Told of each step of the interpreter, which then runs methods as they were lowered, without what inference and

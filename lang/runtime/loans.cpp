@@ -82,6 +82,10 @@ class Walk final : public Tracer {
         case DataType::ObjectKind::cell:
           value(static_cast<CellObject*>(object)->value);
           break;
+        case DataType::ObjectKind::coroutine:
+          value(static_cast<CoroutineObject*>(object)->task);
+          value(static_cast<CoroutineObject*>(object)->entry);
+          break;
         default:
           break;
       }

@@ -374,7 +374,7 @@ void Runtime::Impl::release_when_due() {
 // again.
 void Runtime::Impl::drop_replaced() {
   std::vector<const ir::Function*> running;
-  if (runtime.interpreter) running.assign(runtime.interpreter->running().begin(), runtime.interpreter->running().end());
+  if (runtime.interpreter) running = runtime.interpreter->running();
   std::sort(running.begin(), running.end());
   std::erase_if(replaced, [&](Method* method) {
     if (std::binary_search(running.begin(), running.end(), method->ir.get())) return false;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "lang/runtime/coroutines.hpp"
 #include "lang/runtime/runtime_impl.hpp"
 #include "lang/support/thread_stack.hpp"
 #include "lang/support/tuning.hpp"
@@ -38,6 +39,7 @@ Runtime::Runtime()
   impl_->tapes = std::make_unique<ContextTapes>(context);
   context.tapes = impl_->tapes->pool();
   enter_thread(context);
+  coroutines = std::make_unique<Coroutines>(*this);
   impl_->root_key = heap.add_root_tracer([this](Tracer& tracer) { impl_->trace(tracer); });
 
   core = new_module(symbol("Core"), nullptr);
@@ -92,9 +94,13 @@ Runtime::Runtime()
   define_native(core, &describe_exception_info);
 }
 
-Runtime::~Runtime() { heap.remove_root_tracer(impl_->root_key); }
+Runtime::~Runtime() {
+  coroutines.reset();
+  heap.remove_root_tracer(impl_->root_key);
+}
 
 void Runtime::enter_thread(Context& ctx) {
+  if (coroutines && coroutines->lend_stack(ctx)) return;
   auto [low, high] = thread_stack();
   if (!low) {
     // Unknown: a conservative megabyte below here.

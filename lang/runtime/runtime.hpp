@@ -26,6 +26,7 @@ struct OutputSink {
   std::function<void(std::string_view)> err;
 };
 
+class Coroutines;
 class LibraryIndex;
 
 // What is done to make machine code fast: Options::optimisation.
@@ -144,6 +145,8 @@ class Runtime : public LibraryNames {
 
   // Lets `ctx` run on the calling thread: where its stack ends, for StackOverflowError and the collector.
   void enter_thread(Context& ctx);
+
+  std::unique_ptr<Coroutines> coroutines;  // of the engine's context
 
   // --- values from C++ ---
   Value from_int(std::int64_t n) { return Value(types.builtin().int64, n); }

@@ -150,6 +150,7 @@ void TypeTable::Impl::fill_builtin() {
       def.primitive("BuiltinFunction", builtin_super, 64);  // an encoded op or a NativeInfo: no heap pointer
   b.tape = def.opaque("Tape", b.any, ObjectKind::immortal, true);
   b.cell = def.opaque("Box", b.any, ObjectKind::cell, true);
+  b.coroutine = def.opaque("Coroutine", b.any, ObjectKind::coroutine, true);
   b.method = def.opaque("Method", b.any, ObjectKind::immortal, true);
 
   // NamedTuple{names, T<:Tuple}

@@ -6,6 +6,7 @@
 //   array     ArrayObject: element memory is outside, column-major
 //   string    StringObject: UTF-8 bytes follow, and a 0 after them
 //   cell      CellObject: one Value
+//   coroutine CoroutineObject: what a task runs on
 #pragma once
 
 #include <cstdint>
@@ -52,6 +53,18 @@ struct StringObject : Object {
 
 struct CellObject : Object {
   Value value;
+};
+
+struct Coroutine;
+// Of lang/runtime/coroutines.hpp. The collector finds through it what lies on the stack of a suspended one.
+struct CoroutineObject : Object {
+  enum class State : std::uint8_t { fresh, alive, ended };
+  enum class Waits : std::uint8_t { no, ready, asleep };  // ready: for its turn; asleep: for a time
+  Value task;                                             // whose it is
+  Value entry;                                            // called with the task
+  Coroutine* running;                                     // null: not begun, or ended
+  State state;
+  Waits waits;
 };
 
 inline std::int64_t array_dim(const ArrayObject* a, int dimension) { return a->dims[dimension]; }

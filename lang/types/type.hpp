@@ -84,7 +84,7 @@ struct DataType : Type {
     string,
     cell,
     dict_native,
-    opaque,
+    coroutine,
     immortal
   } object_kind = ObjectKind::fields;
   Value instance;                                      // of a singleton type
@@ -175,8 +175,9 @@ struct BuiltinTypes {
   const DataType *float32, *float64, *boolean, *character;
   const DataType *nothing, *missing_reserved, *symbol, *string, *abstract_string, *abstract_char;
   const DataType *function, *builtin_function, *module, *tuple_any /*Tuple*/, *empty_tuple;
-  const DataType* tape;  // handle of lang/memory/tape.hpp, immortal
-  const DataType* cell;  // the box of a captured variable that is assigned more than once
+  const DataType* tape;       // handle of lang/memory/tape.hpp, immortal
+  const DataType* cell;       // the box of a captured variable that is assigned more than once
+  const DataType* coroutine;  // what a Task runs on
   const DataType *expr, *quote_node, *line_number_node, *global_ref,
       *method;  // Expr: mutable {head::Symbol, args::Vector{Any}}
   TypeName *tuple_name, *named_tuple_name, *array_name, *type_name, *abstract_array_name, *val_name, *ref_name;

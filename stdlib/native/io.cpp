@@ -8,7 +8,6 @@
 #include <fstream>
 #include <random>
 #include <sstream>
-#include <thread>
 #include <vector>
 
 #include "stdlib/native/native.hpp"
@@ -160,23 +159,6 @@ bool clock_nanoseconds(Context& ctx, const Value* args, std::size_t count, Value
       Value(call.builtin.uint64, std::int64_t{std::chrono::duration_cast<std::chrono::nanoseconds>(now).count()}));
 }
 
-bool clock_sleep(Context& ctx, const Value* args, std::size_t count, Value& result) {
-  Call call(ctx, "sleep", args, count, result);
-  double seconds = 0;
-  if (!call.floating(0, seconds)) return false;
-  if (!(seconds >= 0)) return ctx.argument_error("cannot sleep for " + std::to_string(seconds) + " seconds");
-  if (!may_use(ctx, call.runtime.capabilities.time, "waiting", "time")) return false;
-  // In short naps: the host may want to stop it.
-  using Clock = std::chrono::steady_clock;
-  const auto end =
-      Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(std::min(seconds, 1e6)));
-  for (auto now = Clock::now(); now < end; now = Clock::now()) {
-    std::this_thread::sleep_for(std::min<Clock::duration>(end - now, std::chrono::milliseconds(10)));
-    if (ctx.interrupt.load(std::memory_order_relaxed)) return ctx.stop();
-  }
-  return call.give_nothing();
-}
-
 // "NAME=value" of all variables, each followed by a 0.
 bool environment_text(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "ENV", args, count, result);
@@ -236,7 +218,6 @@ const NativeInfo io_natives[] = {
     {"file_remove", file_remove, effect_all, returns_nothing},
     {"clock_seconds", clock_seconds, effect_all, returns_float},
     {"clock_nanoseconds", clock_nanoseconds, effect_all, returns_uint},
-    {"clock_sleep", clock_sleep, effect_all, returns_nothing},
     {"environment_text", environment_text, effect_all, returns_string},
     {"random_seed", random_seed, effect_all, returns_int},
     {"heap_count", heap_count, effect_all, returns_int},

@@ -15,6 +15,7 @@ void define_method_natives(Runtime& runtime);
 void define_object_natives(Runtime& runtime);
 void define_display_natives(Runtime& runtime);
 void define_io_natives(Runtime& runtime);
+void define_task_natives(Runtime& runtime);
 void define_file_natives(Runtime& runtime);
 void define_blas_natives(Runtime& runtime);
 void define_lapack_natives(Runtime& runtime);
@@ -31,6 +32,7 @@ inline void define_natives(Runtime& runtime) {
   define_object_natives(runtime);
   define_display_natives(runtime);
   define_io_natives(runtime);
+  define_task_natives(runtime);
   define_file_natives(runtime);
   define_blas_natives(runtime);
   define_lapack_natives(runtime);

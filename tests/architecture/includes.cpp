@@ -104,6 +104,7 @@ const std::vector<std::pair<std::string, std::set<std::string>>> library_rooms =
 // LLVM's static libraries need.
 const std::map<std::string, std::string> headers_of_libraries = {
     {"Boost", "boost/"},
+    {"SLOPE_BOOST_CONTEXT", "boost/context/"},
     {"SLOPE_UTF8PROC", "utf8proc.h"},
     {"SLOPE_READLINE", "readline/"},
     {"CLI11", "CLI/"},

@@ -92,11 +92,6 @@ std::string_view absent_macro(std::string_view name) {
   constexpr std::pair<std::string_view, std::string_view> table[] = {
       {"@goto", "jumps"},
       {"@label", "jumps"},
-      {"@async", "tasks"},
-      {"@sync", "tasks"},
-      {"@task", "tasks"},
-      {"@spawn", "threads"},
-      {"@threads", "threads"},
       {"@distributed", "processes"},
       {"@ccall", "calls of C functions"},
       {"@ccallable", "functions for C"},
