@@ -249,7 +249,7 @@ class Builder {
         function.replaceAllUsesWith(known);
         function.eraseFromParent();
       } else {
-        function.setName(name);
+        function.setName(name.str());  // the old name, of which this is a part, goes first
       }
     }
   }

@@ -29,7 +29,12 @@ namespace slope {
 namespace {
 
 constexpr std::size_t page = 4096;
+#if defined(__SANITIZE_ADDRESS__)
+constexpr std::size_t stack_bytes =
+    8 * tuning::coroutine_stack;  // frames are larger: a program goes as deep as it does elsewhere
+#else
 constexpr std::size_t stack_bytes = tuning::coroutine_stack;
+#endif
 constexpr std::size_t counted_bytes = tuning::coroutine_counted;
 static_assert(stack_bytes % page == 0 && stack_bytes > 2 * tuning::native_stack_reserve);
 
