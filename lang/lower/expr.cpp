@@ -444,6 +444,7 @@ class Reader {
       hygiene_ = outer;
       return made;
     }
+    if ((name == "&&" || name == "||") && !args.empty() && args.size() != 2) return chain(name, args);
     if (name == "$") return plain(Head::interpolate, args, 0);
     if (name == "return" && args.empty()) return plain(Head::return_, args, 0);
     if (name == "comparison") return plain(Head::comparison, args, 0);
@@ -486,6 +487,17 @@ class Reader {
     if ((kind == Head::let_ || kind == Head::for_) && made != no_node && ast_.child_count(made) > 0)
       if (const NodeId items = ast_.child(made, 0); items != no_node && ast_.head(items) == Head::block)
         ast_.made(items).flag = 2;
+    return made;
+  }
+
+  // Expr(:&&, a, b, c…) is a && (b && (c …)), one part itself.
+  NodeId chain(const std::string& name, const std::vector<Value>& args) {
+    NodeId made = read(args.back());
+    for (std::size_t i = args.size() - 1; i-- > 0;) {
+      const NodeId left = read(args[i]);
+      if (left == no_node || made == no_node) return no_node;
+      made = ast_.make(name == "&&" ? Head::and_and : Head::or_or, span_, std::vector<NodeId>{left, made});
+    }
     return made;
   }
 

@@ -64,6 +64,8 @@ std::string_view head_name(Head head) {
       return ".";
     case Head::adjoint:
       return "'";
+    case Head::address:
+      return "&";
     case Head::type_assert:
       return "::";
     case Head::subtype:

@@ -51,6 +51,7 @@ enum class Head : std::uint8_t {
   ref,         // a[i, j]: (a, i, j)
   dot,      // a.b: (a, quote_symbol b); a.$x: (a, quote flag 1 of interpolate x); the value .+ alone: (identifier "+")
   adjoint,  // a'
+  address,  // &x: for macros alone
   type_assert,  // a::T (a, T) or ::T (T)
   subtype,      // unary <:T (T) and binary a <: b (a, b), everywhere as in Julia (value level, type parameters, struct
                 // signatures); a chain a <: b <: c is comparison, `<:` as a value is identifier "<:"

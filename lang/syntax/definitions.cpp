@@ -108,6 +108,7 @@ bool at_mutable(const State& state, Iterator it) {
 }
 
 NodeId parse_module_name(State& state, Iterator& it) {
+  if (it->kind == K::dollar) return parse_prefix(state, it);  // in a quote
   if (it->kind != K::identifier) return no_node;
   const Iterator name = it++;
   return state.name_leaf(name->payload, name);

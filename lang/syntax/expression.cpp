@@ -349,6 +349,13 @@ NodeId parse_unary(State& state, Iterator& it) {
     const NodeId base = parse_postfix_chain(state, it, op, value, false);
     return parse_power(state, it, op, parse_declared(state, it, op, base));
   }
+  if (state.operator_text(op) == "&" && !op->dotted() && !next->space_before()) {
+    ++it;
+    const NestingGuard nesting(state, op);
+    const NodeId operand = parse_unary(state, it);
+    if (operand == no_node) state.fail(it, "an operand after `&`");
+    return state.make(Head::address, op, it, {operand});
+  }
   if (!unary) {
     state.refuse(op, "`" + state.operator_text(op) + "` needs an operand on its left",
                  foreign_operator_help(state.operator_text(op)));

@@ -139,13 +139,14 @@ NodeId parse_prefix(State& state, Iterator& it) {
 std::string macro_name(const State& state, Iterator it) {
   if (it->kind == TokenKind::identifier || it->kind == TokenKind::where)
     return std::string(state.ast.name(it->payload));
+  if (it->is_keyword()) return std::string(state.word(it));
   return it->is_operator() && !it->dotted() ? state.operator_text(it) : std::string{};
 }
 
 // @m a b, @m(a, b), @A.m x, @>> a b; at the `@`.
 NodeId parse_macro_call(State& state, Iterator& it) {
   const Iterator at = it++;
-  if (it->is_operator() && state.adjacent(it) && !macro_name(state, it).empty()) {
+  if (it->kind != TokenKind::identifier && state.adjacent(it) && !macro_name(state, it).empty()) {
     const NodeId name = state.name_leaf("@" + macro_name(state, it), at);
     ++it;
     return parse_macro_arguments(state, it, at, name);

@@ -49,6 +49,14 @@ NodeId parse_field(State& state, Iterator& it, Iterator from, NodeId base) {
     return state.make(Head::dot, from, it,
                       {base, state.quoted_name(state.ast.intern(state.operator_text(name)), name)});
   }
+  if (it->kind == TokenKind::question) {
+    const Iterator name = it++;
+    return state.make(Head::dot, from, it, {base, state.quoted_name(state.ast.intern("?"), name)});
+  }
+  if (it->kind == TokenKind::literal && state.ast.head(it->payload) == Head::string) {  // for macros
+    const Iterator text = it++;
+    return state.make(Head::dot, from, it, {base, text->payload});
+  }
   if (it->kind == TokenKind::colon) {
     const NodeId quoted = parse_colon(state, it);
     if (state.ast.head(quoted) == Head::quote && state.ast.head(state.ast.child(quoted, 0)) == Head::integer)

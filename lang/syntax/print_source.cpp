@@ -101,6 +101,10 @@ class SourcePrinter {
         write(child(id, 0), indent, postfix_level);
         out_ += '\'';
         return;
+      case Head::address:
+        out_ += '&';
+        write(child(id, 0), indent, tight);
+        return;
       case Head::splat:
         write(child(id, 0), indent, level(Precedence::comparison));
         out_ += "...";

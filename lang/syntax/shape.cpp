@@ -17,6 +17,7 @@ Count count_of(Head head) {
   switch (head) {
     case Head::splat:
     case Head::adjoint:
+    case Head::address:
     case Head::comprehension:
     case Head::quote:
     case Head::interpolate:

@@ -202,6 +202,8 @@ class Intersector {
       result = types_.apply(x->name, params);
       return true;
     }
+    if ((x && nominal_family(b) > 0) || (y && nominal_family(a) > 0)) return false;
+    if (const int m = nominal_family(a), n = nominal_family(b); m > 0 && n > 0 && m != n) return false;
     // Unions and union_alls with variables: equal only if they overlap.
     if (!a->has_free_vars) result = a;
     if (!b->has_free_vars) result = b;
@@ -209,6 +211,13 @@ class Intersector {
     Intersector probe(types_, nesting_ + 1);
     probe.variables_ = variables_;
     return probe.covariant(a, b)->kind != TypeKind::bottom;
+  }
+
+  // A{T} where {T}, which no A{S} equals.
+  static int nominal_family(const Type* t) {  // the number of its variables; 0: no family
+    int variables = 0;
+    for (; as_union_all(t); t = as_union_all(t)->body) ++variables;
+    return as_data(t) && !as_data(t)->is_tuple ? variables : 0;
   }
 
   bool tuple_same(const DataType* x, const DataType* y, const Type*& result) {

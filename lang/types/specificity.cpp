@@ -24,7 +24,9 @@ class Specificity {
   bool more(const Type* a, const Type* b, bool invariant, int depth = 0) {
     if (a == b || depth > tuning::specificity_depth) return false;
     if (as_var(a) && as_var(b)) {
-      if (invariant) return strictly_below(erase(a), erase(b)) && a->kind == b->kind;
+      if (invariant && strictly_below(erase(a), erase(b))) return true;
+      // Type{<:Below{B}} is more specific than Type{<:Above{B}} where {B<:C}: the names decide.
+      if (invariant && is_repeated(as_var(b)) && !is_repeated(as_var(a))) return false;
       return more(as_var(a)->upper, as_var(b)->upper, false, depth + 1);
     }
     if (auto* var = as_var(b)) {

@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <functional>
+#include <memory>
 #include <random>
 #include <sstream>
 #include <vector>
@@ -39,6 +41,46 @@ bool standard_write(Context& ctx, const Value* args, std::size_t count, Value& r
   const auto& sink = stream == 1 ? call.runtime.sink.out : call.runtime.sink.err;
   if (sink && !s.empty()) sink(s);
   return !ctx.failed() && call.give_nothing();  // the sink may raise
+}
+
+// What a script writes while it is captured: standard_capture(stream) begins, standard_captured(stream) ends and returns
+// the text. The sink that was there waits inside the one that captures.
+constexpr std::size_t longest_capture = std::size_t{64} << 20;
+struct Capture {
+  std::function<void(std::string_view)> before;
+  std::shared_ptr<std::string> text;
+  void operator()(std::string_view s) const {
+    if (text->size() + s.size() <= longest_capture) text->append(s);
+  }
+};
+
+std::function<void(std::string_view)>* standard_sink(Call& call) {
+  std::int64_t stream = 0;
+  if (!call.integer(0, stream)) return nullptr;
+  if (stream == 1) return &call.runtime.sink.out;
+  if (stream == 2) return &call.runtime.sink.err;
+  call.ctx.argument_error("this stream is not writable");
+  return nullptr;
+}
+
+bool standard_capture(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "redirect", args, count, result);
+  auto* sink = standard_sink(call);
+  if (sink == nullptr) return false;
+  *sink = Capture{*sink, std::make_shared<std::string>()};
+  return call.give_nothing();
+}
+
+bool standard_captured(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "redirect", args, count, result);
+  auto* sink = standard_sink(call);
+  if (sink == nullptr) return false;
+  Capture* capture = sink->target<Capture>();
+  if (capture == nullptr) return ctx.argument_error("this stream is not captured");
+  const std::shared_ptr<std::string> text = capture->text;
+  auto before = capture->before;
+  *sink = std::move(before);
+  return call.give(std::string_view(*text));
 }
 
 // An empty text asks the sink to write out what it holds (slope/options.hpp).
@@ -209,6 +251,8 @@ const Type* returns_uint(TypeTable& t, ArgumentTypes) { return t.builtin().uint6
 const NativeInfo io_natives[] = {
     {"standard_write", standard_write, effect_all, returns_nothing},
     {"standard_flush", standard_flush, effect_all, returns_nothing},
+    {"standard_capture", standard_capture, effect_all, returns_nothing},
+    {"standard_captured", standard_captured, effect_all, returns_string},
     {"standard_read_line", standard_read_line, effect_all, returns_string},
     {"standard_eof", standard_eof, effect_all, returns_bool},
     {"system_error_text", system_error_text, effect_makes, returns_string},

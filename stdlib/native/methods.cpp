@@ -250,6 +250,18 @@ bool generator_counts(Context& ctx, const Value* args, std::size_t count, Value&
   return call.give(Value(type, static_cast<const void*>(made)));
 }
 
+bool give_names(Call& call, std::vector<const Symbol*> names) {
+  std::sort(names.begin(), names.end(), [](const Symbol* a, const Symbol* b) { return a->name < b->name; });
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  const std::int64_t dims[] = {static_cast<std::int64_t>(names.size())};
+  const DataType* type = call.runtime.types.array_of(call.builtin.symbol, 1);
+  ArrayObject* made = call.ctx.heap->allocate_array(type, dims);
+  if (!made) return call.ctx.out_of_memory();
+  for (std::size_t i = 0; i < names.size(); ++i)
+    store_value(made->data + i * made->element_size, call.builtin.symbol, call.runtime.from_symbol(names[i]));
+  return call.give(Value(type, static_cast<const void*>(made)));
+}
+
 // module_names(m, all): sorted; without `all` only what it exports, and its own name.
 bool module_names(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "names", args, count, result);
@@ -264,15 +276,18 @@ bool module_names(Context& ctx, const Value* args, std::size_t count, Value& res
       if (binding->module == module && (binding->value.defined() || binding->waiting != Binding::none_waiting))
         names.push_back(name);
   }
-  std::sort(names.begin(), names.end(), [](const Symbol* a, const Symbol* b) { return a->name < b->name; });
-  names.erase(std::unique(names.begin(), names.end()), names.end());
-  const std::int64_t dims[] = {static_cast<std::int64_t>(names.size())};
-  const DataType* type = call.runtime.types.array_of(call.builtin.symbol, 1);
-  ArrayObject* made = call.ctx.heap->allocate_array(type, dims);
-  if (!made) return ctx.out_of_memory();
-  for (std::size_t i = 0; i < names.size(); ++i)
-    store_value(made->data + i * made->element_size, call.builtin.symbol, call.runtime.from_symbol(names[i]));
-  return call.give(Value(type, static_cast<const void*>(made)));
+  return give_names(call, std::move(names));
+}
+
+// module_values(m): the names of what a module defines, without the definitions of the library that nobody has asked for.
+bool module_values(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "names", args, count, result);
+  if (!call.arity(1)) return false;
+  if (args[0].type != call.builtin.module) return ctx.type_error("names", call.builtin.module, args[0]);
+  std::vector<const Symbol*> names;
+  for (const auto& [name, binding] : args[0].module->bindings)
+    if (binding->module == args[0].module && binding->value.defined()) names.push_back(name);
+  return give_names(call, std::move(names));
 }
 
 void gather_names(const Runtime& runtime, const Module* module, std::vector<const Module*>& seen,
@@ -312,6 +327,7 @@ const NativeInfo methods_natives[] = {
     {"method_count", method_count, effect_all, returns_int},
     {.name = "invoke_method", .function = invoke_method, .calls_method = true},
     {"module_names", module_names, effect_all, nullptr},
+    {"module_values", module_values, effect_all, nullptr},
     {"name_of", name_of, effect_throws, returns_symbol},
     {"module_of", module_of, effect_throws, nullptr},
     {"generator_counts", generator_counts, effect_all, nullptr},

@@ -196,6 +196,13 @@ bool type_intersect(Context& ctx, const Value* args, std::size_t count, Value& r
   return call.type(0, a) && call.type(1, b) && call.give_type(intersect(call.runtime.types, a, b));
 }
 
+// Whether dispatch prefers a method of signature A to one of signature B.
+bool type_more_specific(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "morespecific", args, count, result);
+  const Type *a = nullptr, *b = nullptr;
+  return call.type(0, a) && call.type(1, b) && call.give_bool(more_specific(call.runtime.types, a, b));
+}
+
 // The nominal types directly below T, found among the globals of all modules.
 bool type_subtypes(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "subtypes", args, count, result);
@@ -275,6 +282,7 @@ const NativeInfo types_natives[] = {
     {"type_property", type_property, effect_throws, returns_bool},
     {"type_join", type_join_native, effect_throws, joined},
     {"type_intersect", type_intersect, effect_throws, nullptr},
+    {"type_more_specific", type_more_specific, effect_throws, returns_bool},
     {"kwftype", kwftype, effect_none, nullptr},
     {"svec", svec, effect_allocates, nullptr},
     {"atdoc", atdoc, effect_none, nullptr},

@@ -32,6 +32,10 @@ Form* Desugar::assignment(NodeId node) {
   if (nodes.size() != 2) return error(node, "malformed assignment");
   if (is_short_definition(*ast_, node)) return function_definition(node, {});
   const NodeId target = nodes[0];
+  if (ast_->head(target) == Head::macrocall) {
+    if (const NodeId expanded = expanded_target(target); expanded != target)
+      return assignment(ast_->make(Head::assign, span(node), std::vector<NodeId>{expanded, nodes[1]}));
+  }
   if (ast_->head(target) == Head::curly) {
     // Vec{T} = Array{T,1}: an alias with parameters.
     const auto parts = children(target);
@@ -245,7 +249,7 @@ Form* Desugar::op_assignment(NodeId node) {
   if (ast_->name_of(nodes[0]) == ":")
     return unsupported(node,
                        "`:=` is syntax for macros: outside of one it means nothing; a variable is made by `x = 1`");
-  NodeId target = nodes[1];
+  NodeId target = expanded_target(nodes[1]);
   const auto combine = [&](Form* old) { return call(at, {expression(nodes[0]), old, expression(nodes[2])}); };
   NodeId type = no_node;
   if (ast_->head(target) == Head::type_assert && ast_->child_count(target) == 2 &&

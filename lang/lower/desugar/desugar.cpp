@@ -171,6 +171,8 @@ Form* Desugar::expression(NodeId node) {
       // A bare `x::T` in statement position declares; the block that holds it asks for that (statements()).
       return operation(span(node), ir::Op::type_assert, {expression(nodes[0]), expression(nodes[1])});
     }
+    case Head::address:
+      return unsupported(node, "`&x` is syntax for macros: outside of one it means nothing");
     case Head::subtype:
     case Head::supertype: {
       const auto nodes = children(node);

@@ -154,6 +154,9 @@ class Desugar : private FormMaker {
   // --- macros (macro.cpp, macro_*.cpp) ---
   Form* macro_call(NodeId node);
   Form* user_macro(NodeId node, Value macro, Module* definer);
+  // What a call of a macro becomes where syntax is wanted, not a value: the target of an assignment. The node itself: it
+  // is no call of a macro, or one that is part of the language.
+  NodeId expanded_target(NodeId node);
   Form* one_after_another(NodeId block_of_statements);
   struct BuiltinMacro;
   static std::span<const BuiltinMacro> macro_table();
@@ -223,7 +226,9 @@ class Desugar : private FormMaker {
   bool eval_is_parameter_ = false;  // of a function around: `eval(x)` calls it
   int scope_depth_ = 0;             // let, for … at top level: function definitions in them are local
   bool views_ = false;
-  bool quote_expansion_ = false;     // the next expansion of a macro is wanted as a value
+  bool quote_expansion_ = false;  // the next expansion of a macro is wanted as a value
+  bool keep_expansion_ = false;   // … as syntax, in `expansion_`
+  NodeId expansion_ = no_node;
   NodeId transient_node_ = no_node;  // a generator whose result does not outlive the expression around it
   int depth_ = 0;
   const char* stack_limit_ = recursion_limit(3);  // scopes and code are made of the same tree

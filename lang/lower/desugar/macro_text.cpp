@@ -172,9 +172,11 @@ Form* Desugar::macro_testset(NodeId node, std::span<const NodeId> arguments) {
   const Span at = span(node);
   Form* title = string(at, "test set");
   Form* verbose = nullptr;
+  Form* kind = nullptr;
   for (const NodeId argument : arguments.first(arguments.size() - 1)) {
     const Head head = ast_->head(argument);
     if (head == Head::string || head == Head::interpolated) title = expression(argument);
+    if (head == Head::identifier || head == Head::dot) kind = expression(argument);
     if (head == Head::assign && identifier_text(*ast_, ast_->child(argument, 0)) == "verbose")
       verbose = expression(ast_->child(argument, 1));
   }
@@ -189,7 +191,9 @@ Form* Desugar::macro_testset(NodeId node, std::span<const NodeId> arguments) {
   if (head != Head::block && head != Head::let_ && head != Head::call)
     return error(body, "expected `begin … end`, a `for` loop or a call in `@testset`");
   std::vector<Form*> told{title};
+  if (kind != nullptr && verbose == nullptr) verbose = constant(at, runtime_.from_bool(false));
   if (verbose != nullptr) told.push_back(verbose);
+  if (kind != nullptr) told.push_back(kind);
   Form* start = temporary(base_call(at, "testset_start", told));
   ++scope_depth_;
   Form* inner = scope(at, scope_hard, expression(body));

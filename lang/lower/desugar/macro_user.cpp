@@ -70,11 +70,27 @@ Form* Desugar::user_macro(NodeId node, Value macro, Module* definer) {
   if (ctx_.failed()) return failed();
   if (!problem.empty()) return unsupported(node, "in macro expansion: " + problem);
   if (std::exchange(quote_expansion_, false)) return quoted(expanded, 0);
+  if (std::exchange(keep_expansion_, false)) {
+    expansion_ = expanded;
+    return nothing(span(node));
+  }
   ++macro_depth_;
   Form* made =
       node == top_statement_ && defines_types(*ast_, expanded) ? one_after_another(expanded) : expression(expanded);
   --macro_depth_;
   return made;
+}
+
+NodeId Desugar::expanded_target(NodeId node) {
+  for (int depth = 0; depth < tuning::macro_depth && ast_->head(node) == Head::macrocall; ++depth) {
+    keep_expansion_ = true;
+    expansion_ = no_node;
+    expression(node);
+    keep_expansion_ = false;
+    if (expansion_ == no_node) break;
+    node = std::exchange(expansion_, no_node);
+  }
+  return node;
 }
 
 // What an expansion says after it has defined a type is lowered when the type is there.

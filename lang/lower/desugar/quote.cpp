@@ -1,5 +1,6 @@
 // Quotes: op `expr` builds the Expr value, fresh each time; `$e` puts in the value of e, `$(xs...)` all of its
 // elements.
+#include <functional>
 #include <utility>
 
 #include "lang/ir/execute/execute.hpp"
@@ -44,7 +45,9 @@ Form* Desugar::quoted_node(NodeId node, int depth) {
   const ExprShape shape = shape_of(runtime_, ctx_, *ast_, node);
   if (shape.leaf.defined()) return constant(at, shape.leaf);
   const int inner = depth + (head == Head::quote ? 1 : head == Head::interpolate ? -1 : 0);
-  const auto build = [&](std::string_view expr_head, const std::vector<ExprPart>& parts) -> Form* {
+  using Parts = std::vector<ExprPart>;
+  std::function<Form*(std::string_view, const Parts&)> build = [&](std::string_view expr_head,
+                                                                   const Parts& parts) -> Form* {
     std::vector<Form*> operands{symbol(at, expr_head)};
     std::uintptr_t splats = 0;
     for (const ExprPart& part : parts) {
@@ -61,10 +64,10 @@ Form* Desugar::quoted_node(NodeId node, int depth) {
       }
       if (part.node == node) {
         // f.(a, b): the arguments as a tuple.
-        std::vector<Form*> arguments{symbol(at, "tuple")};
+        Parts arguments;
         const auto nodes = children(node);
-        for (std::size_t i = 1; i < nodes.size(); ++i) arguments.push_back(quoted_node(nodes[i], inner));
-        operands.push_back(operation(at, ir::Op::expr, std::move(arguments)));
+        for (std::size_t i = 1; i < nodes.size(); ++i) arguments.push_back(ExprPart{nodes[i], Value()});
+        operands.push_back(build("tuple", arguments));
         continue;
       }
       operands.push_back(quoted_node(part.node, inner));
