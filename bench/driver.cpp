@@ -33,6 +33,7 @@ namespace {
 struct Run {
   bool ok = false;
   double milliseconds = 0;
+  double processor_milliseconds = 0;
   double peak_megabytes = 0;
   std::string out;
 };
@@ -63,6 +64,10 @@ Run run_program(const std::vector<std::string>& command) {
     rusage usage = {};
     wait4(child, &status, 0, &usage);
     run.milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    const auto of = [](const timeval& t) {
+      return 1e3 * static_cast<double>(t.tv_sec) + 1e-3 * static_cast<double>(t.tv_usec);
+    };
+    run.processor_milliseconds = of(usage.ru_utime) + of(usage.ru_stime);
     run.peak_megabytes = static_cast<double>(usage.ru_maxrss) / 1024;
     run.ok = WIFEXITED(status) && WEXITSTATUS(status) == 0;
   } else {
@@ -273,6 +278,34 @@ class Bench {
                 time_text(theirs.median()), "", number_text("%.0f ms", limit_milliseconds), slow ? "too slow" : ""});
   }
 
+  // Processor time of a program that does something for the first time: without any machine code at hand, with that of
+  // the library, and with what an earlier run has kept.
+  void first_row(const std::string& what) {
+    const std::string folder =
+        std::filesystem::temp_directory_path() / ("slope-bench-" + std::to_string(getpid()) + "-code");
+    const auto least = [&](const std::vector<std::string>& settings) {
+      std::vector<std::string> command{"/usr/bin/env"};
+      command.insert(command.end(), settings.begin(), settings.end());
+      command.insert(command.end(), {settings_.slope, settings_.program("first"), what});
+      Measured measured;
+      for (int i = 0; i < settings_.rounds; ++i) {
+        const Run run = run_program(command);
+        if (!run.ok) return std::string("did not run");
+        measured.samples.push_back(run.processor_milliseconds * 1e6);
+      }
+      return time_text(measured.minimum());
+    };
+    const std::string cold = least({"SLOPE_CACHE=off", "SLOPE_LIBRARY_CODE=off"});
+    const std::string with_library = least({"SLOPE_CACHE=off"});
+    least({"SLOPE_CACHE=" + folder});
+    const std::string kept = least({"SLOPE_CACHE=" + folder});
+    std::filesystem::remove_all(folder);
+    for (const auto& [title, time] : {std::pair{"first " + what + ", all compiled", cold},
+                                      std::pair{std::string("  with the library's machine code"), with_library},
+                                      std::pair{std::string("  with its own as well"), kept}})
+      table_.add({title, time, "", "", "", "", "", ""});
+  }
+
   // What `command` takes longer than `less`, a part of it; the two alternate.
   void difference_row(const std::string& title, const std::vector<std::string>& command,
                       const std::vector<std::string>& less, double limit_milliseconds) {
@@ -352,8 +385,8 @@ int main(int count, char** arguments) {
   if (!settings) {
     std::fputs(
         "usage: slope_bench --slope COMMAND --native FOLDER --top FOLDER [--rounds N] [name…]\n"
-        "names: fib mandelbrot matmul kernels logistic mul derivatives start prompt first_gradient inference overlay "
-        "heap\n",
+        "names: fib mandelbrot matmul kernels logistic mul derivatives start prompt first_gradient first inference "
+        "overlay heap\n",
         stderr);
     return 2;
   }
@@ -461,6 +494,11 @@ int main(int count, char** arguments) {
   }
   if (settings->wants("first_gradient")) {
     bench.process_row("first gradient, start included", {settings->slope, settings->program("first_gradient")}, 120);
+  }
+  if (settings->wants("first")) {
+    for (const char* what :
+         {"logistic", "gmm", "lstm", "det", "particle", "randmatstat", "hessian", "json", "matrix", "plot"})
+      bench.first_row(what);
   }
   if (settings->wants("heap")) {
     bench.memory_row("10 GB of garbage, peak memory", {settings->slope, settings->program("heap")}, 100);

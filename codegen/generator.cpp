@@ -43,7 +43,8 @@ class Generator : public CodeGenerator {
   Runtime& runtime_;
   CodegenHost host_;
   std::unique_ptr<Jit> jit_;
-  std::shared_ptr<ObjectCache> cache_;  // jobs hold it as well
+  std::shared_ptr<ObjectCache> cache_;  // jobs hold it as well; null: none, or nobody has asked yet
+  bool looked_for_cache_ = false;
   std::string start_error_;
   PublishedCode published_;
   std::vector<std::weak_ptr<NativeBatch>> batches_;  // all
@@ -67,9 +68,10 @@ bool Generator::start(std::string& why) {
     return false;
   }
   // Who wants to see what LLVM does wants LLVM to do it.
-  if (!host_.cache.empty() && !cache_ && !host_.dump_llvm && !runtime_.describes_code) {
-    cache_ = ObjectCache::open(host_.cache, jit_->translator().identity(), tuning::cache_bytes);
-    if (!cache_) host_.cache.clear();
+  if (!looked_for_cache_ && !host_.dump_llvm && !runtime_.describes_code) {
+    looked_for_cache_ = true;
+    cache_ = ObjectCache::open(host_.cache, host_.uses_image ? ObjectCache::image_path() : std::string(),
+                               jit_->translator().identity(), tuning::cache_bytes);
   }
   return true;
 }

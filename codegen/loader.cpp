@@ -61,6 +61,8 @@ std::unique_ptr<CodeGenerator> load_code_generator(Runtime& runtime, const std::
   host.dump_llvm = dump_wants("llvm");
   const char* checks = std::getenv("SLOPE_VERIFY");
   host.verify = checks && std::strcmp(checks, "0") != 0;
+  const char* image = std::getenv("SLOPE_LIBRARY_CODE");
+  host.uses_image = !image || std::strcmp(image, "off") != 0;
   why.clear();
   for (const std::string& place : places) {
     if (place != name && access(place.c_str(), R_OK) != 0) {

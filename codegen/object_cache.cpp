@@ -1,5 +1,6 @@
 #include "codegen/object_cache.hpp"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Bitcode/BitcodeWriter.h>
@@ -14,6 +15,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <span>
 #include <vector>
 
 #include "codegen/code_source_hash.hpp"
@@ -49,16 +51,43 @@ bool write_all(int file, llvm::StringRef bytes) {
   return true;
 }
 
-}  // namespace
-
-std::unique_ptr<ObjectCache> ObjectCache::open(const std::string& folder, const std::string& identity,
-                                               std::uint64_t most_bytes) {
+bool make_folder(const std::string& folder) {
+  if (folder.empty()) return false;
   std::error_code ignored;
   fs::create_directories(fs::path(folder).parent_path(), ignored);
   mkdir(folder.c_str(), 0700);
-  if (!is_ours_alone(folder)) return nullptr;
-  return std::unique_ptr<ObjectCache>(
-      new ObjectCache(folder, identity + '\n' + std::to_string(code_source_hash), most_bytes));
+  return is_ours_alone(folder);
+}
+
+// Null where it is not what it should be: cut short, of another version.
+std::unique_ptr<llvm::MemoryBuffer> map_image(const std::string& path) {
+  if (path.empty()) return nullptr;
+  auto mapped = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  if (!mapped) return nullptr;
+  const std::uint64_t bytes = (*mapped)->getBufferSize();
+  if (bytes < sizeof(CodeImageHead)) return nullptr;
+  const auto* head = reinterpret_cast<const CodeImageHead*>((*mapped)->getBufferStart());
+  if (std::memcmp(head->magic, code_image_magic, sizeof code_image_magic) != 0 || head->bytes != bytes ||
+      head->count > (bytes - sizeof *head) / sizeof(CodeImageEntry))
+    return nullptr;
+  return std::move(*mapped);
+}
+
+}  // namespace
+
+std::unique_ptr<ObjectCache> ObjectCache::open(const std::string& folder, const std::string& image,
+                                               const std::string& identity, std::uint64_t most_bytes) {
+  const bool has_folder = make_folder(folder);
+  std::unique_ptr<llvm::MemoryBuffer> mapped = map_image(image);
+  if (!has_folder && !mapped) return nullptr;
+  return std::unique_ptr<ObjectCache>(new ObjectCache(has_folder ? folder : std::string(), std::move(mapped),
+                                                      identity + '\n' + std::to_string(code_source_hash), most_bytes));
+}
+
+std::string ObjectCache::image_path() {
+  Dl_info info;
+  if (!dladdr(reinterpret_cast<const void*>(&map_image), &info) || !info.dli_fname) return {};
+  return (fs::path(info.dli_fname).parent_path() / code_image_name).string();
 }
 
 ObjectCache::Key ObjectCache::key(const llvm::Module& module, CodeEffort level) const {
@@ -78,6 +107,27 @@ std::string ObjectCache::path(const Key& key) const {
 }
 
 std::unique_ptr<llvm::MemoryBuffer> ObjectCache::find(const Key& key) const {
+  if (auto found = find_in_image(key)) return found;
+  return find_in_folder(key);
+}
+
+std::unique_ptr<llvm::MemoryBuffer> ObjectCache::find_in_image(const Key& key) const {
+  if (!image_) return nullptr;
+  const char* begin = image_->getBufferStart();
+  const auto* head = reinterpret_cast<const CodeImageHead*>(begin);
+  const std::span entries(reinterpret_cast<const CodeImageEntry*>(head + 1), head->count);
+  const auto found =
+      std::lower_bound(entries.begin(), entries.end(), key,
+                       [](const CodeImageEntry& entry, const Key& wanted) { return entry.key < wanted; });
+  if (found == entries.end() || found->key != key) return nullptr;
+  if (found->offset > head->bytes || found->bytes > head->bytes - found->offset) return nullptr;
+  const llvm::StringRef object(begin + found->offset, found->bytes);
+  if (hash_of(object) != found->hash) return nullptr;
+  return llvm::MemoryBuffer::getMemBuffer(object, "slope", /*RequiresNullTerminator=*/false);
+}
+
+std::unique_ptr<llvm::MemoryBuffer> ObjectCache::find_in_folder(const Key& key) const {
+  if (folder_.empty()) return nullptr;
   const std::string file = path(key);
   auto read = llvm::MemoryBuffer::getFile(file, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!read) return nullptr;
@@ -91,6 +141,7 @@ std::unique_ptr<llvm::MemoryBuffer> ObjectCache::find(const Key& key) const {
 }
 
 void ObjectCache::keep(const Key& key, llvm::StringRef object) {
+  if (folder_.empty()) return;
   const std::string file = path(key);
   mkdir(fs::path(file).parent_path().c_str(), 0700);
   // Whole or not at all: other processes see the file under its name when it is complete.

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/ADT/SmallVector.h>
+#include <llvm/ADT/StringExtras.h>
 #include <llvm/Config/llvm-config.h>
 #include <llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h>
 #include <llvm/IR/CFG.h>
@@ -133,10 +134,13 @@ bool Translator::is_huge(llvm::ArrayRef<const llvm::Module*> modules) {
 
 namespace {
 
-void note(const char* what, const Unit& unit) {  // SLOPE_DUMP=cache
+// SLOPE_DUMP=cache. The training of the library's image reads these lines (codegen/image/pack.cpp).
+void note(const char* what, const Unit& unit, const ObjectCache::Key& key) {
   static const bool wanted = dump_wants("cache");
   if (!wanted) return;
-  for (const Unit::Name& name : unit.defined()) std::fprintf(stderr, "; cache %s %s\n", what, name.name.c_str());
+  const std::string hash = llvm::toHex(key, /*LowerCase=*/true);
+  for (const Unit::Name& name : unit.defined())
+    std::fprintf(stderr, "; cache %s %s %s\n", what, name.name.c_str(), hash.c_str());
 }
 
 // Without the number that makes it unique.
@@ -172,7 +176,7 @@ std::unique_ptr<llvm::MemoryBuffer> Translator::translate(Unit& unit, const Effo
     const StageTime time(effort.times, StageTimes::Stage::cache, name);
     key = effort.cache->key(unit.module(), effort.level);
     if (auto found = effort.cache->find(key)) {
-      note("found", unit);
+      note("found", unit, key);
       return found;
     }
   }
@@ -183,7 +187,7 @@ std::unique_ptr<llvm::MemoryBuffer> Translator::translate(Unit& unit, const Effo
   std::unique_ptr<llvm::MemoryBuffer> object = compile(unit.module(), effort.level == CodeEffort::full, why);
   if (object && effort.cache) {
     effort.cache->keep(key, object->getBuffer());
-    note("made", unit);
+    note("made", unit, key);
   }
   return object;
 }

@@ -1,0 +1,102 @@
+// The machine code that Slope is installed with: found by its key, and not at all when the file is damaged.
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/Module.h>
+#include <llvm/Support/BLAKE3.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "codegen/object_cache.hpp"
+
+using namespace slope;
+using namespace slope::codegen;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Folder {
+  fs::path path;
+  Folder() {
+    std::string name = (fs::temp_directory_path() / "slope-image-XXXXXX").string();
+    REQUIRE(mkdtemp(name.data()));
+    path = name;
+  }
+  ~Folder() { fs::remove_all(path); }
+};
+
+// An image with one object.
+std::string image_of(const CodeKey& key, const std::string& object) {
+  CodeImageHead head{};
+  std::memcpy(head.magic, code_image_magic, sizeof head.magic);
+  head.count = 1;
+  head.bytes = sizeof head + sizeof(CodeImageEntry) + object.size();
+  CodeImageEntry entry{};
+  entry.key = key;
+  entry.hash = llvm::BLAKE3::hash<32>({reinterpret_cast<const std::uint8_t*>(object.data()), object.size()});
+  entry.offset = sizeof head + sizeof entry;
+  entry.bytes = object.size();
+  std::string bytes(head.bytes, '\0');
+  std::memcpy(bytes.data(), &head, sizeof head);
+  std::memcpy(bytes.data() + sizeof head, &entry, sizeof entry);
+  std::memcpy(bytes.data() + entry.offset, object.data(), object.size());
+  return bytes;
+}
+
+std::string write(const fs::path& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary) << bytes;
+  return path.string();
+}
+
+}  // namespace
+
+TEST_CASE("The library's machine code is found by its key") {
+  const Folder folder;
+  llvm::LLVMContext context;
+  const llvm::Module module("slope", context);
+  const llvm::Module other("another", context);
+  // Any cache makes the same keys.
+  const auto keys = ObjectCache::open((folder.path / "cache").string(), "", "machine", 1 << 20);
+  REQUIRE(keys);
+  const CodeKey key = keys->key(module, CodeEffort::full);
+  const std::string object = "not quite an object";
+  const std::string whole = image_of(key, object);
+
+  const auto cache = ObjectCache::open("", write(folder.path / "whole", whole), "machine", 1 << 20);
+  REQUIRE(cache);
+  const auto found = cache->find(key);
+  REQUIRE(found);
+  CHECK(found->getBuffer() == object);
+  CHECK(!cache->find(cache->key(other, CodeEffort::full)));
+  CHECK(!cache->find(cache->key(module, CodeEffort::none)));
+  const auto elsewhere = ObjectCache::open("", write(folder.path / "whole", whole), "another machine", 1 << 20);
+  REQUIRE(elsewhere);
+  CHECK(!elsewhere->find(elsewhere->key(module, CodeEffort::full)));
+  cache->keep(key, "nowhere to write");
+  CHECK(cache->find(key)->getBuffer() == object);
+}
+
+TEST_CASE("A damaged image has no code") {
+  const Folder folder;
+  const CodeKey key{1, 2, 3};
+  const std::string whole = image_of(key, "an object");
+  const auto finds = [&](const std::string& bytes) {
+    const auto cache = ObjectCache::open("", write(folder.path / "image", bytes), "machine", 1 << 20);
+    return cache && cache->find(key);
+  };
+  CHECK(finds(whole));
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    std::string damaged = whole;
+    damaged[i] ^= 0x10;
+    CHECK(!finds(damaged));
+    CHECK(!finds(whole.substr(0, i)));
+  }
+  CHECK(!finds(whole + "x"));
+  CHECK(!ObjectCache::open("", (folder.path / "missing").string(), "machine", 1 << 20));
+  CHECK(!ObjectCache::open("", "", "machine", 1 << 20));
+}
