@@ -92,7 +92,8 @@ void run_here(const Program& program, Tier tier, Outcome& outcome) {
   Options options;
   options.tier = tier;
   options.heap_limit = static_cast<std::size_t>(program.heap_mib * (1 << 20));
-  options.time_limit = program.seconds * slowness;
+  // What must come to its value takes longer under a sanitizer; what never ends meets its limit as soon.
+  options.time_limit = program.seconds * (program.ends == "value" ? slowness : 1);
   options.stack_limit = static_cast<std::size_t>(program.stack_kib * 1024);
   options.fuel = static_cast<std::uint64_t>(program.fuel);
   options.output = [&outcome](std::string_view text) {
