@@ -1,5 +1,6 @@
 // C's formats for Slope's values: flags, width (also *), precision; conversions d i u f F e E g G a A s c x X o b p %.
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <vector>
@@ -15,50 +16,6 @@ namespace {
 class Formatter {
  public:
   Formatter(Call& call, std::string_view format) : call_(call), format_(format) {}
-
-  // Parts that are strings, or tuples (flags, width, precision, conversion) with -2 for `*`; and the values.
-  bool run_parts(const std::vector<Value>& parts, const std::vector<Value>& values) {
-    std::size_t next = 0;
-    auto wrong_number = [&] {
-      return call_.ctx.argument_error("the number of values does not fit the format: got " +
-                                      std::to_string(values.size()));
-    };
-    for (Value part : parts) {
-      if (part.type == call_.builtin.string) {
-        out += static_cast<const StringObject*>(part.object)->view();
-        continue;
-      }
-      std::vector<Value> spec;
-      if (!fields_of(part, spec) || spec.size() != 4) return wrong_number();
-      std::string flags(static_cast<const StringObject*>(spec[0].object)->view());
-      std::int64_t numbers[2] = {spec[1].bits, spec[2].bits};
-      for (std::int64_t& number : numbers) {
-        if (number != -2) continue;
-        if (next >= values.size() || values[next].type != call_.builtin.int64) return wrong_number();
-        number = std::clamp<std::int64_t>(values[next++].bits, -100000, 100000);
-      }
-      if (numbers[0] < -1) {
-        flags += '-';
-        numbers[0] = -numbers[0];
-      }
-      if (next >= values.size()) return wrong_number();
-      if (!item(static_cast<char>(spec[3].bits), flags, static_cast<int>(numbers[0]), static_cast<int>(numbers[1]),
-                values[next++]))
-        return false;
-    }
-    return next == values.size() || wrong_number();
-  }
-  bool fields_of(Value tuple, std::vector<Value>& fields) {
-    auto* d = as_data(tuple.type);
-    if (!d->is_tuple) return call_.ctx.type_error("format", call_.builtin.tuple_any, tuple);
-    for (std::size_t i = 1; i <= d->fields.size(); ++i) {
-      Value v;
-      if (!call_.runtime.get_field(call_.ctx, tuple, call_.runtime.from_int(static_cast<std::int64_t>(i)), v))
-        return false;
-      fields.push_back(v);
-    }
-    return true;
-  }
 
   bool run() {
     for (std::size_t at = 0; at < format_.size();) {
@@ -84,7 +41,7 @@ class Formatter {
       return true;
     }
     std::string flags;
-    while (at < format_.size() && std::string_view("-+ 0#").find(format_[at]) != std::string_view::npos)
+    while (at < format_.size() && std::string_view("-+ 0#'").find(format_[at]) != std::string_view::npos)
       flags += format_[at++];
     int width = -1, precision = -1;
     if (!number(at, width)) return false;
@@ -223,10 +180,12 @@ class Formatter {
     } else {
       return call_.ctx.argument_error("%" + std::string(1, kind) + " needs a number, got a " + to_string(v.type));
     }
-    std::string digits;
     unsigned base = kind == 'x' || kind == 'X' ? 16 : kind == 'o' ? 8 : kind == 'b' ? 2 : 10;
     const char* numerals = kind == 'X' ? "0123456789ABCDEF" : "0123456789abcdef";
-    for (std::uint64_t n = magnitude; n != 0; n /= base) digits.insert(digits.begin(), numerals[n % base]);
+    char buffer[64];
+    char* first = buffer + sizeof buffer;
+    for (std::uint64_t n = magnitude; n != 0; n /= base) *--first = numerals[n % base];
+    std::string digits(first, buffer + sizeof buffer);
     if (digits.empty() && precision != 0) digits = "0";
     if (precision > static_cast<int>(digits.size()))
       digits.insert(0, static_cast<std::size_t>(precision) - digits.size(), '0');
@@ -262,21 +221,42 @@ class Formatter {
   }
 
   void print(const std::string& flags, int width, int precision, char kind, double x) {
+    char text[512];
+    // Without flags, the library's shortest road; both round what the number is exactly to the nearest, ties to even.
+    if (flags.empty() && (kind == 'f' || kind == 'e') && precision <= 100) {
+      const auto format = kind == 'f' ? std::chars_format::fixed : std::chars_format::scientific;
+      const auto end = std::to_chars(text, text + sizeof text, x, format, precision < 0 ? 6 : precision);
+      if (end.ec == std::errc()) {
+        pad(width - (end.ptr - text));
+        out.append(text, end.ptr);
+        return;
+      }
+    }
     std::string spec = "%" + flags + (width >= 0 ? std::to_string(width) : "");
     if (precision >= 0) spec += "." + std::to_string(precision);
     spec += kind;
-    int size = std::snprintf(nullptr, 0, spec.c_str(), x);
+    int size = std::snprintf(text, sizeof text, spec.c_str(), x);
     if (size < 0) return;
-    std::vector<char> text(static_cast<std::size_t>(size) + 1);
-    std::snprintf(text.data(), text.size(), spec.c_str(), x);
-    out.append(text.data(), static_cast<std::size_t>(size));
+    if (static_cast<std::size_t>(size) < sizeof text) {
+      out.append(text, static_cast<std::size_t>(size));
+      return;
+    }
+    std::vector<char> room(static_cast<std::size_t>(size) + 1);
+    std::snprintf(room.data(), room.size(), spec.c_str(), x);
+    out.append(room.data(), static_cast<std::size_t>(size));
   }
 
-  void padded(const std::string& text, const std::string& flags, int width) {
-    std::size_t columns = 0;
+  void pad(std::ptrdiff_t count) {
+    if (count > 0) out.append(static_cast<std::size_t>(count), ' ');
+  }
+
+  void padded(std::string_view text, const std::string& flags, int width) {
+    std::ptrdiff_t columns = 0;
     for (std::size_t at = 0; at < text.size(); ++columns) next_utf8(text, at);
-    std::string fill(width > static_cast<int>(columns) ? static_cast<std::size_t>(width) - columns : 0, ' ');
-    out += flags.find('-') != std::string::npos ? text + fill : fill + text;
+    const bool left = flags.find('-') != std::string::npos;
+    if (!left) pad(width - columns);
+    out += text;
+    if (left) pad(width - columns);
   }
 
   Call& call_;
@@ -293,18 +273,7 @@ bool format_printf(Context& ctx, const Value* args, std::size_t count, Value& re
   return formatter.run() && call.give(formatter.out);
 }
 
-// format_values(parts::Tuple, values::Tuple): a format that was taken apart when the program was lowered
-bool format_values(Context& ctx, const Value* args, std::size_t count, Value& result) {
-  Call call(ctx, "format_values", args, count, result);
-  if (!call.arity(2)) return false;
-  Formatter formatter(call, {});
-  Rooted parts(*ctx.heap), values(*ctx.heap);
-  if (!formatter.fields_of(args[0], parts.values) || !formatter.fields_of(args[1], values.values)) return false;
-  return formatter.run_parts(parts.values, values.values) && call.give(formatter.out);
-}
-
-const NativeInfo format_natives[] = {{"format_values", format_values, effect_makes, returns_string},
-                                     {"format_printf", format_printf, effect_makes, returns_string}};
+const NativeInfo format_natives[] = {{"format_printf", format_printf, effect_makes, returns_string}};
 
 }  // namespace
 

@@ -29,6 +29,10 @@ bool int_text(Context& ctx, const Value* args, std::size_t count, Value& result)
   Call call(ctx, "int_text", args, count, result);
   std::int64_t n = 0, base = 0, pad = 0;
   if (!call.integer(0, n) || !base_and_pad(call, base, pad)) return false;
+  if (base == 10 && pad <= 1) {
+    char digits[24];
+    return call.give(std::string_view(digits, std::to_chars(digits, digits + sizeof digits, n).ptr));
+  }
   std::uint64_t magnitude = n < 0 ? 0 - static_cast<std::uint64_t>(n) : static_cast<std::uint64_t>(n);
   return call.give((n < 0 ? "-" : "") + digits_of(magnitude, static_cast<int>(base), pad));
 }

@@ -92,68 +92,40 @@ Form* Desugar::macro_btime(NodeId node, std::span<const NodeId> arguments) {
 
 // --- printf ---
 
-// The format's parts: strings, and tuples (flags, width, precision, conversion).
+// The format is checked here and read again by each call, which is cheaper than handing its parts over.
 Form* Desugar::format_call(NodeId node, std::span<const NodeId> arguments) {
   const Span at = span(node);
   if (ast_->head(arguments[0]) != Head::string)
     return error(arguments[0], "the format of `@printf` must be a string literal");
   const std::string text(ast_->text_of(arguments[0]));
-  std::vector<Form*> parts;
-  std::string literal_text;
   std::size_t wanted = 0;
-  const auto flush = [&] {
-    if (!literal_text.empty()) parts.push_back(string(at, literal_text));
-    literal_text.clear();
+  const auto skip = [&](std::size_t i, std::string_view set) {
+    while (i < text.size() && set.find(text[i]) != std::string_view::npos) ++i;
+    return i;
+  };
+  const auto skip_number = [&](std::size_t i) {
+    if (i >= text.size() || text[i] != '*') return skip(i, "0123456789");
+    ++wanted;
+    return i + 1;
   };
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      literal_text += text[i];
-      continue;
-    }
-    if (++i < text.size() && text[i] == '%') {
-      literal_text += '%';
-      continue;
-    }
-    flush();
-    std::string flags;
-    for (; i < text.size() && std::string_view("-+ 0#'").find(text[i]) != std::string_view::npos; ++i) flags += text[i];
-    const auto number = [&]() -> std::int64_t {
-      if (i < text.size() && text[i] == '*') {
-        ++i;
-        ++wanted;
-        return -2;
-      }
-      if (i >= text.size() || std::isdigit(static_cast<unsigned char>(text[i])) == 0) return -1;
-      std::int64_t n = 0;
-      for (; i < text.size() && std::isdigit(static_cast<unsigned char>(text[i])) != 0; ++i)
-        n = n < 100000 ? n * 10 + (text[i] - '0') : n;
-      return n;
-    };
-    const std::int64_t width = number();
-    std::int64_t precision = -1;
-    if (i < text.size() && text[i] == '.') {
-      ++i;
-      precision = number();
-      if (precision == -1) precision = 0;
-    }
-    while (i < text.size() && (text[i] == 'l' || text[i] == 'h' || text[i] == 'j' || text[i] == 'z' || text[i] == 't'))
-      ++i;
+    if (text[i] != '%') continue;
+    if (++i < text.size() && text[i] == '%') continue;
+    i = skip_number(skip(i, "-+ 0#'"));
+    if (i < text.size() && text[i] == '.') i = skip_number(i + 1);
+    i = skip(i, "lhjzt");
     if (i >= text.size()) return error(arguments[0], "invalid printf format: `%` at the end needs a conversion");
     if (std::string_view("diouxXeEfFgGaAcsp").find(text[i]) == std::string_view::npos)
       return error(arguments[0], std::string("invalid printf format: `%") + text[i] + "` is no conversion");
     ++wanted;
-    const Value conversion(runtime_.types.builtin().character, std::int64_t{text[i]});
-    parts.push_back(
-        tuple(at, {string(at, flags), integer(at, width), integer(at, precision), constant(at, conversion)}));
   }
-  flush();
   const auto values = arguments.subspan(1);
   bool splat = false;
   for (const NodeId value : values) splat |= ast_->head(value) == Head::splat;
   if (!splat && values.size() != wanted)
     return error(node, "the format wants " + std::to_string(wanted) + " arguments, " + std::to_string(values.size()) +
                            " are given");
-  return arguments_call(at, {base(at, "format_pieces"), tuple(at, std::move(parts))}, values);
+  return arguments_call(at, {base(at, "format_pieces"), string(at, text)}, values);
 }
 
 Form* Desugar::macro_printf(NodeId node, std::span<const NodeId> arguments) {
