@@ -304,6 +304,13 @@ bool Emitter::only_raises(ir::BlockId block) const {
 void Emitter::make_blocks() {
   blocks_.resize(function_.blocks.size());
   phis_.resize(function_.blocks.size());
+  back_edges_.resize(function_.blocks.size());
+  for (ir::BlockId block : cfg_.order) {
+    if (function_.blocks[block].handler != ir::no_block) continue;
+    current_block_id_ = block;
+    for (const ir::Edge& edge : function_.blocks[block].edges)
+      if (is_back_edge(edge)) ++back_edges_[edge.target];
+  }
   llvm::BasicBlock* entry = b_.GetInsertBlock();
   for (ir::BlockId block : cfg_.order) blocks_[block] = new_block(("b" + std::to_string(block)).c_str());
   for (ir::BlockId block : cfg_.order) {
@@ -395,10 +402,32 @@ void Emitter::jump_to(const ir::Edge& edge) {
     Val v = operand_as(edge.arguments[i], function_.insts[target.parameters[i]].type);
     leaves.append(v.leaves.begin(), v.leaves.end());
   }
-  if (is_back_edge(edge)) check_interrupt();
+  if (is_back_edge(edge)) {
+    if (current_block_->handler == ir::no_block && back_edges_[edge.target] > 1) {
+      jump_to_latch(edge.target, leaves);
+      return;
+    }
+    check_interrupt();
+  }
   llvm::BasicBlock* from = b_.GetInsertBlock();
   b_.CreateBr(blocks_[edge.target]);
   for (std::size_t i = 0; i < leaves.size(); ++i) phis_[edge.target][i]->addIncoming(leaves[i], from);
+}
+
+void Emitter::jump_to_latch(ir::BlockId header, llvm::ArrayRef<llvm::Value*> leaves) {
+  Latch& latch = latches_[header];
+  if (!latch.block) {
+    latch.block = new_block("latch");
+    llvm::IRBuilderBase::InsertPointGuard guard(b_);
+    b_.SetInsertPoint(latch.block);
+    for (llvm::PHINode* phi : phis_[header]) latch.phis.push_back(b_.CreatePHI(phi->getType(), 2));
+    check_interrupt();
+    for (std::size_t i = 0; i < latch.phis.size(); ++i)
+      phis_[header][i]->addIncoming(latch.phis[i], b_.GetInsertBlock());
+    b_.CreateBr(blocks_[header]);
+  }
+  for (std::size_t i = 0; i < latch.phis.size(); ++i) latch.phis[i]->addIncoming(leaves[i], b_.GetInsertBlock());
+  b_.CreateBr(latch.block);
 }
 
 // The block that a conditional terminator jumps to for an edge: the target itself when nothing is to be done on the

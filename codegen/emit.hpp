@@ -263,6 +263,14 @@ class Emitter {
   std::vector<Val> values_;                                 // by inst
   std::vector<llvm::BasicBlock*> blocks_;                   // by IR block: where control enters
   std::vector<llvm::SmallVector<llvm::PHINode*, 4>> phis_;  // by IR block: leaves of all parameters
+  // Where the back edges of a loop that has several meet: LLVM would take each for a loop of its own.
+  struct Latch {
+    llvm::BasicBlock* block = nullptr;
+    llvm::SmallVector<llvm::PHINode*, 4> phis;
+  };
+  std::vector<unsigned> back_edges_;  // by IR block: how many lead to it outside of handlers
+  llvm::DenseMap<ir::BlockId, Latch> latches_;
+  void jump_to_latch(ir::BlockId header, llvm::ArrayRef<llvm::Value*> leaves);
   const ir::Inst* current_ = nullptr;
   const ir::Block* current_block_ = nullptr;
   ir::BlockId current_block_id_ = 0;
