@@ -98,26 +98,33 @@ MemorySummary MemoryEffects::of(const ir::Function& function) {
   return analyse(function);
 }
 
+void MemoryEffects::wait(Specialization& target, Known& entry) {
+  if (entry.is_waiting) return;
+  entry.is_waiting = true;
+  waiting_.push_back(&target);
+}
+
+// Callees were met after their callers: the last first.
 void MemoryEffects::settle() {
-  while (grew_) {
-    grew_ = false;
-    for (std::size_t i = 0; i < order_.size(); ++i) {  // analysing one may add others
-      const Known entry = summaries_.at(order_[i]);
-      analysed_ = order_[i];
-      MemorySummary now = analyse(*entry.code);
-      analysed_ = nullptr;
-      MemorySummary& kept = summaries_.at(order_[i]).summary;
-      bool same = !merge_written(kept, now) && (now.writes | kept.writes) == kept.writes &&
-                  (now.unknown | kept.unknown) == kept.unknown && (now.result | kept.result) == kept.result &&
-                  (now.stored | kept.stored) == kept.stored && (now.reads | kept.reads) == kept.reads;
-      if (same) continue;
-      kept.writes |= now.writes;
-      kept.unknown |= now.unknown;
-      kept.result |= now.result;
-      kept.stored |= now.stored;
-      kept.reads |= now.reads;
-      grew_ = true;
-    }
+  while (!waiting_.empty()) {
+    Specialization* target = waiting_.back();
+    waiting_.pop_back();
+    Known& entry = summaries_.at(target);  // stays where it is when others are added
+    entry.is_waiting = false;
+    analysed_ = target;
+    const MemorySummary now = analyse(*entry.code);
+    analysed_ = nullptr;
+    MemorySummary& kept = entry.summary;
+    const bool same = !merge_written(kept, now) && (now.writes | kept.writes) == kept.writes &&
+                      (now.unknown | kept.unknown) == kept.unknown && (now.result | kept.result) == kept.result &&
+                      (now.stored | kept.stored) == kept.stored && (now.reads | kept.reads) == kept.reads;
+    if (same) continue;
+    kept.writes |= now.writes;
+    kept.unknown |= now.unknown;
+    kept.result |= now.result;
+    kept.stored |= now.stored;
+    kept.reads |= now.reads;
+    for (Specialization* caller : entry.callers) wait(*caller, summaries_.at(caller));
   }
 }
 
@@ -134,8 +141,9 @@ bool MemoryEffects::is_growing(const Specialization& target) const {
 
 MemoryEffects::Known& MemoryEffects::known(Specialization& target) {
   auto [at, fresh] = summaries_.try_emplace(&target);
-  if (!fresh) return at->second;
   Known& entry = at->second;
+  if (analysed_ && (fresh || !entry.fixed)) insert_sorted(entry.callers, analysed_);
+  if (!fresh) return entry;
   entry.asked_by = analysed_;
   if (is_growing(target)) {  // followed when it runs
     entry.fixed = true;
@@ -153,8 +161,7 @@ MemoryEffects::Known& MemoryEffects::known(Specialization& target) {
     return entry;
   }
   entry.fixed = false;
-  order_.push_back(&target);
-  grew_ = true;
+  wait(target, entry);
   return entry;
 }
 
@@ -239,10 +246,13 @@ bool is_immutable(const Type* type) {
 class MemoryEffects::Analysis {
  public:
   Analysis(MemoryEffects& effects, const ir::Function& function)
-      : effects_(effects), function_(function), mask_(function.insts.size(), 0) {
+      : effects_(effects),
+        function_(function),
+        mask_(function.insts.size(), 0),
+        keeps_(function.insts.size(), unasked) {
     const std::vector<std::uint32_t>& parameters = function.blocks[0].parameters;
     for (std::size_t i = 0; i < parameters.size(); ++i)
-      if (keeps(function.insts[parameters[i]].type)) mask_[parameters[i]] = parameter_mask(i);
+      if (keeps(parameters[i])) mask_[parameters[i]] = parameter_mask(i);
   }
 
   MemorySummary run() {
@@ -264,15 +274,21 @@ class MemoryEffects::Analysis {
   bool holds_memory(const Type* t) const { return effects_.holds_memory(t); }
   // The tape that a derivative of a recursive function is given leads to what its other half finds there.
   bool is_tape(const Type* t) const { return t == effects_.runtime_.types.builtin().tape; }
-  bool keeps(const Type* t) const { return is_tape(t) || holds_memory(t); }
+  bool keeps(std::uint32_t id) {  // asked again and again of the same
+    std::uint8_t& known = keeps_[id];
+    if (known == unasked) {
+      const Type* t = function_.insts[id].type;
+      known = is_tape(t) || holds_memory(t);
+    }
+    return known;
+  }
   MemoryMask of_operand(Operand o) const {
     if (o.is_inst()) return mask_[o.index()];
     if (!o.is_constant()) return 0;
     return effects_.holds_memory(function_.constant_value(o)) ? global_memory : 0;
   }
   void set(std::uint32_t id, MemoryMask m) {
-    if (!keeps(function_.insts[id].type)) return;
-    if ((mask_[id] | m) == mask_[id]) return;
+    if ((mask_[id] | m) == mask_[id] || !keeps(id)) return;
     mask_[id] |= m;
     changed_ = true;
   }
@@ -306,6 +322,8 @@ class MemoryEffects::Analysis {
   MemorySummary summary_;
   MemoryMask kept_ = 0;  // in memory made here: what is loaded from anywhere may be it
   std::vector<MemoryMask> mask_;
+  static constexpr std::uint8_t unasked = 2;
+  std::vector<std::uint8_t> keeps_;
   bool changed_ = false;
 };
 

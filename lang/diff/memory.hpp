@@ -65,6 +65,8 @@ class MemoryEffects {
     Code code;                                 // kept: the specialisation may get another
     bool fixed = false;                        // nothing to find: a rule says so, or there is no code
     const Specialization* asked_by = nullptr;  // whose call led here first
+    std::vector<Specialization*> callers;      // whose summaries depend on this one
+    bool is_waiting = false;                   // among those to analyse
   };
   bool is_growing(const Specialization& target) const;
   Known& known(Specialization& target);
@@ -73,6 +75,7 @@ class MemoryEffects {
   MemorySummary read_call(const ir::Inst& invoke);
   MemorySummary of_rule(RuleKind rule, const DataType* call_types);
   void settle();
+  void wait(Specialization& target, Known& entry);
   bool is_promised(RuleKind rule) const;
   bool follows_all() const { return scope_ == MemoryScope::all; }
   bool holds_memory(const Type* t);
@@ -89,9 +92,8 @@ class MemoryEffects {
   MemoryScope scope_;
   std::unordered_map<const Type*, bool> holds_;  // in MemoryScope::all
   std::unordered_map<Specialization*, Known> summaries_;
-  std::vector<Specialization*> order_;
-  const Specialization* analysed_ = nullptr;
-  bool grew_ = false;
+  std::vector<Specialization*> waiting_;  // to analyse: new, or a callee's summary grew
+  Specialization* analysed_ = nullptr;
 };
 
 }  // namespace slope::diff
