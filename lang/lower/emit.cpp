@@ -271,10 +271,17 @@ Emitter::Operand Emitter::emit(Form* form, bool wanted) {
       return assign(form);
     case FormKind::block: {
       Operand last = nothing();
+      const std::size_t outer = labels_.size();
+      open_labels(form);
       for (std::size_t i = 0; i < form->children.size(); ++i)
         last = emit(form->children[i], wanted && i + 1 == form->children.size());
+      labels_.resize(outer);
       return last;
     }
+    case FormKind::label:
+      return place_label(form);
+    case FormKind::goto_:
+      return go_to(form);
     case FormKind::if_:
       return conditional(form, wanted);
     case FormKind::loop:

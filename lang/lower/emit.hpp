@@ -82,6 +82,17 @@ class Emitter {
     Operand exception;
   };
 
+  // The labels of the blocks around, innermost last.
+  struct Label {
+    const Form* form = nullptr;
+    ir::BlockId block = ir::no_block;
+    std::size_t exits = 0;  // regions around it
+    bool is_placed = false;
+  };
+  void open_labels(const Form* block);
+  Operand place_label(Form* form);
+  Operand go_to(Form* form);
+
   Runtime& runtime_;
   Context& ctx_;
   Lambda& lambda_;
@@ -90,6 +101,7 @@ class Emitter {
   ir::Builder builder_;
   std::vector<Operand> parameters_;
   std::vector<Exit> exits_;
+  std::vector<Label> labels_;
   Operand return_type_;
   std::uint16_t flags_ = 0;
   int loop_depth_ = 0;

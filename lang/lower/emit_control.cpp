@@ -1,4 +1,5 @@
 // Branches, loops, scopes, return, try.
+#include <algorithm>
 #include <utility>
 
 #include "lang/lower/emit.hpp"
@@ -95,6 +96,44 @@ Emitter::Operand Emitter::jump_out(Form* form) {
   leave(target->exits);
   if (!builder_.terminated())
     builder_.jump(form->kind == FormKind::break_ ? target->break_block : target->continue_block);
+  return nothing();
+}
+
+// Those of the block itself, and of blocks that are statements of it.
+void Emitter::open_labels(const Form* block) {
+  for (const Form* child : block->children) {
+    if (child == nullptr) continue;
+    if (child->kind == FormKind::block) open_labels(child);
+    if (child->kind != FormKind::label) continue;
+    const bool is_open = std::any_of(labels_.begin(), labels_.end(), [&](const Label& l) { return l.form == child; });
+    if (!is_open) labels_.push_back({child, builder_.new_block(), exits_.size(), false});
+  }
+}
+
+Emitter::Operand Emitter::place_label(Form* form) {
+  for (std::size_t i = labels_.size(); i-- > 0;) {
+    if (labels_[i].form != form) continue;
+    if (!builder_.terminated()) builder_.jump(labels_[i].block);
+    builder_.set_block(labels_[i].block);
+    labels_[i].is_placed = true;
+    return nothing();
+  }
+  error(form->span, "a label stands in a block, as a statement");
+  return nothing();
+}
+
+Emitter::Operand Emitter::go_to(Form* form) {
+  for (std::size_t i = labels_.size(); i-- > 0;) {
+    const Label target = labels_[i];
+    if (target.form->name != form->name) continue;
+    leave(target.exits);
+    if (builder_.terminated()) return nothing();
+    if (target.is_placed) function_->blocks[target.block].is_loop_header = true;
+    builder_.jump(target.block);
+    return nothing();
+  }
+  error(form->span, "`@goto " + form->name->name +
+                        "`: no label of this name in the blocks around (a jump into a block is not part of Slope)");
   return nothing();
 }
 

@@ -96,6 +96,31 @@ bool leaf_value(Runtime& runtime, Context& ctx, const Ast& ast, NodeId node, Val
 
 }  // namespace
 
+Value global_reference(Runtime& runtime, Context& ctx, Module* module, std::string_view name) {
+  const auto& builtin = runtime.types.builtin();
+  const Value fields[] = {Value(builtin.module, static_cast<const void*>(module)),
+                          runtime.from_symbol(runtime.symbol(name))};
+  Value made;
+  if (!runtime.new_object(ctx, builtin.global_ref, fields, 2, made)) {
+    ctx.take_error();
+    return runtime.nothing();
+  }
+  return keep(runtime, made);
+}
+
+bool reference_parts(Runtime& runtime, Context& ctx, Value v, Module*& module, const Symbol*& name) {
+  Value owner, symbol;
+  if (v.type != runtime.types.builtin().global_ref) return false;
+  if (!runtime.get_field(ctx, v, runtime.from_int(1), owner) ||
+      !runtime.get_field(ctx, v, runtime.from_int(2), symbol)) {
+    ctx.take_error();
+    return false;
+  }
+  module = owner.module;
+  name = symbol.symbol;
+  return true;
+}
+
 ExprShape shape_of(Runtime& runtime, Context& ctx, const Ast& ast, NodeId node) {
   const auto& n = ast.node(node);
   ExprShape shape;
@@ -134,7 +159,11 @@ ExprShape shape_of(Runtime& runtime, Context& ctx, const Ast& ast, NodeId node) 
       rest(0);
       break;
     case Head::macrocall:
-      if (!children.empty()) shape.parts.push_back({children[0], {}});
+      if (n.flag == 1) {  // a docstring before what it describes
+        constant(global_reference(runtime, ctx, runtime.core, "@doc"));
+      } else if (!children.empty()) {
+        shape.parts.push_back({children[0], {}});
+      }
       constant(line_number(runtime, ctx, n.span));
       rest(1);
       break;
@@ -380,6 +409,15 @@ class Reader {
   }
 
   // A name that is no variable reference: a keyword, a field, a macro.
+  // GlobalRef(M, :@m) as a macro's name: M.@m, and without M what the language has.
+  NodeId macro_of(Module* owner, const Symbol* name) {
+    const NodeId plain = ast_.identifier(name->name, span_);
+    if (owner == runtime_.core || owner == runtime_.base) return plain;
+    const NodeId parts[] = {spliced(Value(runtime_.types.builtin().module, static_cast<const void*>(owner))),
+                            quote(name)};
+    return ast_.make(Head::dot, span_, parts);
+  }
+
   NodeId label(Value v) {
     if (v.type == runtime_.types.builtin().symbol) return ast_.identifier(v.symbol->name, span_);
     return read(v);
@@ -419,16 +457,24 @@ class Reader {
     }
     if (name == ".") return dot(args);
     if (name == "call" && !args.empty() && args[0].type == builtin.symbol && args[0].symbol->name.size() > 1 &&
-        args[0].symbol->name[0] == '.' && args[0].symbol->name != "...") {
+        args[0].symbol->name[0] == '.' && args[0].symbol->name[1] != '.') {
       std::vector<NodeId> children{identifier(runtime_.symbol(std::string_view(args[0].symbol->name).substr(1)), true)};
       if (!all(args, 1, children)) return no_node;
       return ast_.make(Head::dot_call, span_, children, 1);
     }
     if (name == "macrocall") {
       if (args.size() < 2) return fail("malformed macro call");
-      std::vector<NodeId> children{label(args[0])};
+      Module* owner = nullptr;
+      const Symbol* referred = nullptr;
+      std::vector<NodeId> children;
+      if (args[0].type == builtin.global_ref && reference_parts(runtime_, ctx_, args[0], owner, referred)) {
+        children.push_back(macro_of(owner, referred));
+      } else {
+        children.push_back(label(args[0]));
+      }
       if (!all(args, 2, children)) return no_node;
-      return ast_.make(Head::macrocall, span_, children);
+      const bool is_doc = owner == runtime_.core && referred->name == "@doc" && children.size() == 3;
+      return ast_.make(Head::macrocall, span_, children, is_doc ? 1 : 0);
     }
     if (name == "elseif") return plain(Head::if_, args, 0, 1);
     if (name == "struct" || name == "module") {
@@ -631,6 +677,8 @@ class Collector {
       introduce(args[0]);
     } else if (name == "function" && !args.empty()) {
       introduce(args[0]);
+    } else if (name == "macro" && !args.empty()) {
+      introduce_parameters(args[0]);
     } else if (name == "try" && args.size() > 1) {
       introduce(args[1]);
     } else if (name == "let" && !args.empty()) {
@@ -678,6 +726,16 @@ class Collector {
       introduce(args[0]);
       for (std::size_t i = 1; i < args.size(); ++i) introduce(args[i]);
     }
+  }
+  // Those of a macro, whose name stays.
+  void introduce_parameters(Value signature) {
+    const Symbol* head = nullptr;
+    std::vector<Value> args;
+    if (!signature.defined() || signature.type != runtime_.types.builtin().expr) return;
+    if (!Reader::parts_of(runtime_, ctx_, signature, head, args)) return;
+    if (head->name == "where" && !args.empty()) return introduce_parameters(args[0]);
+    if (head->name != "call") return;
+    for (std::size_t i = 1; i < args.size(); ++i) introduce(args[i]);
   }
   // So do types, and their parameters: Name, Name{A, B <: C} <: Super.
   void keep_type_names(Value v) {

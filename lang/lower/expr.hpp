@@ -23,6 +23,10 @@ struct ExprShape {
 };
 ExprShape shape_of(Runtime& runtime, Context& ctx, const syntax::Ast& ast, syntax::NodeId node);
 
+// GlobalRef(module, :name) as a value; and its parts, false when it is none.
+Value global_reference(Runtime& runtime, Context& ctx, Module* module, std::string_view name);
+bool reference_parts(Runtime& runtime, Context& ctx, Value v, Module*& module, const Symbol*& name);
+
 // False: an error is raised (out of memory).
 bool to_value(Runtime& runtime, Context& ctx, const syntax::Ast& ast, syntax::NodeId node, Value& out);
 

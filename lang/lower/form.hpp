@@ -64,6 +64,8 @@ enum class FormKind : std::uint8_t {
   defined,          // (name): is the variable assigned?
   flagged,          // (body): instructions inside get `flag` bits (InstFlags)
   define_constant,  // (value); `name`: global constant of the module
+  label,            // `name`: a place in the block that holds it
+  goto_,            // `name`: goes on at the label, which is in this block or in one around it
 };
 
 enum ScopeFlags : std::uint8_t {

@@ -52,6 +52,108 @@ bool start_modules(Runtime& runtime, Context& ctx, const std::vector<Module*>& m
   return ok;
 }
 
+// What a baremodule sees: the names that Julia's Core exports. They are Base's here.
+constexpr const char* names_of_core[] = {"AbstractArray",
+                                         "AbstractChar",
+                                         "AbstractFloat",
+                                         "AbstractString",
+                                         "Any",
+                                         "ArgumentError",
+                                         "Array",
+                                         "AssertionError",
+                                         "Bool",
+                                         "BoundsError",
+                                         "Char",
+                                         "DataType",
+                                         "DenseArray",
+                                         "DivideError",
+                                         "DomainError",
+                                         "ErrorException",
+                                         "Exception",
+                                         "Expr",
+                                         "Float16",
+                                         "Float32",
+                                         "Float64",
+                                         "Function",
+                                         "GlobalRef",
+                                         "IO",
+                                         "InexactError",
+                                         "InitError",
+                                         "Int",
+                                         "Int128",
+                                         "Int16",
+                                         "Int32",
+                                         "Int64",
+                                         "Int8",
+                                         "Integer",
+                                         "InterruptException",
+                                         "LineNumberNode",
+                                         "LoadError",
+                                         "Method",
+                                         "MethodError",
+                                         "Module",
+                                         "NTuple",
+                                         "NamedTuple",
+                                         "Nothing",
+                                         "Number",
+                                         "OutOfMemoryError",
+                                         "OverflowError",
+                                         "Ptr",
+                                         "QuoteNode",
+                                         "Real",
+                                         "Ref",
+                                         "SegmentationFault",
+                                         "Signed",
+                                         "StackOverflowError",
+                                         "String",
+                                         "Symbol",
+                                         "Task",
+                                         "Tuple",
+                                         "Type",
+                                         "TypeError",
+                                         "TypeVar",
+                                         "UInt",
+                                         "UInt128",
+                                         "UInt16",
+                                         "UInt32",
+                                         "UInt64",
+                                         "UInt8",
+                                         "UndefInitializer",
+                                         "UndefKeywordError",
+                                         "UndefRefError",
+                                         "UndefVarError",
+                                         "Union",
+                                         "UnionAll",
+                                         "Unsigned",
+                                         "Vararg",
+                                         "VecElement",
+                                         "WeakRef",
+                                         "applicable",
+                                         "eval",
+                                         "fieldtype",
+                                         "getfield",
+                                         "ifelse",
+                                         "invoke",
+                                         "isa",
+                                         "isdefined",
+                                         "nfields",
+                                         "nothing",
+                                         "setfield!",
+                                         "throw",
+                                         "tuple",
+                                         "typeassert",
+                                         "typeof",
+                                         "undef"};
+
+void see_core(Runtime& runtime, Module* module) {
+  for (const char* text : names_of_core) {
+    const Symbol* name = runtime.symbol(text);
+    Binding* theirs = runtime.base->entered(name);
+    if (theirs == nullptr) theirs = runtime.resolve(runtime.base, name);
+    if (theirs != nullptr) module->bindings.try_emplace(name, theirs);
+  }
+}
+
 // Packages are defined in a module of their own that nobody sees.
 bool is_package_root(const Module* module) { return module->name->name == package_root; }
 
@@ -75,7 +177,10 @@ bool define_module(Runtime& runtime, Context& ctx, Definition& definition, Value
   if (own != nullptr && own->value.defined() && own->value.type != runtime.types.builtin().module)
     return raise_at(ctx, ast.node(children[0]).span, "invalid redefinition of constant " + name->name);
   Module* module = runtime.new_module(name, definition.module);
-  if (ast.node(definition.node).flag == 1) module->usings.clear();  // baremodule
+  if (ast.node(definition.node).flag == 1) {  // baremodule
+    module->usings.clear();
+    if (!is_library(runtime, definition.module)) see_core(runtime, module);
+  }
   if (definition.module == runtime.base && is_part_of_base(name->name)) module->inherits = runtime.base;
   const Value value(runtime.types.builtin().module, static_cast<const void*>(module));
   Binding* binding = runtime.binding(definition.module, name);

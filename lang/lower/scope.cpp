@@ -245,6 +245,7 @@ class Resolver {
   }
 
   std::vector<Variable*> roll_back(std::size_t checkpoint) {
+    checkpoint = std::min(checkpoint, log_.size());  // a label forgets more
     std::vector<Variable*> undone(log_.begin() + static_cast<std::ptrdiff_t>(checkpoint), log_.end());
     for (Variable* variable : undone) variable->definite = false;
     log_.resize(checkpoint);
@@ -281,6 +282,15 @@ class Resolver {
       case FormKind::break_:
       case FormKind::continue_:
         live_ = false;
+        return;
+      case FormKind::goto_:
+        live_ = false;
+        return;
+      case FormKind::label:
+        // Control comes from anywhere, also from below: nothing is surely assigned, and what follows may run again.
+        roll_back(0);
+        live_ = true;
+        loop_ = arena_.loop(loop_);
         return;
       case FormKind::outer_local: {
         bool is_global = false;

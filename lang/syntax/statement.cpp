@@ -117,7 +117,7 @@ NodeId parse_statement(State& state, Iterator& it, bool documented) {
   const NodeId documented_thing =
       require(state, it, parse_statement_expression(state, it), "what the docstring describes");
   const NodeId macro = state.name_leaf("@doc", from);
-  return state.make(Head::macrocall, from, it, {macro, statement, documented_thing});
+  return state.make(Head::macrocall, from, it, {macro, statement, documented_thing}, 1);
 }
 
 // For what stands behind a statement that is complete. `from` is the statement's first token.

@@ -2,6 +2,8 @@
 #include <utility>
 
 #include "lang/lower/desugar/desugar.hpp"
+#include "lang/lower/expr.hpp"
+#include "lang/lower/state.hpp"
 
 namespace slope::lower {
 
@@ -238,6 +240,20 @@ Form* Desugar::try_expression(NodeId node) {
   if (finally_body != no_node) made->children[2] = scope(span(finally_body), scope_soft, expression(finally_body));
   if (else_body != no_node) made->children[3] = scope(span(else_body), scope_soft, expression(else_body));
   --scope_depth_;
+  return made;
+}
+
+// @label name and @goto name. In an expansion the name may be one of the macro's module.
+Form* Desugar::macro_jump(NodeId node, std::span<const NodeId> arguments) {
+  const Symbol* name = identifier(arguments[0]);
+  Module* module = nullptr;
+  const auto& spliced = state_of(runtime_).spliced.values;
+  if (name == nullptr && ast_->head(arguments[0]) == Head::value && ast_->node(arguments[0]).value < spliced.size())
+    reference_parts(runtime_, ctx_, spliced[ast_->node(arguments[0]).value], module, name);
+  if (name == nullptr) return error(node, "a label is a name: `@label again`, `@goto again`");
+  const bool is_label = identifier_text(*ast_, ast_->child(node, 0)) == "@label";
+  Form* made = arena_.form(is_label ? FormKind::label : FormKind::goto_, span(node));
+  made->name = name;
   return made;
 }
 

@@ -165,6 +165,7 @@ class Desugar : private FormMaker {
   using MacroHandler = Form* (Desugar::*)(NodeId node, std::span<const NodeId> arguments);
   Form* macro_flag(NodeId node, std::span<const NodeId> arguments, std::uint8_t flag);
   Form* macro_inbounds(NodeId node, std::span<const NodeId> arguments);
+  Form* macro_jump(NodeId node, std::span<const NodeId> arguments);
   Form* macro_simd(NodeId node, std::span<const NodeId> arguments);
   Form* macro_fastmath(NodeId node, std::span<const NodeId> arguments);
   Form* macro_boundscheck(NodeId node, std::span<const NodeId> arguments);

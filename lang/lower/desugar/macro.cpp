@@ -7,6 +7,7 @@
 #include "lang/lower/builtin_macros.hpp"
 #include "lang/lower/definition.hpp"
 #include "lang/lower/desugar/desugar.hpp"
+#include "lang/lower/expr.hpp"
 #include "lang/lower/state.hpp"
 #include "lang/support/similar.hpp"
 #include "lang/syntax/print.hpp"
@@ -24,6 +25,8 @@ std::span<const Desugar::BuiltinMacro> Desugar::macro_table() {
   constexpr std::size_t any = 1000;
   static constexpr BuiltinMacro table[] = {
       {"@inbounds", &Desugar::macro_inbounds, 1, 1},
+      {"@goto", &Desugar::macro_jump, 1, 1},
+      {"@label", &Desugar::macro_jump, 1, 1},
       {"@simd", &Desugar::macro_simd, 1, 2},
       {"@fastmath", &Desugar::macro_fastmath, 1, 1},
       {"@boundscheck", &Desugar::macro_boundscheck, 1, 1},
@@ -90,8 +93,6 @@ namespace {
 // Julia's macros that Slope leaves out: what they stand for.
 std::string_view absent_macro(std::string_view name) {
   constexpr std::pair<std::string_view, std::string_view> table[] = {
-      {"@goto", "jumps"},
-      {"@label", "jumps"},
       {"@distributed", "processes"},
       {"@ccall", "calls of C functions"},
       {"@ccallable", "functions for C"},
@@ -126,6 +127,9 @@ Form* Desugar::macro_call(NodeId node) {
     if (ast_->head(at) == Head::value && ast_->node(at).value < spliced.size() &&
         spliced[ast_->node(at).value].type == runtime_.types.builtin().module)
       owner = spliced[ast_->node(at).value].module;
+    else if (const Symbol* name = nullptr; ast_->head(at) == Head::value && ast_->node(at).value < spliced.size() &&
+                                           reference_parts(runtime_, ctx_, spliced[ast_->node(at).value], owner, name))
+      path.push_back(name);
     else
       path.push_back(intern(identifier_text(*ast_, at)));
     callee = ast_->child(callee, 1);
