@@ -385,7 +385,8 @@ int main(int count, char** arguments) {
   if (!settings) {
     std::fputs(
         "usage: slope_bench --slope COMMAND --native FOLDER --top FOLDER [--rounds N] [name…]\n"
-        "names: fib mandelbrot matmul kernels everyday logistic mul derivatives start prompt first_gradient first inference "
+        "names: fib mandelbrot matmul kernels everyday logistic mul derivatives start prompt first_gradient first "
+        "inference "
         "overlay heap\n",
         stderr);
     return 2;
@@ -412,23 +413,17 @@ int main(int count, char** arguments) {
   }
   if (settings->wants("everyday")) {
     bench.compare("everyday", {});
-    for (const auto& [name, title] : {std::pair{"sort_numbers", "sort of 10,000 numbers"},
-                                      std::pair{"sort_integers", "sort of 10,000 integers below 1000"},
-                                      std::pair{"sort_words", "sort of 10,000 words"},
-                                      std::pair{"word_counts", "words counted in a table"},
-                                      std::pair{"joined", "join of integers"},
-                                      std::pair{"lines", "integers printed into a buffer"},
-                                      std::pair{"formatted", "@sprintf of an integer and a number"},
-                                      std::pair{"fields", "lines split and parsed"},
-                                      std::pair{"pairs", "comprehension over two ranges with a condition"},
-                                      std::pair{"areas", "areas of mixed structs"},
-                                      std::pair{"closures", "mixed closures"},
-                                      std::pair{"distance", "edit distance of two texts"},
-                                      std::pair{"reached", "breadth-first search"},
-                                      std::pair{"paths", "recursion with a table of results"},
-                                      std::pair{"primes", "sieve of 100,000"},
-                                      std::pair{"deviation", "standard deviation"},
-                                      std::pair{"row_sums", "sums of rows, as views"}}) {
+    for (const auto& [name, title] :
+         {std::pair{"sort_numbers", "sort of 10,000 numbers"},
+          std::pair{"sort_integers", "sort of 10,000 integers below 1000"},
+          std::pair{"sort_words", "sort of 10,000 words"}, std::pair{"word_counts", "words counted in a table"},
+          std::pair{"joined", "join of integers"}, std::pair{"lines", "integers printed into a buffer"},
+          std::pair{"formatted", "@sprintf of an integer and a number"}, std::pair{"fields", "lines split and parsed"},
+          std::pair{"pairs", "comprehension over two ranges with a condition"},
+          std::pair{"areas", "areas of mixed structs"}, std::pair{"closures", "mixed closures"},
+          std::pair{"distance", "edit distance of two texts"}, std::pair{"reached", "breadth-first search"},
+          std::pair{"paths", "recursion with a table of results"}, std::pair{"primes", "sieve of 100,000"},
+          std::pair{"deviation", "standard deviation"}, std::pair{"row_sums", "sums of rows, as views"}}) {
       bench.compare_row(std::string("everyday: ") + title, name, name, 0);
     }
   }

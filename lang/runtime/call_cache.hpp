@@ -33,10 +33,33 @@ inline bool call_types_match(const DataType* types, Value callee, const Value* a
 
 struct CallCache {
   static constexpr std::uint32_t ways = tuning::call_cache_ways;
+  // Of few arguments the types lie here, so that a look-up follows no pointers.
+  static constexpr std::size_t most_near = 3;
   struct Entry {
     const DataType* types = nullptr;
     Specialization* target = nullptr;
     World world = 0;
+    std::size_t count = 0;  // of `near`, callee first; 0: compare with `types`
+    const Type* near[most_near] = {};
+
+    bool matches(Value callee, const Value* args, std::size_t arguments) const {
+      if (count == 0) return call_types_match(types, callee, args, arguments);
+      if (count != arguments + 1 || near[0] != callee.type) return false;
+      for (std::size_t i = 0; i < arguments; ++i)
+        if (near[i + 1] != args[i].type) return false;
+      return true;
+    }
+    void set(World in, Specialization* to) {
+      types = to->types;
+      target = to;
+      world = in;
+      count = 0;
+      if (types->params.size() > most_near) return;
+      // A type as argument needs more than a comparison.
+      for (const Type* t : types->params)
+        if (t->kind != TypeKind::data || static_cast<const DataType*>(t)->is_type_of_type) return;
+      for (const Type* t : types->params) near[count++] = t;
+    }
   };
   Entry entries[ways];
   std::uint32_t next = 0;
@@ -44,17 +67,17 @@ struct CallCache {
   Specialization* find(World world, Value callee, const Value* args, std::size_t count) const {
     for (const Entry& entry : entries) {
       if (!entry.types) return nullptr;
-      if (entry.world == world && call_types_match(entry.types, callee, args, count)) return entry.target;
+      if (entry.world == world && entry.matches(callee, args, count)) return entry.target;
     }
     return nullptr;
   }
   void insert(World world, Specialization* target) {
     for (Entry& entry : entries) {
       if (entry.types && entry.types != target->types && entry.world == world) continue;
-      entry = {target->types, target, world};
+      entry.set(world, target);
       return;
     }
-    entries[next] = {target->types, target, world};
+    entries[next].set(world, target);
     next = (next + 1) % ways;
   }
 };

@@ -127,6 +127,17 @@ bool string_repeat(Context& ctx, const Value* args, std::size_t count, Value& re
   return call.give(Value(call.builtin.string, static_cast<const void*>(made)));
 }
 
+// The last byte first.
+bool string_reverse_bytes(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "string_reverse_bytes", args, count, result);
+  std::string_view s;
+  if (!call.string(0, s)) return false;
+  StringObject* made = ctx.heap->allocate_string_uninitialized(s.size());
+  if (!made) return ctx.out_of_memory();
+  std::reverse_copy(s.begin(), s.end(), made->bytes);
+  return call.give(Value(call.builtin.string, static_cast<const void*>(made)));
+}
+
 bool string_compare(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "string_compare", args, count, result);
   std::string_view a, b;
@@ -243,20 +254,22 @@ bool symbol_from_text(Context& ctx, const Value* args, std::size_t count, Value&
   return call.give(call.runtime.from_symbol(call.runtime.symbol(std::string(s))));
 }
 
+// Those that are context-free must not throw: machine code calls them directly.
 const NativeInfo strings_natives[] = {
-    {"string_concat", string_concat, effect_makes, returns_string},
-    {"string_sub", string_sub, effect_makes, returns_string},
-    {"string_from_bytes", string_from_bytes, effect_makes | effect_reads, returns_string},
+    {"string_concat", string_concat, effect_makes, returns_string, false, false, true},
+    {"string_sub", string_sub, effect_makes, returns_string, false, false, true},
+    {"string_from_bytes", string_from_bytes, effect_makes | effect_reads, returns_string, false, false, true},
     {"string_bytes", string_bytes, effect_makes, returns_bytes},
-    {"bytes_append", bytes_append, effect_makes | effect_reads | effect_writes, returns_nothing},
-    {"string_find", string_find, effect_throws, returns_int},
+    {"bytes_append", bytes_append, effect_makes | effect_reads | effect_writes, returns_nothing, false, false, true},
+    {"string_find", string_find, effect_throws, returns_int, false, false, true},
     {"string_find_last", string_find_last, effect_throws, returns_int},
     {"string_repeat", string_repeat, effect_makes, returns_string},
-    {"string_compare", string_compare, effect_throws, returns_int},
+    {"string_compare", string_compare, effect_throws, returns_int, false, false, true},
     {"string_hash", string_hash, effect_throws,
-     [](TypeTable& t, ArgumentTypes) -> const Type* { return t.builtin().uint64; }},
-    {"string_char_count", string_char_count, effect_throws, returns_int},
-    {"string_valid", string_valid, effect_throws, returns_bool},
+     [](TypeTable& t, ArgumentTypes) -> const Type* { return t.builtin().uint64; }, false, false, true},
+    {"string_reverse_bytes", string_reverse_bytes, effect_makes, returns_string, false, false, true},
+    {"string_char_count", string_char_count, effect_throws, returns_int, false, false, true},
+    {"string_valid", string_valid, effect_throws, returns_bool, false, false, true},
     {"string_unescape", string_unescape, effect_makes, returns_string},
     {"symbol_text", symbol_text, effect_makes, returns_string},
     {"symbol_from_text", symbol_from_text, effect_makes, returns_symbol},
