@@ -76,7 +76,11 @@ void Emitter::find_tests() {
 // Its header may be read wherever the value is defined. What comes from an `undef` on a path that does not use it may
 // not.
 bool Emitter::is_surely_array(ir::Operand o, int depth) {
-  if (!o.is_inst() || depth > 4) return false;
+  if (!o.is_inst()) {
+    const DataType* type = as_data(type_of(o));
+    return type && type->object_kind == DataType::ObjectKind::array;
+  }
+  if (depth > 4) return false;
   const ir::Inst& inst = function_.inst(o);
   switch (inst.op) {
     case Op::array_new:
