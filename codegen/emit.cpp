@@ -562,6 +562,10 @@ Emitter::V Emitter::helper(Helper which, llvm::ArrayRef<V> arguments) {
                                     llvm::Function::ExternalLinkage, info.name, unit_.module());
     callee->addFnAttr(llvm::Attribute::NoUnwind);
     if (info.result == 'b') callee->addRetAttr(llvm::Attribute::ZExt);
+    if (which == Helper::shade || which == Helper::shade_value) {
+      callee->addFnAttr(llvm::Attribute::Cold);
+      callee->setMemoryEffects(llvm::MemoryEffects::inaccessibleMemOnly());  // the marks of the collector
+    }
     if (which == Helper::trace || which == Helper::throw_value || which == Helper::stack_overflow ||
         which == Helper::branch_type_error || which == Helper::interrupt || which == Helper::unreachable ||
         which == Helper::bounds_error || which == Helper::catch_error || which == Helper::tape_release) {

@@ -155,7 +155,9 @@ class Emitter {
   void store_fields(V payload, const DataType* type, const Val& v, Memory memory);
   // `may_be_undefined`: a null reference or type raises through undefined_reference.
   Val load_stored(V where, const Type* declared, Memory memory, bool may_be_undefined);
-  void store_stored(V where, const Type* declared, const Val& v, Memory memory);
+  // `fresh`: into an object made just now, with no allocation since; otherwise the collector is told of references.
+  void store_stored(V where, const Type* declared, const Val& v, Memory memory, bool fresh = false);
+  void report_reference(V type, V payload);
   V load(llvm::Type* type, V where, Memory memory);
   void store(V what, V where, Memory memory);
   void undefined_when(V condition);

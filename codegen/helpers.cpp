@@ -103,6 +103,10 @@ Object* box(Context* ctx, const DataType* type) {
   return object;
 }
 
+void shade(Context* ctx, Object* object) { ctx->heap->shade(object); }
+
+void shade_value(Context* ctx, const Type* type, std::int64_t payload) { ctx->heap->shade(Value(type, payload)); }
+
 CellObject* cell_new(Context* ctx) {
   CellObject* cell = ctx->heap->allocate_cell();
   if (!cell) ctx->out_of_memory();

@@ -29,6 +29,8 @@ namespace slope::codegen {
   H(invoke_error, v, "pppl")     /* ctx, Specialization that never returns, callee and args, count */   \
   H(box, p, "pp")                /* ctx, type -> zeroed object, or null */                              \
   H(cell_new, p, "p")            /* ctx -> empty cell, or null */                                       \
+  H(shade, v, "pp")              /* ctx, object that a reference was written to */                      \
+  H(shade_value, v, "ppl")       /* ctx, type, payload of a value that was written */                   \
   H(array_new, p, "ppl")         /* ctx, vector type, length -> array, or null */                       \
   H(array_new_shaped, p, "pppl") /* ctx, array type, dims, how many -> array, or null */                \
   H(scratch_array, p, "pppll")   /* ctx, array type, dims, how many, most bytes -> array, or null */    \

@@ -19,6 +19,7 @@ static_assert(offsetof(Context, heap) == context_heap);
 static_assert(offsetof(Heap, front) == 0);
 static_assert(offsetof(AllocationFront, room) == heap_room);
 static_assert(offsetof(AllocationFront, allocations) == heap_allocations);
+static_assert(offsetof(AllocationFront, marking) == heap_marking);
 static_assert(offsetof(AllocationFront, free) == heap_free);
 static_assert(offsetof(FreeCell, next) == free_cell_next);
 static_assert(offsetof(Context, interrupt) == context_interrupt);

@@ -170,6 +170,7 @@ bool Emitter::emit_cell(const ir::Inst& inst, Val& result) {
       auto [type, payload] = to_dynamic(v);
       store(type, at(cell.leaves[0], offset::cell_type), Memory::cell);
       store(payload, at(cell.leaves[0], offset::cell_payload), Memory::cell);
+      report_reference(type, payload);
       result = v;
       return true;
     }
@@ -572,7 +573,7 @@ bool Emitter::make_object(const DataType* type, std::span<const ir::Operand> ope
   }
   for (std::size_t i = 0; i < fields.size(); ++i) {
     store_stored(at(object, offset::object_payload + type->fields[i].offset), type->fields[i].type, fields[i],
-                 type->is_mutable ? Memory::object : Memory::box);
+                 type->is_mutable ? Memory::object : Memory::box, true);
   }
   result.leaves.push_back(object);
   return true;
@@ -660,7 +661,7 @@ bool Emitter::emit_tape(const ir::Inst& inst, Val& result) {
       const Type* column = tape_column(inst);
       if (!column) return false;
       if (layout_.needs_box(v.type) && storage_of(column) != Storage::aggregate) v.box = box(v);
-      store_stored(row_address(t, column), column, v, Memory::tape_rows);
+      store_stored(row_address(t, column), column, v, Memory::tape_rows, true);  // tapes are roots
       result = constant(layout_.runtime().nothing(), names.nothing);
       return true;
     }

@@ -161,7 +161,7 @@ Emitter::V Emitter::box(const Val& v) {
   V object = allocate_object(type, fields.size());
   for (std::size_t i = 0; i < fields.size(); ++i) {
     store_stored(at(object, offset::object_payload + type->fields[i].offset), type->fields[i].type, fields[i],
-                 Memory::box);
+                 Memory::box, true);
   }
   return object;
 }
@@ -268,7 +268,37 @@ Val Emitter::load_stored(V where, const Type* declared, Memory memory, bool may_
   return result;
 }
 
-void Emitter::store_stored(V where, const Type* declared, const Val& given, Memory memory) {
+namespace {
+
+bool may_be_on_heap(const Type* type) {
+  const DataType* data = as_data(type);
+  if (!data || !data->is_concrete) return true;
+  return data->storage != Storage::bits && data->storage != Storage::singleton &&
+         data->object_kind != DataType::ObjectKind::immortal;
+}
+
+}  // namespace
+
+// The collector's barrier (lang/memory/heap.hpp), after a reference was written into an object. `type` is null when the
+// payload is a pointer for certain. The flag is read without an alias class: any store may be one that comes after it.
+void Emitter::report_reference(V type, V payload) {
+  if (layout_.ahead) return;
+  llvm::BasicBlock* marks = new_block("shade");
+  llvm::BasicBlock* done = new_block("written");
+  V heap = load(layout_.ptr, at(context_, offset::context_heap), Memory::context);
+  V marking = b_.CreateLoad(layout_.i64, at(heap, offset::heap_marking));
+  branch_unlikely(b_.CreateICmpNE(marking, integer(0)), marks, done);
+  b_.SetInsertPoint(marks);
+  if (type) {
+    helper(Helper::shade_value, {context_, type, payload});
+  } else {
+    helper(Helper::shade, {context_, payload});
+  }
+  b_.CreateBr(done);
+  b_.SetInsertPoint(done);
+}
+
+void Emitter::store_stored(V where, const Type* declared, const Val& given, Memory memory, bool fresh) {
   switch (storage_of(declared)) {
     case Storage::singleton:
       return;
@@ -290,13 +320,16 @@ void Emitter::store_stored(V where, const Type* declared, const Val& given, Memo
     }
     case Storage::reference: {
       Val v = coerce(given, declared);
-      store(layout_.needs_box(declared) ? box(v) : v.leaves[0], where, memory);
+      V object = layout_.needs_box(declared) ? box(v) : v.leaves[0];
+      store(object, where, memory);
+      if (!fresh && as_data(declared)->object_kind != DataType::ObjectKind::immortal) report_reference(nullptr, object);
       return;
     }
     case Storage::dynamic: {
       auto [type, payload] = to_dynamic(given);
       store(type, where, memory);
       store(payload, at(where, 8), memory);
+      if (!fresh && may_be_on_heap(given.type)) report_reference(type, payload);
       return;
     }
   }

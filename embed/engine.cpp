@@ -141,6 +141,8 @@ Statistics Engine::statistics() const {
   s.heap_bytes = heap.live_bytes;
   s.allocated_bytes = heap.allocated_bytes;
   s.collections = heap.collections;
+  s.collection_slices = heap.slices;
+  s.longest_pause_seconds = static_cast<double>(heap.longest_nanoseconds) * 1e-9;
   s.inferred_functions = made.inferred;
   s.compiled_functions = made.compiled;
   s.derivatives = made.derivatives;
@@ -152,6 +154,12 @@ void Engine::collect_garbage() {
   if (!state_) return;
   Entry entry(*state_);
   state_->runtime.heap.collect();
+}
+
+bool Engine::collect_for(std::chrono::nanoseconds budget) {
+  if (!state_) return false;
+  Entry entry(*state_);
+  return state_->runtime.heap.collect_for(budget);
 }
 
 }  // namespace slope::api

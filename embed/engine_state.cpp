@@ -206,6 +206,8 @@ void EngineState::keep_if_used(std::unique_ptr<EngineState>& state) noexcept {
 }
 
 void EngineState::set_limits() {
+  runtime.heap.set_pause_target(
+      std::chrono::nanoseconds(static_cast<std::int64_t>(std::clamp(options.pause_target, 0.0, 1e6) * 1e9)));
   ctx.heap_is_limited = options.heap_limit != 0;
   if (ctx.heap_is_limited) {
     runtime.heap.set_limit(options.heap_limit);
@@ -351,7 +353,7 @@ void EngineState::set_texts(const char* name, const std::vector<std::string>& va
   runtime.set_constant(runtime.base, name, made);
   for (std::size_t i = 0; i < values.size(); ++i) {
     RawValue text = runtime.from_string(values[i]);
-    if (text.defined()) store_value(array->data + i * array->element_size, types.string, text);
+    if (text.defined()) store_value(runtime.heap, array->data + i * array->element_size, types.string, text);
   }
 }
 

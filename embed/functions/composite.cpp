@@ -77,7 +77,7 @@ bool EngineBuilder::vector(std::size_t count, Kind kind) {
   ArrayObject* array = allocate(element, count, v);
   if (!array) return false;
   const RawValue* parts = last(count);
-  for (std::size_t i = 0; i < count; ++i) store_value(array->data + i * array->element_size, element, parts[i]);
+  for (std::size_t i = 0; i < count; ++i) store_value(engine_.runtime.heap, array->data + i * array->element_size, element, parts[i]);
   replace(count, v);
   if (element != engine_.types.any || count == 0) return true;
   RawValue arguments[] = {engine_.library("identity"), v}, narrowed;
@@ -93,7 +93,7 @@ bool EngineBuilder::dictionary(std::size_t count, Kind key, Kind mapped) {
   for (std::size_t i = 0; i < count; ++i) {
     RawValue arguments[] = {last(2 * count + 1)[2 * i], last(2 * count + 1)[2 * i + 1]}, made;
     if (!engine_.runtime.call(engine_.ctx, pair, arguments, 2, made)) return false;
-    store_value(array->data + i * array->element_size, engine_.types.any, made);
+    store_value(engine_.runtime.heap, array->data + i * array->element_size, engine_.types.any, made);
   }
   // Dict{K,V} where the C++ types say what that is.
   RawValue made, dictionary = engine_.library("Dict"), known[] = {type_value(key), type_value(mapped)};

@@ -49,13 +49,18 @@ class SlopeWorkspace final : public WorkspaceState, public WorkspaceRun {
     of_function = function_.get();
     is_unlimited_ = !ctx_.depth_is_limited && !watchdog_;
     if (!function_->has_shapes_) gradient_at_once = flat_gradient;
+    heap_.hold_slices();
     engine_.gate.add(*this);
+    engine_.gate.enter(*this);  // the engine's collector must not be at work on another thread
+    engine_.runtime.heap.hold_slices();
+    engine_.gate.leave(*this);
   }
   ~SlopeWorkspace() override {
     if (!handles_->engine()) return;
     engine_.gate.enter(*this);  // the machine code that it held is the engine's to free
     let_go();
     engine_.gate.remove(*this);
+    engine_.runtime.heap.release_slices();
   }
 
   bool call(const Datum* arguments, Datum& result) override {

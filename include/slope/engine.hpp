@@ -14,6 +14,7 @@
 // engine uses the stack of the thread that calls it: deep recursion raises a StackOverflowError there.
 #pragma once
 
+#include <chrono>
 #include <memory>
 
 #include "slope/function.hpp"
@@ -32,6 +33,8 @@ struct Statistics {
   std::size_t heap_bytes = 0;       // live at the last collection, plus allocated since
   std::size_t allocated_bytes = 0;  // in total
   std::size_t collections = 0;
+  std::size_t collection_slices = 0;   // parts of collections that were not done at once
+  double longest_pause_seconds = 0;    // that the collector worked without a break
   std::size_t inferred_functions = 0;
   std::size_t compiled_functions = 0;
   std::size_t derivatives = 0;
@@ -192,7 +195,9 @@ class Engine {
   Tier tier() const;
   void set_tier(Tier tier);
   Statistics statistics() const;
-  void collect_garbage();
+  void collect_garbage();  // whole, now
+  // For a host with time left in its frame: works at a collection for about so long. False: there is nothing to do.
+  bool collect_for(std::chrono::nanoseconds budget);
 
  private:
   template <class Signature, class R, class... A>

@@ -75,6 +75,7 @@ struct Options {
   // to the process, and its engines share them; 0: the calling thread compiles. With Tier::automatic only; results are
   // the same.
   unsigned compile_threads = 0;
+  double pause_target = 0.001;  // seconds that the garbage collector may work without a break, about
   std::size_t heap_limit = 0;   // bytes of the heap; names, types and code count beyond 32 MiB
   std::uint64_t fuel = 0;       // calls and loop iterations
   double time_limit = 0;        // seconds of wall-clock time

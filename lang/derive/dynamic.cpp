@@ -631,7 +631,7 @@ class DynamicForward {
     roots_.values.push_back(old_tangent);
     Value made;
     if (!stored_tangent(declared, place.type, shadow, made)) return false;
-    store_value(shadows_[1].object->payload() + place.offset, place.type, made);
+    store_value(runtime_.heap, shadows_[1].object->payload() + place.offset, place.type, made);
     if (forward_mode_) return finish(operands_[3], shadow, active_[3] ? numbers_[3] : runtime_.nothing(), result);
     Value kept;
     Value before = old.defined() ? old : runtime_.nothing();

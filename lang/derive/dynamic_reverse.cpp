@@ -157,7 +157,7 @@ class DynamicReverse {
       roots_.values.push_back(sum[1]);
       if (both && !runtime_.new_tuple(ctx_, sum, 2, sum[1])) return false;
       if (!fits(sum[1], place.type)) return wrong_shadow();
-      store_value(shadow.object->payload() + place.offset, place.type, sum[1]);
+      store_value(runtime_.heap, shadow.object->payload() + place.offset, place.type, sum[1]);
       return true;
     }
     std::vector<Value> fields(static_cast<std::size_t>(part(2).bits), nothing);
@@ -182,8 +182,8 @@ class DynamicReverse {
       if (own.type == tangents_.dynamic()) own = field_of(runtime_, own, 0);
       if (!call_base(ctx_, "sum_tangents", {own, cotangent}, cotangent)) return false;
     }
-    store_value(shadow.object->payload() + place.offset, place.type, part(6));
-    if (part(5).bits & 1) store_value(object.object->payload() + field.offset, field.type, part(4));
+    store_value(runtime_.heap, shadow.object->payload() + place.offset, place.type, part(6));
+    if (part(5).bits & 1) store_value(runtime_.heap, object.object->payload() + field.offset, field.type, part(4));
     Value nothing = runtime_.nothing();
     return give({nothing, nothing, nothing, cotangent}, result);
   }

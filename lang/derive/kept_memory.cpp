@@ -262,9 +262,11 @@ bool KeptMemory::restore(const Entry& entry, const char* content) {
   switch (entry.kind) {
     case Entry::Kind::fields:
       std::memcpy(static_cast<Object*>(entry.what)->payload(), content, entry.bytes);
+      ctx_.heap->rewrote(static_cast<Object*>(entry.what));
       return true;
     case Entry::Kind::cell:
       std::memcpy(static_cast<void*>(&static_cast<CellObject*>(entry.what)->value), content, sizeof(Value));
+      ctx_.heap->rewrote(static_cast<Object*>(entry.what));
       return true;
     case Entry::Kind::global:
       std::memcpy(static_cast<void*>(&static_cast<Binding*>(entry.what)->value), content, sizeof(Value));
@@ -281,6 +283,7 @@ bool KeptMemory::restore(const Entry& entry, const char* content) {
     if (!ctx_.heap->resize_vector(array, entry.length)) return false;
   }
   if (entry.bytes) std::memcpy(array->data, content, entry.bytes);
+  ctx_.heap->rewrote(array);
   return true;
 }
 
@@ -438,6 +441,7 @@ bool KeptMemory::set_pair(ArrayObject* pairs, std::size_t i, const Entry& entry,
   auto* places = reinterpret_cast<Value*>(pairs->data) + 2 * i;
   places[0] = what;
   places[1] = Value(copy->type, static_cast<const void*>(copy));
+  ctx_.heap->rewrote(pairs);
   return true;
 }
 

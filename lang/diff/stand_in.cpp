@@ -46,7 +46,7 @@ Value StandIns::structure(const DataType* d) {
     const DataType* held = as_data(field.type);
     if (held && held->is_isbits) continue;  // zero bits
     if (const Value part = of(field.type); part.defined()) {
-      store_value(made->payload() + field.offset, field.type, part);
+      store_value(runtime_.heap, made->payload() + field.offset, field.type, part);
     } else if (!d->is_mutable) {
       objects_.erase(made);
       return known_[d] = Value();

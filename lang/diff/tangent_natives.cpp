@@ -89,7 +89,7 @@ bool ShadowMaker::fields(Value v, const DataType* type, Value& result) {
     }
     Value part;
     if (!element(value, declared, type->fields[i].type, part)) return false;
-    store_value(made->payload() + type->fields[i].offset, type->fields[i].type, part);
+    store_value(runtime_.heap, made->payload() + type->fields[i].offset, type->fields[i].type, part);
   }
   return true;
 }
@@ -172,7 +172,7 @@ bool ShadowMaker::array(Value v, Value& result) {
     if (!value.defined() && tangents_.has_shadow(declared)) continue;
     Value part;
     if (!element(value, declared, stored, part)) return false;
-    store_value(made->data + i * to, stored, part);
+    store_value(runtime_.heap, made->data + i * to, stored, part);
   }
   return true;
 }
@@ -189,7 +189,7 @@ void ShadowMaker::forbid_stores() {
     if (d->object_kind == DataType::ObjectKind::array)
       static_cast<ArrayObject*>(v.object)->flags |= array_stores_forbidden;
     else
-      store_value(v.object->payload() + d->fields.back().offset, d->fields.back().type, runtime_.from_bool(true));
+      store_value(runtime_.heap, v.object->payload() + d->fields.back().offset, d->fields.back().type, runtime_.from_bool(true));
   }
 }
 
@@ -367,7 +367,7 @@ class TangentFinisher {
     if (!made) return ctx_.out_of_memory();
     element = array_element_type(made);
     for (std::int64_t i = 0; i < source->length; ++i)
-      store_value(made->data + i * stored_size(element), element, parts.values[static_cast<std::size_t>(i)]);
+      store_value(runtime_.heap, made->data + i * stored_size(element), element, parts.values[static_cast<std::size_t>(i)]);
     result = Value(made->type, made);
     return true;
   }

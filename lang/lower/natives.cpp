@@ -169,7 +169,7 @@ bool invalidation_texts(Context& ctx, const Value*, std::size_t, Value& result) 
     for (const std::string* text : {&one.definition, &one.ended, &one.reason}) {
       const Value string = runtime.from_string(*text);
       if (!string.defined()) return ctx.out_of_memory();
-      store_value(made->data + at++ * made->element_size, builtin.string, string);
+      store_value(runtime.heap, made->data + at++ * made->element_size, builtin.string, string);
     }
   return true;
 }
@@ -482,9 +482,9 @@ bool parse_statements(Context& ctx, const Value* args, std::size_t count, Value&
   for (std::size_t i = 0; i < statements.size(); ++i) {
     Value expression;
     if (!to_value(runtime, ctx, tree, statements[i], expression)) return false;
-    store_value(made->data + 2 * i * made->element_size, builtin.any, expression);
+    store_value(runtime.heap, made->data + 2 * i * made->element_size, builtin.any, expression);
     const Value end = runtime.from_int(static_cast<std::int64_t>(tree.node(statements[i]).span.end));
-    store_value(made->data + (2 * i + 1) * made->element_size, builtin.any, end);
+    store_value(runtime.heap, made->data + (2 * i + 1) * made->element_size, builtin.any, end);
   }
   return true;
 }

@@ -14,7 +14,7 @@
 #include <cassert>
 #include <cstdlib>
 
-#include "lang/memory/heap_impl.hpp"
+#include "lang/memory/heap_marker.hpp"
 #include "lang/support/tuning.hpp"
 
 namespace slope {
@@ -24,18 +24,24 @@ Heap::Heap(TypeTable& types, const MemoryCount* outside)
   impl_->state.resize(impl_->classes.count());
   assert(impl_->classes.count() <= AllocationFront::most_classes);
   impl_->trigger = least_growth;
-  const char* stress = std::getenv("SLOPE_GC_STRESS");
-  stress_ = stress && *stress && *stress != '0';
-  grant_room();
+  const auto is_on = [](const char* name) {
+    const char* text = std::getenv(name);
+    return text && *text && *text != '0';
+  };
+  stress_ = is_on("SLOPE_GC_STRESS");
+  impl_->checks = is_on("SLOPE_GC_CHECK");
+  plan_attention();
 }
 
 Heap::~Heap() {
   for (auto& [begin, region] : impl_->regions) std::free(region.raw);
   impl_->free_spare();
+  impl_->return_unwanted(~std::size_t{0});
 }
 
 Region* Heap::Impl::region_of(const void* address) {
   std::uintptr_t bits = reinterpret_cast<std::uintptr_t>(address);
+  if (bits - region_low >= region_span) return nullptr;
   auto it = regions.upper_bound(bits);
   if (it == regions.begin()) return nullptr;
   --it;
@@ -44,6 +50,10 @@ Region* Heap::Impl::region_of(const void* address) {
 
 void Heap::Impl::add_region(std::uintptr_t begin, const Region& region) {
   regions.emplace(begin, region);
+  if (region_span == 0) region_low = begin;
+  const std::uintptr_t end = std::max(region.end, region_low + region_span);
+  region_low = std::min(region_low, begin);
+  region_span = end - region_low;
   region_bytes += region.end - begin;
   region_peak = std::max(region_peak, region_bytes);
 }
@@ -80,15 +90,16 @@ void Heap::Impl::free_spare() {
 void Heap::set_limit(std::size_t bytes) {
   limit_ = bytes;
   impl_->trigger = std::min(impl_->trigger, limit_);
-  grant_room();
+  plan_attention();
 }
 
 bool Heap::enable_collections(bool on) {
   settle_front();
   if (on && !collects_) impl_->trigger = std::min(limit_, statistics_.live_bytes + least_growth);
   if (!on) impl_->trigger = limit_;
-  grant_room();
-  return std::exchange(collects_, on);
+  const bool before = std::exchange(collects_, on);
+  plan_attention();
+  return before;
 }
 
 void Heap::settle_front() {
@@ -101,8 +112,8 @@ void Heap::settle_front() {
 
 void Heap::grant_room() {
   settle_front();
-  const bool asks_each_time = stress_ || is_watched_ || statistics_.live_bytes >= impl_->trigger;
-  front.room = granted_ = asks_each_time ? 0 : static_cast<std::int64_t>(impl_->trigger - statistics_.live_bytes);
+  const bool asks_each_time = stress_ || is_watched_ || statistics_.live_bytes >= impl_->attention;
+  front.room = granted_ = asks_each_time ? 0 : static_cast<std::int64_t>(impl_->attention - statistics_.live_bytes);
 }
 
 HeapStatistics Heap::statistics() const {
@@ -122,16 +133,13 @@ Heap::CellKind Heap::cell_kind(std::size_t bytes, bool aligned) const {
 
 bool Heap::reserve_bytes(std::size_t bytes) {
   settle_front();
-  if (stress_ && collects_) {
-    collect();
-  } else if (statistics_.live_bytes + bytes > impl_->trigger) {
-    // Passing the trigger by one large request alone is no reason to collect what was collected just now.
-    if (statistics_.live_bytes + bytes > limit_here() ||
-        (collects_ && (allocated_since_collection_ >= least_growth / 2 || statistics_.collections == 0)))
-      collect();
-    if (statistics_.live_bytes + bytes <= limit_here())
+  if (stress_ || statistics_.live_bytes + bytes > impl_->attention) {
+    attend(bytes);
+    // A whole collection before the limit is one: those in slices keep what died while they marked.
+    if (statistics_.live_bytes + bytes > limit_here()) collect_at_once();
+    if (statistics_.live_bytes + bytes > impl_->trigger && statistics_.live_bytes + bytes <= limit_here())
       impl_->trigger = std::min(limit_here(), std::max(impl_->trigger, statistics_.live_bytes + bytes));
-    grant_room();
+    plan_attention();
   }
   // While nothing may be collected the compiler works, or a definition of the library is made that will be there for
   // good: neither may fail because a script has filled the heap, perhaps with what is garbage by now. They need little.
@@ -149,7 +157,7 @@ void Heap::count_bytes(std::size_t bytes) {
 // So that a cell of the class can be taken: collects when due, and finds free cells. False: over the limit.
 bool Heap::prepare_cell(std::uint8_t size_class, std::size_t bytes) {
   settle_front();
-  if ((stress_ || statistics_.live_bytes + bytes > impl_->trigger) && !reserve_bytes(bytes)) return false;
+  if ((stress_ || statistics_.live_bytes + bytes > impl_->attention) && !reserve_bytes(bytes)) return false;
   if (!front.free[size_class] && !refill(size_class)) {
     collect();  // the system has no more memory
     if (!front.free[size_class] && !refill(size_class)) return false;
@@ -183,12 +191,14 @@ bool Heap::is_collecting() const { return impl_->collecting; }
 
 bool Heap::refill(std::uint8_t size_class) {
   Impl::SizeClassState& state = impl_->state[size_class];
-  while (state.next_to_sweep < state.blocks.size()) {
-    Block* block = state.blocks[state.next_to_sweep++];
-    if (!block->needs_sweep) continue;
-    front.free[size_class] = block->sweep(nullptr);
-    if (block->fresh < block->cell_count) state.carving = block;
-    if (front.free[size_class]) return true;
+  for (;;) {
+    if (!state.swept.empty()) {
+      front.free[size_class] = std::exchange(state.swept.back()->free, nullptr);
+      state.swept.pop_back();
+      return true;
+    }
+    if (state.is_swept()) break;
+    sweep_next(size_class);
   }
   if (!state.carving || state.carving->fresh == state.carving->cell_count) {
     state.carving = impl_->space.take(size_class, impl_->classes.size(size_class));
@@ -209,7 +219,7 @@ Object* Heap::allocate_large(const DataType* type, std::size_t bytes, std::size_
   auto* object = static_cast<Object*>(raw);
   object->type = type;
   std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(raw);
-  impl_->add_region(begin, Region{begin + bytes, object, raw, true, false});
+  impl_->add_region(begin, Region{begin + bytes, object, raw, true, impl_->epoch - (front.marking ? 1 : 0)});
   count_bytes(bytes);
   ++front.allocations;
   if (is_watched_) note_allocation(object, bytes);
@@ -257,6 +267,7 @@ bool length_of(std::span<const std::int64_t> dims, std::int64_t& length) {
 char* Heap::allocate_array_memory(ArrayObject* array, std::size_t bytes) {
   std::size_t total = (bytes + 63) / 64 * 64 + 2 * buffer_margin;
   if (bytes > limit_ || !reserve_bytes(total)) return nullptr;
+  if (total >= least_spare) sweep_for_memory(total);
   auto* raw = static_cast<char*>(impl_->take_spare(total));
   if (!raw) {
     if (statistics_.live_bytes + impl_->spare_bytes + total > limit_) impl_->free_spare();
@@ -269,7 +280,9 @@ char* Heap::allocate_array_memory(ArrayObject* array, std::size_t bytes) {
     if (!raw) return nullptr;
   }
   std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(raw);
-  impl_->add_region(begin, Region{begin + total, array, raw, false, false});
+  impl_->add_region(begin, Region{begin + total, array, raw, false, impl_->epoch - 1});
+  if (front.marking) impl_->regions_since_marking.emplace_back(array, begin);
+  if (Block* block = impl_->space.find(array)) block->has_external = true;
   count_bytes(total);
   if (on_allocation_) on_allocation_(as_data(array->type), total);
   return raw + buffer_margin;
@@ -277,7 +290,9 @@ char* Heap::allocate_array_memory(ArrayObject* array, std::size_t bytes) {
 
 void Heap::free_array_memory(std::uintptr_t begin) {
   settle_front();
-  statistics_.live_bytes -= impl_->regions.at(begin).end - begin;
+  const Region& region = impl_->regions.at(begin);
+  statistics_.live_bytes -= region.end - begin;
+  if (front.marking && region.epoch == impl_->epoch) impl_->marker->live_bytes -= region.end - begin;
   impl_->free_region(begin);
   grant_room();
 }
@@ -325,7 +340,6 @@ ArrayObject* Heap::allocate_array(const DataType* array_type, std::span<const st
   array->data = data;
   array->length = length;
   array->flags |= array_external;
-  impl_->external.push_back(array);
   return array;
 }
 
@@ -341,6 +355,7 @@ ArrayObject* Heap::share_array(const DataType* array_type, ArrayObject* owner, s
     // The arrays over borrowed memory form a ring, so that all can be found when the host takes it back.
     array->owner = owner->owner ? owner->owner : owner;
     owner->owner = array;
+    rewrote(owner);
     owner->flags |= array_shared;
     return array;
   }
@@ -411,8 +426,7 @@ bool Heap::make_room(ArrayObject* array, std::int64_t before, std::int64_t after
     free_array_memory(old);
   } else {
     array->flags |= array_external;
-    impl_->external.push_back(array);
-  }
+    }
   return true;
 }
 
@@ -431,6 +445,7 @@ bool Heap::resize_vector_front(ArrayObject* array, std::int64_t new_length) {
   const std::int64_t added = new_length - array->length;
   if (added > front_of(array) && !make_room(array, added, 0)) return false;
   front_of(array) -= added;
+  if (added > 0 && front.marking) impl_->marker->moved_back(array, added);
   array->capacity += added;
   array->data -= added * static_cast<std::int64_t>(array->element_size);
   if (added > 0) std::memset(array->data, 0, static_cast<std::size_t>(added) * array->element_size);
@@ -479,6 +494,16 @@ Value Heap::box(const DataType* type, const void* bytes) {
       return pointer ? Value(type, pointer) : Value();
     }
   }
+}
+
+// --- the barrier ---
+
+void Heap::shade(Value v) { impl_->marker->value(v); }
+
+void Heap::shade(Object* object) { impl_->marker->object(object); }
+
+void Heap::trace_again(Object* object) {
+  if (impl_->marker->alive(object)) impl_->marker->pending.push_back(object);
 }
 
 // --- roots ---

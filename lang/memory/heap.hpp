@@ -1,5 +1,6 @@
-// The garbage-collected heap of one engine: mark and sweep, non-moving, size-class blocks and separately mapped large
-// objects. Objects are traced precisely. Roots (the native stack, the interpreter's registers, tapes) are conservative.
+// The garbage-collected heap of one engine: mark and sweep in slices, non-moving, size-class blocks and separately
+// mapped large objects. Objects are traced precisely. Roots (the native stack, the interpreter's registers, tapes) are
+// conservative. docs/heap.md has the design and its invariants.
 //
 // Rules that must not be broken:
 //  1. An object is not reachable when only malloc'ed memory (std::vector<Value>, maps) refers to it. Keep it on the
@@ -10,9 +11,12 @@
 //     or into an array's memory and up to 64 bytes before its first element (a base moved for 1-based indices). A
 //     pointer that was moved farther does not.
 //  4. Collection happens only inside an allocation function (or `collect`), on the engine's own thread.
+//  5. A reference that is written into an object is reported: store_value does it, everything else calls `wrote` or
+//     `rewrote`. Only what is written before the next allocation into an object just made needs no report.
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -31,8 +35,11 @@ struct HeapStatistics {
   std::uint64_t allocations = 0;      // objects, ever
   std::uint64_t collections = 0;
   std::uint64_t collection_nanoseconds = 0;
+  std::uint64_t slices = 0;               // of collections that were not done at once
+  std::uint64_t longest_nanoseconds = 0;  // of all that the collector did without a break
 };
 
+struct Block;
 struct FreeCell;
 
 // Where small objects come from without a call of the heap: machine code takes them from here as well, at fixed offsets
@@ -42,6 +49,7 @@ struct AllocationFront {
   static constexpr std::size_t most_classes = 32;
   std::int64_t room = 0;              // bytes that may be taken before the heap is asked again
   std::uint64_t allocations = 0;      // objects, ever
+  std::uint64_t marking = 0;          // 1 while a collection in slices marks: writes of references are reported
   FreeCell* free[most_classes] = {};  // by size class
 };
 
@@ -114,7 +122,28 @@ class Heap {
 
   Value box(const DataType* type, const void* bytes);  // bits → Value, aggregates → boxed, singleton → instance
 
-  void collect();
+  // The barrier: a reference was written into an object, or an object's contents were replaced as a whole.
+  void wrote(Value v) {
+    if (front.marking) [[unlikely]]
+      shade(v);
+  }
+  void rewrote(Object* object) {
+    if (front.marking) [[unlikely]]
+      trace_again(object);
+  }
+  void shade(Value v);
+  void shade(Object* object);  // the start of an object, or something that is not of this heap
+
+  void collect();  // whole, now
+  // Works for about so long at the collection that is in progress, and begins one when enough was allocated for it to be
+  // worth it. False: there is nothing more to do.
+  bool collect_for(std::chrono::nanoseconds budget);
+  // About how long the collector may work without a break.
+  void set_pause_target(std::chrono::nanoseconds target);
+  // While somebody holds them, collections are done at once: a thread that writes references into this heap's objects
+  // without this heap's barrier must not meet a collection half done.
+  void hold_slices();
+  void release_slices() { --slices_held_; }
   // Off: nothing is collected by itself before the limit is reached. The answer is what was.
   bool enable_collections(bool on);
   bool collects() const { return collects_; }
@@ -175,6 +204,9 @@ class Heap {
   bool prepare_cell(std::uint8_t size_class, std::size_t bytes);
   bool reserve_bytes(std::size_t bytes);  // collects when due; false: over the limit
   void count_bytes(std::size_t bytes);
+  void trace_again(Object* object);
+  void attend(std::size_t bytes);  // does what is due before so many more bytes are allocated
+  void plan_attention();
   Object* allocate_cell_of_class(const DataType* type, std::uint8_t size_class, std::size_t zeroed_bytes);
   Object* allocate_object(const DataType* type, std::size_t bytes, std::size_t zeroed_bytes);
   bool refill(std::uint8_t size_class);
@@ -184,8 +216,20 @@ class Heap {
   bool make_room(ArrayObject* array, std::int64_t before, std::int64_t after);
   ArrayObject* allocate_array_header(const DataType* array_type, std::span<const std::int64_t> dims,
                                      std::size_t inline_bytes);
-  void scan_stack(Marker& marker);
-  void sweep(Marker& marker);
+  using Clock = std::chrono::steady_clock;
+  void begin_marking();
+  void scan_roots();
+  bool mark_some(std::size_t bytes, Clock::time_point deadline);  // true: the collection is over
+  void finish_marking();
+  void abandon_marking();
+  void check_marks();
+  void collect_at_once();
+  void prepare_sweep();
+  void sweep_some(std::size_t blocks);
+  void sweep_next(std::uint8_t size_class);
+  void free_external(Block* block);
+  void sweep_for_memory(std::size_t bytes);
+  void count_pause(Clock::time_point start);
 
   std::unique_ptr<Impl> impl_;
   TypeTable& types_;
@@ -203,6 +247,7 @@ class Heap {
   AllocationHook on_allocation_;
   bool is_watched_ = false;  // by one of these
   int paused_ = 0;
+  int slices_held_ = 0;
   const void* stack_base_ = nullptr;
   SuspendedStacks* suspended_ = nullptr;
   HeapStatistics statistics_;

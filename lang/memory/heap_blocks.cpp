@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <bit>
 #include <new>
 
 namespace slope {
@@ -12,15 +13,21 @@ void Block::clear_marks() {
   std::fill(marks, marks + (cell_count + 63) / 64, std::uint64_t{0});
 }
 
-FreeCell* Block::sweep(FreeCell* list) {
-  needs_sweep = false;
-  for (std::uint32_t cell = fresh; cell-- > 0;) {
-    if (is_marked(cell)) continue;
-    auto* free = reinterpret_cast<FreeCell*>(object(cell));
-    free->type = nullptr;
-    free->next = list;
-    list = free;
+FreeCell* Block::sweep() {
+  FreeCell* list = nullptr;
+  FreeCell** last = &list;
+  for (std::uint32_t word = 0; word * 64 < fresh; ++word) {
+    std::uint64_t dead = ~marks[word];
+    if (fresh - word * 64 < 64) dead &= (std::uint64_t{1} << (fresh - word * 64)) - 1;
+    for (; dead; dead &= dead - 1) {
+      auto* free = reinterpret_cast<FreeCell*>(object(word * 64 + static_cast<std::uint32_t>(std::countr_zero(dead))));
+      free->type = nullptr;
+      *last = free;
+      last = &free->next;
+    }
   }
+  *last = nullptr;
+  clear_marks();
   return list;
 }
 
@@ -34,6 +41,17 @@ FreeCell* Block::carve() {
     free->next = list;
     list = free;
   }
+  return list;
+}
+
+FreeCell* Block::carve_all(FreeCell* list) {
+  for (std::uint32_t cell = cell_count; cell-- > fresh;) {
+    auto* free = reinterpret_cast<FreeCell*>(object(cell));
+    free->type = nullptr;
+    free->next = list;
+    list = free;
+  }
+  fresh = cell_count;
   return list;
 }
 
@@ -98,7 +116,8 @@ Block* BlockSpace::take(std::uint8_t size_class, std::uint32_t cell_size) {
   block->fresh = 0;
   block->size_class = size_class;
   block->in_use = true;
-  block->needs_sweep = false;
+  block->has_external = false;
+  block->free = nullptr;
   block->clear_marks();
   ++in_use_;
   return block;
@@ -106,7 +125,8 @@ Block* BlockSpace::take(std::uint8_t size_class, std::uint32_t cell_size) {
 
 void BlockSpace::release(Block* block) {
   block->in_use = false;
-  block->needs_sweep = false;
+  block->has_external = false;
+  block->free = nullptr;
   --in_use_;
   free_.push_back(block);
 }

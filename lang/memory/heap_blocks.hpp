@@ -36,7 +36,8 @@ struct Block {
   std::uint32_t marked = 0;
   std::uint8_t size_class = 0;
   bool in_use = false;
-  bool needs_sweep = false;
+  bool has_external = false;  // an array here has memory outside of its cell
+  FreeCell* free = nullptr;   // cells that wait for use: of a block that was swept ahead of need
   std::uint64_t marks[block_bytes / 16 / 64] = {};
 
   std::uint32_t cell_at(const void* address) const {
@@ -53,10 +54,11 @@ struct Block {
     return true;
   }
   void clear_marks();
-  // Links the cells that are free (unmarked) in front of `list`, lowest address first.
-  FreeCell* sweep(FreeCell* list);
-  // Links some fresh cells; null when there are none.
+  // Links the cells that are free (unmarked), lowest address first, and forgets the marks.
+  FreeCell* sweep();
+  // Links some fresh cells; null when there are none. Or all of them, in front of `list`.
   FreeCell* carve();
+  FreeCell* carve_all(FreeCell* list);
 };
 
 struct Chunk {

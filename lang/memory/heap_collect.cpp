@@ -1,194 +1,31 @@
-// Collection: mark, then free what is unmarked.
+// Collections: when what is done. docs/heap.md explains the design; in short:
 //
-//   1. Finish the lazy sweeps of the last collection, so that every unmarked cell reads as free.
-//   2. Mark. Roots are the registered tracers, and the native stack with the registers. Objects whose contents are
-//      still to be traced are on an explicit stack, so that a list of a million links needs no native stack.
-//   3. Free the memory of dead arrays and dead large objects at once. Return blocks without a live cell to the pool.
-//      Sweep the other blocks later, when their size class needs cells.
+//   idle      until `trigger` bytes live
+//   marking   begins with the roots. What is not done within the pause target is done in slices, one for so many
+//             bytes allocated. Objects that are made meanwhile are white: they live when something still refers to them
+//             at the end. References that are written into objects meanwhile are marked (Heap::wrote).
+//   roots     when nothing is left to trace, the stack and all other roots are looked at again, for they are written
+//             without a barrier. When that leads to nothing that does not fit into the same pause, marking is over.
+//             Each such look finds what was made since the last, which is less each time.
+//   sweeping  block by block, when cells are needed and in slices; over before the next marking begins.
 //
-// Each word of the native stack is tested as an address: of a cell (anywhere inside it), of a large object, of an
-// array's memory. A word that is none of these costs two comparisons. The contents of objects are traced precisely, by
-// type.
-#include <malloc.h>
-
+// Invariants while it marks: no object that was traced refers to a white one, but for roots; every block is swept, so
+// that a free cell reads as free; the marks of what is free are clear.
+//
+// SLOPE_GC_CHECK=1 does a slice at every allocation, and at the end of each collection marks everything again without a
+// break: what is reachable and was not marked ends the process with its type and the way to it.
 #include <algorithm>
+#include <bit>
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
 
-#include "lang/memory/heap_impl.hpp"
+#include "lang/memory/heap_marker.hpp"
 #include "lang/support/thread_stack.hpp"
 #include "lang/support/tuning.hpp"
 
 namespace slope {
-
-namespace {
-
-bool holds_pointer(const DataType* type) {
-  return (type->storage == Storage::reference || type->storage == Storage::aggregate) &&
-         type->object_kind != DataType::ObjectKind::immortal;
-}
-
-}  // namespace
-
-struct Heap::Marker final : Tracer, Survivors {
-  explicit Marker(Heap& h) : heap(h), impl(*h.impl_) {
-    if (impl.regions.empty()) return;
-    region_low = impl.regions.begin()->first;
-    region_span = impl.regions.rbegin()->second.end - region_low;
-  }
-
-  void value(Value v) override {
-    if (v.type && v.pointer && holds_pointer(as_data(v.type))) object(v.object);
-  }
-
-  // `o` is the start of an object, or of an immortal box outside the heap.
-  void object(Object* o) override {
-    if (!o) return;
-    if (Block* block = impl.space.find(o)) {
-      mark_cell(block, block->cell_at(o), o);
-    } else if (in_regions(o)) {
-      if (Region* region = impl.region_of(o)) mark_region(*region);
-    }
-  }
-
-  __attribute__((no_sanitize("address"))) void conservative(const void* begin, const void* end) override {
-    auto from = (reinterpret_cast<std::uintptr_t>(begin) + 7) & ~std::uintptr_t{7};
-    auto to = reinterpret_cast<std::uintptr_t>(end) & ~std::uintptr_t{7};
-    for (; from < to; from += 8) word(*reinterpret_cast<void* const volatile*>(from));
-  }
-
-  void word(const void* address) {
-    if (Block* block = impl.space.find(address)) {
-      std::uint32_t cell = block->cell_at(address);
-      if (cell >= block->fresh) return;
-      Object* o = block->object(cell);
-      if (o->type) mark_cell(block, cell, o);
-    } else if (in_regions(address)) {
-      if (Region* region = impl.region_of(address)) mark_region(*region);
-    }
-  }
-
-  bool in_regions(const void* address) const {
-    return reinterpret_cast<std::uintptr_t>(address) - region_low < region_span;
-  }
-
-  void mark_cell(Block* block, std::uint32_t cell, Object* o) {
-    if (!block->mark(cell)) return;
-    live_bytes += block->cell_size;
-    pending.push_back(o);  // its own memory is not looked at before drain has asked for it
-  }
-
-  void mark_region(Region& region) {
-    if (!region.is_object) {
-      object(region.object);  // into an array's memory: keeps the array, and with it the memory
-    } else if (!region.marked) {
-      region.marked = true;
-      live_bytes += region.end - reinterpret_cast<std::uintptr_t>(region.object);
-      if (has_contents(region.object)) pending.push_back(region.object);
-    }
-  }
-
-  bool has_contents(Object* o) {
-    switch (o->type->object_kind) {
-      case DataType::ObjectKind::fields: {
-        const TraceMap& map = heap.types_.trace_map(o->type);
-        return !map.references.empty() || !map.values.empty();
-      }
-      case DataType::ObjectKind::array:
-      case DataType::ObjectKind::cell:
-      case DataType::ObjectKind::coroutine:
-        return true;
-      default:
-        return false;
-    }
-  }
-
-  // What is about to be traced is mostly not in the cache: it is asked for some objects ahead.
-  void drain() {
-    constexpr std::size_t ahead = 16;
-    Object* coming[ahead];
-    std::size_t first = 0, count = 0;
-    for (;;) {
-      while (count < ahead && !pending.empty()) {
-        Object* o = pending.back();
-        pending.pop_back();
-        __builtin_prefetch(o);
-        coming[(first + count++) % ahead] = o;
-      }
-      if (count == 0) return;
-      Object* o = coming[first];
-      first = (first + 1) % ahead;
-      --count;
-      trace(o);
-    }
-  }
-
-  void trace(Object* o) {
-    switch (o->type->object_kind) {
-      case DataType::ObjectKind::fields:
-        trace_fields(o);
-        break;
-      case DataType::ObjectKind::array:
-        trace_array(static_cast<ArrayObject*>(o));
-        break;
-      case DataType::ObjectKind::cell:
-        value(static_cast<CellObject*>(o)->value);
-        break;
-      case DataType::ObjectKind::coroutine:
-        value(static_cast<CoroutineObject*>(o)->task);
-        value(static_cast<CoroutineObject*>(o)->entry);
-        if (heap.suspended_) heap.suspended_->trace(*this, static_cast<CoroutineObject*>(o));
-        break;
-      default:
-        break;
-    }
-  }
-
-  void trace_fields(Object* o) {
-    const TraceMap& map = heap.types_.trace_map(o->type);
-    for (std::uint32_t offset : map.references) object(*reinterpret_cast<Object**>(o->payload() + offset));
-    for (std::uint32_t offset : map.values) value(*reinterpret_cast<Value*>(o->payload() + offset));
-  }
-
-  void trace_array(ArrayObject* array) {
-    if (array->owner) object(array->owner);
-    // One that shares memory may hold elements that its owner has given up since (ResizeKind).
-    const bool holds_elements =
-        (array->flags & array_owns_memory) || (array->owner && !(array->flags & array_borrowed));
-    if (!holds_elements) return;
-    if (array->flags & array_external) {
-      auto begin = reinterpret_cast<std::uintptr_t>(memory_of(array) - buffer_margin);
-      live_bytes += impl.regions.at(begin).end - begin;
-    }
-    const Type* element = array_element_type(array);
-    Storage storage = storage_of(element);
-    if (storage == Storage::dynamic) {
-      auto* values = reinterpret_cast<Value*>(array->data);
-      for (std::int64_t i = 0; i < array->length; ++i) value(values[i]);
-    } else if (storage == Storage::reference && holds_pointer(as_data(element))) {
-      auto* objects = reinterpret_cast<Object**>(array->data);
-      for (std::int64_t i = 0; i < array->length; ++i) object(objects[i]);
-    }
-  }
-
-  bool alive(const Object* o) const override {
-    if (Block* block = impl.space.find(o)) return block->is_marked(block->cell_at(o));
-    Region* region = impl.region_of(o);
-    return region && region->marked;
-  }
-
-  bool is_marked(const Object* o) const {
-    Block* block = impl.space.find(o);
-    return block && block->is_marked(block->cell_at(o));
-  }
-
-  Heap& heap;
-  Impl& impl;
-  std::vector<Object*> pending;
-  std::size_t live_bytes = 0;
-  std::size_t stack_bytes = 0;
-  std::uintptr_t region_low = 0;
-  std::uintptr_t region_span = 0;
-};
 
 // The stack from here up to the base that the engine was entered at, or to the end of the thread's stack when that base
 // is unknown or below us. A stack that is not the thread's own (a fiber's) has the base as its only limit.
@@ -201,95 +38,267 @@ __attribute__((noinline)) Heap::StackExtent Heap::stack_extent() {
   return {here, std::max(here, top)};
 }
 
-void Heap::scan_stack(Marker& marker) {
-  const auto [from, to] = stack_extent();
+__attribute__((noinline)) void Heap::scan_roots() {
+  __builtin_unwind_init();  // registers that the callers expect to be kept go to this frame
+  Marker& marker = *impl_->marker;
+  auto [from, to] = stack_extent();
+  if (marker.parents && impl_->checked_from) from = impl_->checked_from;
   marker.stack_bytes = static_cast<std::size_t>(static_cast<const char*>(to) - static_cast<const char*>(from));
   marker.conservative(from, to);
+  const std::size_t known = marker.coroutines.size();
+  for (std::size_t i = 0; i < known; ++i) marker.trace_coroutine(marker.coroutines[i]);
+  for (auto& [key, tracer] : impl_->roots) tracer(marker);
 }
 
-__attribute__((noinline)) void Heap::collect() {
-  if (paused_ > 0) return;
-  if (impl_->collecting) return;
-  __builtin_unwind_init();  // registers that the callers expect to be kept go to this frame, which scan_stack sees
+void Heap::count_pause(Clock::time_point start) {
+  const auto spent = static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count());
+  statistics_.collection_nanoseconds += spent;
+  statistics_.longest_nanoseconds = std::max(statistics_.longest_nanoseconds, spent);
+}
+
+// --- marking ---
+
+void Heap::begin_marking() {
+  sweep_some(~std::size_t{0});
+  ++impl_->epoch;
+  impl_->marker = std::make_unique<Marker>(*this);
+  impl_->rescans = 0;
+  impl_->regions_since_marking.clear();
+  impl_->overdue = statistics_.live_bytes + std::max(statistics_.live_bytes / 2, 2 * least_growth);
+  front.marking = 1;
+}
+
+void Heap::abandon_marking() {
+  if (!front.marking) return;
+  for (Impl::SizeClassState& state : impl_->state)
+    for (Block* block : state.blocks) block->clear_marks();
+  impl_->marker.reset();
+  front.marking = 0;
+}
+
+bool Heap::mark_some(std::size_t bytes, Clock::time_point deadline) {
+  Marker& marker = *impl_->marker;
+  const std::size_t start = marker.live_bytes;
+  unsigned traced = 0;
+  const auto is_late = [&] { return (++traced & 63) == 0 && Clock::now() >= deadline; };
   impl_->collecting = true;
-  settle_front();
-  auto start = std::chrono::steady_clock::now();
-  for (Impl::SizeClassState& state : impl_->state) {
-    for (Block* block : state.blocks) {
-      if (block->needs_sweep) block->sweep(nullptr);
-      block->clear_marks();
+  bool done = marker.drain([&] { return marker.live_bytes - start >= bytes || is_late(); });
+  if (done) {
+    scan_roots();
+    done = marker.drain(is_late);
+    if (!done && ++impl_->rescans >= tuning::heap_rescans) {
+      marker.drain();
+      done = true;
     }
   }
-  for (auto& [begin, region] : impl_->regions) region.marked = false;
+  if (done) finish_marking();
+  impl_->collecting = false;
+  return done;
+}
 
-  Marker marker(*this);
-  scan_stack(marker);
-  marker.drain();
-  for (auto& [key, tracer] : impl_->roots) {
-    tracer(marker);
-    marker.drain();
-  }
+// All that is reachable is marked, and the roots were looked at just now.
+void Heap::finish_marking() {
+  Marker& marker = *impl_->marker;
   if (suspended_) {
     suspended_->after_marking(marker, marker);
     marker.drain();
   }
+  if (impl_->checks) check_marks();
   for (auto& [key, tracer] : impl_->weak) tracer(marker);
-  sweep(marker);
-
+  for (const auto& [array, begin] : impl_->regions_since_marking) {
+    auto it = impl_->regions.find(begin);
+    if (it == impl_->regions.end() || it->second.object != array || !marker.alive(array)) continue;
+    if (array->flags & array_external && memory_of(array) - buffer_margin == static_cast<char*>(it->second.raw))
+      marker.count_memory(array);
+  }
+  front.marking = 0;
   statistics_.live_bytes = marker.live_bytes;
   // In proportion to what this collection had to look at: live objects, and a deep stack.
   std::size_t growth = std::max(marker.live_bytes, least_growth + 8 * marker.stack_bytes);
   impl_->trigger = collects_ ? std::min(limit_here(), marker.live_bytes + growth) : limit_;
   allocated_since_collection_ = 0;
-  grant_room();
   ++statistics_.collections;
-  auto spent = std::chrono::steady_clock::now() - start;
-  statistics_.collection_nanoseconds +=
-      static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(spent).count());
+  impl_->marker.reset();
+  prepare_sweep();
+}
+
+// --- when ---
+
+void Heap::collect_at_once() {
+  if (paused_ > 0 || impl_->collecting) return;
+  settle_front();
+  impl_->checked_from = __builtin_frame_address(0);
+  const auto start = Clock::now();
+  abandon_marking();
+  begin_marking();
+  impl_->collecting = true;
+  scan_roots();
+  impl_->marker->drain();
+  finish_marking();
   impl_->collecting = false;
+  plan_attention();
+  count_pause(start);
 }
 
-// What was not used since the last collection goes back to the system: a program that turns from large arrays to small
-// objects should not hold memory for both. What was used stays, for it will be used again.
-void Heap::Impl::return_memory(std::size_t blocks_before, std::size_t region_bytes_before) {
-  space.trim(blocks_before);
-  constexpr std::size_t worth_the_call = tuning::heap_worth_returning;
-  if (region_peak < worth_the_call || region_bytes_before > region_peak / 2) return;
-  malloc_trim(0);
-  region_peak = region_bytes;
+void Heap::collect() {
+  collect_at_once();
+  if (paused_ > 0 || impl_->collecting) return;
+  sweep_some(~std::size_t{0});
+  plan_attention();
 }
 
-void Heap::sweep(Marker& marker) {
-  std::size_t blocks_before = impl_->space.blocks_in_use(), region_bytes_before = impl_->region_bytes;
-  impl_->free_spare();
-  std::erase_if(impl_->external, [&](ArrayObject* array) {
-    if (marker.is_marked(array)) return false;
-    impl_->free_region(reinterpret_cast<std::uintptr_t>(memory_of(array) - buffer_margin));
-    return true;
-  });
-  for (auto it = impl_->regions.begin(); it != impl_->regions.end();) {
-    if (it->second.is_object && !it->second.marked) {
-      impl_->region_bytes -= it->second.end - it->first;
-      std::free(it->second.raw);
-      it = impl_->regions.erase(it);
+void Heap::set_pause_target(std::chrono::nanoseconds target) { impl_->pause_target = target; }
+
+void Heap::hold_slices() {
+  if (++slices_held_ == 1) {
+    abandon_marking();
+    plan_attention();
+  }
+}
+
+void Heap::attend(std::size_t bytes) {
+  if (paused_ > 0 || impl_->collecting) return;
+  if (stress_ && collects_) return collect_at_once();
+  impl_->checked_from = __builtin_frame_address(0);
+  const auto start = Clock::now();
+  const std::size_t live = statistics_.live_bytes;
+  const bool in_slices = slices_held_ == 0 && collects_;
+  // Half of it: what a slice does at its end is not measured, as looking at the roots.
+  const auto deadline = start + impl_->pause_target / 2;
+  const std::size_t rate = impl_->checks ? 0 : tuning::heap_marking_rate;
+  if (front.marking && in_slices) {
+    if (live + bytes > impl_->overdue) {
+      mark_some(~std::size_t{0}, Clock::time_point::max());
     } else {
-      ++it;
+      mark_some(rate * (tuning::heap_slice_bytes + bytes) + 512, deadline);
+      ++statistics_.slices;
+    }
+    count_pause(start);
+  } else if (live + bytes > impl_->trigger || (impl_->checks && in_slices && !impl_->sweeping)) {
+    // Passing the trigger by one large request alone is no reason to collect what was collected just now.
+    if (collects_ &&
+        (allocated_since_collection_ >= least_growth / 2 || statistics_.collections == 0 || impl_->checks)) {
+      if (!in_slices) return collect_at_once();
+      begin_marking();
+      impl_->collecting = true;
+      scan_roots();
+      impl_->collecting = false;
+      if (impl_->checks) {
+        // The first slice comes with the next allocation.
+      } else if (impl_->marker->drain([&, traced = 0u]() mutable {
+                   return (++traced & 63) == 0 && Clock::now() >= deadline;
+                 })) {
+        impl_->collecting = true;  // nothing ran since the roots were looked at
+        finish_marking();
+        impl_->collecting = false;
+      } else {
+        ++statistics_.slices;
+      }
+      count_pause(start);
+    }
+  } else if (impl_->sweeping) {
+    const std::size_t left = impl_->blocks_to_sweep();
+    const std::size_t until = std::max<std::size_t>(impl_->trigger - live, tuning::heap_slice_bytes);
+    sweep_some(impl_->checks ? 1 : 4 + 2 * left * (tuning::heap_slice_bytes + bytes) / until);
+    ++statistics_.slices;
+    count_pause(start);
+  }
+}
+
+bool Heap::collect_for(std::chrono::nanoseconds budget) {
+  if (paused_ > 0 || impl_->collecting || !collects_ || slices_held_ > 0) return false;
+  settle_front();
+  impl_->checked_from = __builtin_frame_address(0);
+  const auto start = Clock::now();
+  const auto deadline = start + budget;
+  if (!front.marking && !impl_->sweeping) {
+    if (allocated_since_collection_ < least_growth / 4) return false;
+    begin_marking();
+  }
+  if (front.marking) mark_some(~std::size_t{0}, deadline);
+  while (impl_->sweeping && Clock::now() < deadline) sweep_some(8);
+  plan_attention();
+  count_pause(start);
+  return front.marking || impl_->sweeping;
+}
+
+// After how many bytes the heap wants to be asked again.
+void Heap::plan_attention() {
+  settle_front();
+  impl_->attention = impl_->trigger;
+  const bool is_busy = (front.marking && slices_held_ == 0 && collects_) || impl_->sweeping;
+  if (impl_->checks) {
+    impl_->attention = statistics_.live_bytes;
+  } else if (is_busy && !front.marking && !impl_->sweeps_promptly && impl_->trigger > statistics_.live_bytes) {
+    // Blocks are best swept when they are needed, for then they are in the cache. What nobody needs is swept ahead of the
+    // next collection, eight blocks a slice at most.
+    const std::size_t ahead = impl_->blocks_to_sweep() * (tuning::heap_slice_bytes / 4) + 16 * tuning::heap_slice_bytes;
+    const std::size_t room = impl_->trigger - statistics_.live_bytes;
+    impl_->attention = statistics_.live_bytes + (room > ahead ? room - ahead : std::min(room, tuning::heap_slice_bytes));
+  } else if (is_busy) {
+    impl_->attention =
+        std::min(std::max(impl_->trigger, front.marking ? limit_here() : std::size_t{0}),
+                 static_cast<std::size_t>(statistics_.live_bytes + tuning::heap_slice_bytes));
+  }
+  grant_room();
+}
+
+// --- the checking mode ---
+
+void Heap::check_marks() {
+  Marker& marker = *impl_->marker;
+  std::vector<std::pair<Block*, std::vector<std::uint64_t>>> kept;
+  std::vector<Region*> regions;
+  for (Impl::SizeClassState& state : impl_->state) {
+    for (Block* block : state.blocks) {
+      kept.emplace_back(block, std::vector<std::uint64_t>(std::begin(block->marks), std::end(block->marks)));
+      block->clear_marks();
     }
   }
-  std::fill(std::begin(front.free), std::end(front.free), nullptr);
-  for (Impl::SizeClassState& state : impl_->state) {
-    state.carving = nullptr;
-    state.next_to_sweep = 0;
-    std::erase_if(state.blocks, [&](Block* block) {
-      if (block->marked == 0) {
-        impl_->space.release(block);
-        return true;
-      }
-      block->needs_sweep = block->marked < block->cell_count;
-      return false;
-    });
+  for (auto& [begin, region] : impl_->regions)
+    if (region.is_object && region.epoch == impl_->epoch) regions.push_back(&region);
+  ++impl_->epoch;
+  std::unordered_map<Object*, Object*> parents;
+  auto again = std::make_unique<Marker>(*this);
+  again->parents = &parents;
+  std::swap(impl_->marker, again);
+  scan_roots();
+  impl_->marker->drain();
+  if (suspended_) {
+    suspended_->after_marking(*impl_->marker, *impl_->marker);
+    impl_->marker->drain();
   }
-  impl_->return_memory(blocks_before, region_bytes_before);
+  std::swap(impl_->marker, again);
+  const auto lost = [&](Object* o) {
+    std::fprintf(stderr, "slope: the collector lost an object:");
+    for (int i = 0; o && i < 20; ++i) {
+      std::fprintf(stderr, " %s %s", i ? "<-" : "", to_string(o->type).c_str());
+      const auto at = parents.find(o);
+      o = at == parents.end() ? nullptr : at->second;
+    }
+    std::fprintf(stderr, "\n");
+    std::abort();
+  };
+  for (auto& [block, marks] : kept) {
+    for (std::uint32_t cell = 0; cell < block->cell_count; ++cell)
+      if (block->is_marked(cell) && !(marks[cell / 64] >> (cell % 64) & 1)) lost(block->object(cell));
+    block->marked = 0;
+    for (std::size_t i = 0; i < marks.size(); ++i) {
+      block->marks[i] = marks[i];
+      block->marked += static_cast<std::uint32_t>(std::popcount(marks[i]));
+    }
+  }
+  for (auto& [begin, region] : impl_->regions) {
+    if (region.is_object && region.epoch == impl_->epoch &&
+        std::find(regions.begin(), regions.end(), &region) == regions.end())
+      lost(region.object);
+  }
+  // What the first marking found is what lives: one that died since is kept until the next collection.
+  for (Region* region : regions) region->epoch = impl_->epoch;
+  for (auto& [begin, region] : impl_->regions)
+    if (!region.is_object && region.epoch + 1 == impl_->epoch) region.epoch = impl_->epoch;
+  static_cast<void>(marker);
 }
 
 }  // namespace slope

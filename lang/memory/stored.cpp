@@ -33,7 +33,7 @@ Value load_stored(Heap& heap, const char* where, const Type* declared) {
   return Value();
 }
 
-void store_value(char* where, const Type* declared, Value v) {
+void store_value(Heap& heap, char* where, const Type* declared, Value v) {
   switch (storage_of(declared)) {
     case Storage::singleton:
       break;
@@ -45,9 +45,11 @@ void store_value(char* where, const Type* declared, Value v) {
       break;
     case Storage::reference:
       std::memcpy(where, &v.pointer, sizeof v.pointer);
+      heap.wrote(v);
       break;
     case Storage::dynamic:
       std::memcpy(where, &v, sizeof v);
+      heap.wrote(v);
       break;
   }
 }

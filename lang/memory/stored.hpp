@@ -8,7 +8,8 @@ namespace slope {
 // Elements and fields by storage class. `where` points at stored_size(declared) bytes.
 Value load_stored(class Heap& heap, const char* where,
                   const Type* declared);  // boxes aggregates; undefined reference gives an undefined Value
-void store_value(char* where, const Type* declared, Value v);  // v isa declared must hold
+// v isa declared must hold. The heap is told of a reference (the barrier of lang/memory/heap.hpp).
+void store_value(class Heap& heap, char* where, const Type* declared, Value v);
 
 inline Value load_field(class Heap& heap, Object* object, const Field& field) {
   // No object: the type is a singleton, and so are its fields.

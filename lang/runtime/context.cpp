@@ -20,7 +20,7 @@ Value make_exception(Context& ctx, const DataType* type, std::initializer_list<V
   std::size_t i = 0;
   for (Value v : fields) {
     const Field& field = type->fields[i++];
-    store_value(object->payload() + field.offset, field.type, v);
+    store_value(*ctx.heap, object->payload() + field.offset, field.type, v);
   }
   return Value(type, object);
 }

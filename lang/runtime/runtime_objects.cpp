@@ -118,7 +118,7 @@ bool Runtime::set_field(Context& ctx, Value object, Value name_or_index, Value v
     return ctx.raise_error("setfield!: const field ." + field.name->name + " of type " + to_string(type) +
                            " cannot be changed");
   if (!is_instance(types, v, field.type)) return ctx.type_error("setfield!", field.type, v);
-  if (field.storage != Storage::singleton) store_value(payload_of(object) + field.offset, field.type, v);
+  if (field.storage != Storage::singleton) store_value(*ctx.heap, payload_of(object) + field.offset, field.type, v);
   return true;
 }
 
@@ -147,7 +147,7 @@ bool Runtime::new_object(Context& ctx, const DataType* type, const Value* fields
   if (!object) return ctx.out_of_memory();
   for (std::size_t i = 0; i < count; ++i) {
     const Field& field = type->fields[i];
-    if (field.storage != Storage::singleton) store_value(object->payload() + field.offset, field.type, fields[i]);
+    if (field.storage != Storage::singleton) store_value(*ctx.heap, object->payload() + field.offset, field.type, fields[i]);
   }
   result = Value(type, static_cast<const void*>(object));
   return true;

@@ -220,22 +220,30 @@ bool random_seed(Context& ctx, const Value* args, std::size_t count, Value& resu
   return call.give_int(static_cast<std::int64_t>(high << 32 | device()));
 }
 
-// heap_count(k): bytes allocated ever 1, allocations 2, collections 3, nanoseconds collecting 4. A number each, so that
-// asking allocates nothing.
+// heap_count(k): bytes allocated ever 1, allocations 2, collections 3, nanoseconds collecting 4, slices 5, nanoseconds of
+// the longest pause 6. A number each, so that asking allocates nothing.
 bool heap_count(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "heap_count", args, count, result);
   std::int64_t which = 0;
   if (!call.integer(0, which)) return false;
   const HeapStatistics& s = call.runtime.heap.statistics();
-  const std::uint64_t counts[] = {s.allocated_bytes, s.allocations, s.collections, s.collection_nanoseconds};
-  if (which < 1 || which > 4) return ctx.argument_error("the heap has no count " + std::to_string(which));
-  if (which == 4 && !may_use(ctx, call.runtime.capabilities.time, "reading the clock", "time")) return false;
+  const std::uint64_t counts[] = {s.allocated_bytes, s.allocations, s.collections, s.collection_nanoseconds,
+                                  s.slices, s.longest_nanoseconds};
+  if (which < 1 || which > 6) return ctx.argument_error("the heap has no count " + std::to_string(which));
+  if ((which == 4 || which == 6) && !may_use(ctx, call.runtime.capabilities.time, "reading the clock", "time")) return false;
   return call.give_int(static_cast<std::int64_t>(counts[which - 1]));
 }
 
 bool heap_collect(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "gc", args, count, result);
   if (call.runtime.heap.collects()) call.runtime.heap.collect();
+  return call.give_nothing();
+}
+
+// What a slice does: for about a millisecond.
+bool heap_collect_some(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "gc", args, count, result);
+  call.runtime.heap.collect_for(std::chrono::milliseconds(1));
   return call.give_nothing();
 }
 
@@ -266,6 +274,7 @@ const NativeInfo io_natives[] = {
     {"random_seed", random_seed, effect_all, returns_int},
     {"heap_count", heap_count, effect_all, returns_int},
     {"heap_collect", heap_collect, effect_all, returns_nothing},
+    {"heap_collect_some", heap_collect_some, effect_all, returns_nothing},
     {"heap_enable", heap_enable, effect_all, returns_bool},
 };
 

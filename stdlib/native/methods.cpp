@@ -150,7 +150,7 @@ bool method_parts(Context& ctx, const Value* args, std::size_t count, Value& res
   if (!made) return ctx.out_of_memory();
   char* at = made->data;
   for (const Value part : parts.values) {
-    store_value(at, any, part);
+    store_value(*ctx.heap, at, any, part);
     at += made->element_size;
   }
   return call.give(Value(type, static_cast<const void*>(made)));
@@ -258,7 +258,8 @@ bool give_names(Call& call, std::vector<const Symbol*> names) {
   ArrayObject* made = call.ctx.heap->allocate_array(type, dims);
   if (!made) return call.ctx.out_of_memory();
   for (std::size_t i = 0; i < names.size(); ++i)
-    store_value(made->data + i * made->element_size, call.builtin.symbol, call.runtime.from_symbol(names[i]));
+    store_value(*call.ctx.heap, made->data + i * made->element_size, call.builtin.symbol,
+                call.runtime.from_symbol(names[i]));
   return call.give(Value(type, static_cast<const void*>(made)));
 }
 

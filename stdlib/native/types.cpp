@@ -236,7 +236,7 @@ bool type_subtypes(Context& ctx, const Value* args, std::size_t count, Value& re
   ArrayObject* made = runtime.heap.allocate_array(type, dims);
   if (!made) return ctx.out_of_memory();
   for (std::size_t i = 0; i < found.size(); ++i)
-    store_value(made->data + i * made->element_size, call.builtin.any, runtime.from_type(found[i]));
+    store_value(runtime.heap, made->data + i * made->element_size, call.builtin.any, runtime.from_type(found[i]));
   return call.give(Value(type, static_cast<const void*>(made)));
 }
 

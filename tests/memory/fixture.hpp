@@ -33,7 +33,7 @@ struct MemoryFixture {
     Object* object = heap.allocate(type, type->size);
     REQUIRE(object);
     for (std::size_t i = 0; i < elements.size(); ++i)
-      store_value(object->payload() + type->fields[i].offset, type->fields[i].type, elements.begin()[i]);
+      store_value(heap, object->payload() + type->fields[i].offset, type->fields[i].type, elements.begin()[i]);
     return Value(type, object);
   }
 

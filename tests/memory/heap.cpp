@@ -61,8 +61,8 @@ TEST_CASE_METHOD(Fixture, "what is reachable survives, the rest goes") {
   apart([&] {
     for (std::int64_t i = 0; i < count; ++i) {
       Object* node = heap.allocate(type, type->size);
-      store_value(node->payload() + type->fields[0].offset, b.any, roots.values[0]);
-      store_value(node->payload() + type->fields[1].offset, b.int64, Value(b.int64, i));
+      store_value(heap, node->payload() + type->fields[0].offset, b.any, roots.values[0]);
+      store_value(heap, node->payload() + type->fields[1].offset, b.int64, Value(b.int64, i));
       roots.values[0] = Value(type, node);
     }
   });
@@ -93,12 +93,12 @@ TEST_CASE_METHOD(Fixture, "arrays keep what they hold, and their memory is freed
   roots.values.push_back(Value(strings->type, strings));
   for (std::int64_t i = 0; i < strings->length; ++i) {
     StringObject* text = heap.allocate_string("number " + std::to_string(i));
-    store_value(strings->data + i * 8, b.string, Value(b.string, text));
+    store_value(heap, strings->data + i * 8, b.string, Value(b.string, text));
   }
   ArrayObject* anything = vector(b.any, 10);
   roots.values.push_back(Value(anything->type, anything));
   ArrayObject* inner = vector(b.float64, 3);
-  store_value(anything->data, b.any, Value(inner->type, inner));
+  store_value(heap, anything->data, b.any, Value(inner->type, inner));
   numbers(inner)[2] = 2.5;
   heap.collect();
   for (int i = 0; i < 100'000; ++i) heap.allocate_string("garbage garbage");
@@ -208,7 +208,7 @@ TEST_CASE_METHOD(Fixture, "a vector that begins inside its memory is kept and fr
         heap.resize_vector_front(array, array->length - 1);
         StringObject* text = heap.allocate_string("number " + std::to_string(i));
         heap.resize_vector(array, array->length + 1);
-        store_value(array->data + (array->length - 1) * 8, b.string, Value(b.string, text));
+        store_value(heap, array->data + (array->length - 1) * 8, b.string, Value(b.string, text));
       }
       heap.set_stress(false);
       Value last = load_stored(heap, array->data + (array->length - 2) * 8, b.string);
@@ -226,7 +226,7 @@ TEST_CASE_METHOD(Fixture, "what shares the memory of a vector keeps the elements
   roots.values.push_back(Value(owner->type, owner));
   for (std::int64_t i = 0; i < 3; ++i) {
     StringObject* text = heap.allocate_string("number " + std::to_string(i));
-    store_value(owner->data + i * 8, b.string, Value(b.string, text));
+    store_value(heap, owner->data + i * 8, b.string, Value(b.string, text));
   }
   const std::int64_t dims[] = {1, 3};
   ArrayObject* shared = heap.share_array(types.array_of(b.string, 2), owner, dims);
@@ -290,7 +290,7 @@ TEST_CASE_METHOD(Fixture, "collecting at every allocation loses nothing") {
   for (std::int64_t i = 0; i < 200; ++i) {
     StringObject* text = heap.allocate_string(std::to_string(i));
     heap.resize_vector(array, i + 1);
-    store_value(array->data + i * 16, b.any, Value(b.string, text));
+    store_value(heap, array->data + i * 16, b.any, Value(b.string, text));
   }
   for (std::int64_t i = 0; i < 200; ++i) {
     Value v = load_stored(heap, array->data + i * 16, b.any);

@@ -68,8 +68,8 @@ TEST_CASE_METHOD(Fixture, "tapes have a limit of their own") {
 TEST_CASE_METHOD(Fixture, "objects on a tape are kept") {
   TapeLayout layout{{b.any, b.string}};
   Tape* tape = pool.open(&layout, 1);
-  store_value(tape->columns[0], b.any, string("one"));
-  store_value(tape->columns[1], b.string, string("two"));
+  store_value(heap, tape->columns[0], b.any, string("one"));
+  store_value(heap, tape->columns[1], b.string, string("two"));
   heap.set_stress(true);
   for (int i = 0; i < 10; ++i) string("garbage");
   auto text = [&](int column, const Type* type) {

@@ -42,7 +42,7 @@ TEST_CASE_METHOD(MemoryFixture, "identity of mutables is of their place") {
 TEST_CASE_METHOD(MemoryFixture, "values go into memory and come back") {
   alignas(16) char memory[64];
   auto round_trip = [&](const Type* declared, Value v) {
-    store_value(memory, declared, v);
+    store_value(heap, memory, declared, v);
     return load_stored(heap, memory, declared);
   };
   for (const DataType* type : {b.int8, b.uint16, b.int32, b.uint64})

@@ -127,7 +127,7 @@ bool TangentSeeder::elements(const DataType* t, Value v, Value given, Value shad
     roots_.values.push_back(value);
     Value made;
     if (!place(t->params[0], value, part, held, of_shadow, made)) return false;
-    if (made.defined()) store_value(to->data + i * stored_size(of_shadow), of_shadow, made);
+    if (made.defined()) store_value(runtime_.heap, to->data + i * stored_size(of_shadow), of_shadow, made);
     roots_.values.resize(mark);
   }
   return true;
@@ -174,7 +174,7 @@ bool TangentSeeder::fields(const DataType* t, Value v, Value given, Value shadow
       roots_.values.insert(roots_.values.end(), {part, held});
       Value made;
       if (!place(t->fields[i].type, value_of(i), part, held, there.type, made)) return false;
-      if (made.defined()) store_value(shadow.object->payload() + there.offset, there.type, made);
+      if (made.defined()) store_value(runtime_.heap, shadow.object->payload() + there.offset, there.type, made);
     }
     return true;
   }

@@ -100,7 +100,7 @@ bool array_set(const Operation& o) {
   const Type* element = array_element_type(array);
   Value v = o.operands[1];
   if (!fits(o, element, v)) return false;
-  store_value(array->data + (i - 1) * array->element_size, element, v);
+  store_value(*o.ctx.heap, array->data + (i - 1) * array->element_size, element, v);
   return o.give_nothing();
 }
 
@@ -154,7 +154,7 @@ bool tape_operation(const Operation& o) {
   if (o.op == Op::tape_store) {
     Value v = o.operands[2];
     if (v.type != type && !is_instance(o.runtime.types, v, type)) return o.wrong_type(type, 2);
-    store_value(where, type, v);
+    store_value(*o.ctx.heap, where, type, v);
     return o.give_nothing();
   }
   Value v = load_stored(*o.ctx.heap, where, type);

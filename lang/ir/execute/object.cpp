@@ -130,7 +130,7 @@ bool set_field_at(const Operation& o) {
   if (v.type != field->type && !is_instance(o.runtime.types, v, field->type))
     return o.ctx.type_error("setfield!", field->type, v);
   if (field->storage != Storage::singleton)
-    store_value(o.operands[0].object->payload() + field->offset, field->type, v);
+    store_value(*o.ctx.heap, o.operands[0].object->payload() + field->offset, field->type, v);
   return o.give(v);
 }
 
@@ -232,7 +232,7 @@ bool make_expr(const Operation& o) {
   ArrayObject* args = heap.allocate_array(o.runtime.types.array_of(o.types.any, 1), dims);
   if (!args) return o.ctx.out_of_memory();
   for (std::size_t i = 1; i < o.count; ++i)
-    store_value(args->data + (i - 1) * args->element_size, o.types.any, o.operands[i]);
+    store_value(*o.ctx.heap, args->data + (i - 1) * args->element_size, o.types.any, o.operands[i]);
   Value fields[] = {o.operands[0], Value(args->type, args)};
   return o.runtime.new_object(o.ctx, o.types.expr, fields, 2, o.result);
 }
@@ -264,6 +264,7 @@ bool execute_object(const Operation& o) {
       if (!o.want(o.types.cell, 0)) return false;
       if (o.ctx.generating && !may_change(o.ctx, first)) return false;
       cell_of(o)->value = o.operands[1];
+      o.ctx.heap->wrote(o.operands[1]);
       return o.give_nothing();
     case Op::cell_defined:
       if (!o.want(o.types.cell, 0)) return false;

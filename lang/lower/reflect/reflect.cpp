@@ -68,7 +68,7 @@ class Reflection {
   bool set(Value object, int field, Value v) {
     if (!v.defined()) return ctx_.failed() ? false : ctx_.out_of_memory();
     const Field& at = as_data(object.type)->fields[static_cast<std::size_t>(field)];
-    store_value(object.object->payload() + at.offset, at.type, v);
+    store_value(runtime_.heap, object.object->payload() + at.offset, at.type, v);
     return true;
   }
 
@@ -78,7 +78,7 @@ class Reflection {
     ArrayObject* made = runtime_.heap.allocate_array(type, dims);
     if (!made) return Value();
     for (std::size_t i = 0; i < elements.size(); ++i)
-      store_value(made->data + i * made->element_size, builtin_.any, elements[i]);
+      store_value(runtime_.heap, made->data + i * made->element_size, builtin_.any, elements[i]);
     return Value(type, static_cast<const void*>(made));
   }
 
