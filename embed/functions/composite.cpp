@@ -77,7 +77,8 @@ bool EngineBuilder::vector(std::size_t count, Kind kind) {
   ArrayObject* array = allocate(element, count, v);
   if (!array) return false;
   const RawValue* parts = last(count);
-  for (std::size_t i = 0; i < count; ++i) store_value(engine_.runtime.heap, array->data + i * array->element_size, element, parts[i]);
+  for (std::size_t i = 0; i < count; ++i)
+    store_value(engine_.runtime.heap, array->data + i * array->element_size, element, parts[i]);
   replace(count, v);
   if (element != engine_.types.any || count == 0) return true;
   RawValue arguments[] = {engine_.library("identity"), v}, narrowed;

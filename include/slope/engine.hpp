@@ -33,8 +33,8 @@ struct Statistics {
   std::size_t heap_bytes = 0;       // live at the last collection, plus allocated since
   std::size_t allocated_bytes = 0;  // in total
   std::size_t collections = 0;
-  std::size_t collection_slices = 0;   // parts of collections that were not done at once
-  double longest_pause_seconds = 0;    // that the collector worked without a break
+  std::size_t collection_slices = 0;  // parts of collections that were not done at once
+  double longest_pause_seconds = 0;   // that the collector worked without a break
   std::size_t inferred_functions = 0;
   std::size_t compiled_functions = 0;
   std::size_t derivatives = 0;

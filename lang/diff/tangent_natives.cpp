@@ -189,7 +189,8 @@ void ShadowMaker::forbid_stores() {
     if (d->object_kind == DataType::ObjectKind::array)
       static_cast<ArrayObject*>(v.object)->flags |= array_stores_forbidden;
     else
-      store_value(runtime_.heap, v.object->payload() + d->fields.back().offset, d->fields.back().type, runtime_.from_bool(true));
+      store_value(runtime_.heap, v.object->payload() + d->fields.back().offset, d->fields.back().type,
+                  runtime_.from_bool(true));
   }
 }
 
@@ -367,7 +368,8 @@ class TangentFinisher {
     if (!made) return ctx_.out_of_memory();
     element = array_element_type(made);
     for (std::int64_t i = 0; i < source->length; ++i)
-      store_value(runtime_.heap, made->data + i * stored_size(element), element, parts.values[static_cast<std::size_t>(i)]);
+      store_value(runtime_.heap, made->data + i * stored_size(element), element,
+                  parts.values[static_cast<std::size_t>(i)]);
     result = Value(made->type, made);
     return true;
   }

@@ -426,7 +426,7 @@ bool Heap::make_room(ArrayObject* array, std::int64_t before, std::int64_t after
     free_array_memory(old);
   } else {
     array->flags |= array_external;
-    }
+  }
   return true;
 }
 

@@ -51,8 +51,8 @@ __attribute__((noinline)) void Heap::scan_roots() {
 }
 
 void Heap::count_pause(Clock::time_point start) {
-  const auto spent = static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count());
+  const auto spent =
+      static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count());
   statistics_.collection_nanoseconds += spent;
   statistics_.longest_nanoseconds = std::max(statistics_.longest_nanoseconds, spent);
 }
@@ -186,9 +186,8 @@ void Heap::attend(std::size_t bytes) {
       impl_->collecting = false;
       if (impl_->checks) {
         // The first slice comes with the next allocation.
-      } else if (impl_->marker->drain([&, traced = 0u]() mutable {
-                   return (++traced & 63) == 0 && Clock::now() >= deadline;
-                 })) {
+      } else if (impl_->marker->drain(
+                     [&, traced = 0u]() mutable { return (++traced & 63) == 0 && Clock::now() >= deadline; })) {
         impl_->collecting = true;  // nothing ran since the roots were looked at
         finish_marking();
         impl_->collecting = false;
@@ -235,11 +234,11 @@ void Heap::plan_attention() {
     // next collection, eight blocks a slice at most.
     const std::size_t ahead = impl_->blocks_to_sweep() * (tuning::heap_slice_bytes / 4) + 16 * tuning::heap_slice_bytes;
     const std::size_t room = impl_->trigger - statistics_.live_bytes;
-    impl_->attention = statistics_.live_bytes + (room > ahead ? room - ahead : std::min(room, tuning::heap_slice_bytes));
-  } else if (is_busy) {
     impl_->attention =
-        std::min(std::max(impl_->trigger, front.marking ? limit_here() : std::size_t{0}),
-                 static_cast<std::size_t>(statistics_.live_bytes + tuning::heap_slice_bytes));
+        statistics_.live_bytes + (room > ahead ? room - ahead : std::min(room, tuning::heap_slice_bytes));
+  } else if (is_busy) {
+    impl_->attention = std::min(std::max(impl_->trigger, front.marking ? limit_here() : std::size_t{0}),
+                                static_cast<std::size_t>(statistics_.live_bytes + tuning::heap_slice_bytes));
   }
   grant_room();
 }

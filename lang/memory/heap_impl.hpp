@@ -41,13 +41,13 @@ struct Heap::Impl {
   SizeClasses classes;
   BlockSpace space;
   std::vector<SizeClassState> state;
-  std::map<std::uintptr_t, Region> regions;  // by address
+  std::map<std::uintptr_t, Region> regions;        // by address
   std::uintptr_t region_low = 0, region_span = 0;  // all regions lie in [low, low + span)
   std::size_t region_bytes = 0;                    // of all regions
-  std::size_t region_peak = 0;   // since malloc was last told to give memory back
-  std::size_t trigger = 0;       // collect when so many bytes are live
-  std::size_t attention = 0;     // do what is due when so many are: at most the trigger
-  std::size_t overdue = 0;       // bytes live at which a collection in slices is finished without a break
+  std::size_t region_peak = 0;                     // since malloc was last told to give memory back
+  std::size_t trigger = 0;                         // collect when so many bytes are live
+  std::size_t attention = 0;                       // do what is due when so many are: at most the trigger
+  std::size_t overdue = 0;  // bytes live at which a collection in slices is finished without a break
   // Memory of large arrays that died, by size: the next of about that size gets it, for fresh pages cost several times
   // what filling them costs. What nobody wanted between two collections goes back.
   std::multimap<std::size_t, void*> spare;
@@ -57,16 +57,16 @@ struct Heap::Impl {
   std::vector<std::pair<int, WeakTracer>> weak;
   int next_root = 1;
   bool collecting = false;
-  std::uint32_t epoch = 1;          // of the collection that marks, or that was the last to
-  std::unique_ptr<Marker> marker;   // of a collection in progress
-  int rescans = 0;                  // of the roots, in this collection
-  bool sweeping = false;            // blocks or regions wait to be swept
-  bool sweeps_promptly = false;     // for there is much memory outside of blocks
-  std::size_t class_to_sweep = 0;   // by slices
+  std::uint32_t epoch = 1;         // of the collection that marks, or that was the last to
+  std::unique_ptr<Marker> marker;  // of a collection in progress
+  int rescans = 0;                 // of the roots, in this collection
+  bool sweeping = false;           // blocks or regions wait to be swept
+  bool sweeps_promptly = false;    // for there is much memory outside of blocks
+  std::size_t class_to_sweep = 0;  // by slices
   std::uintptr_t region_to_sweep = 0;
-  std::size_t freed_by_sweep = 0;   // bytes of regions since the last collection
+  std::size_t freed_by_sweep = 0;                          // bytes of regions since the last collection
   std::size_t blocks_before = 0, region_bytes_before = 0;  // that collection
-  bool checks = false;              // SLOPE_GC_CHECK
+  bool checks = false;                                     // SLOPE_GC_CHECK
   const void* checked_from = nullptr;  // what such a check looks at of the stack: not the collector's own frames
   std::chrono::nanoseconds pause_target{tuning::heap_pause_target_us * 1000};
 

@@ -147,7 +147,8 @@ bool Runtime::new_object(Context& ctx, const DataType* type, const Value* fields
   if (!object) return ctx.out_of_memory();
   for (std::size_t i = 0; i < count; ++i) {
     const Field& field = type->fields[i];
-    if (field.storage != Storage::singleton) store_value(*ctx.heap, object->payload() + field.offset, field.type, fields[i]);
+    if (field.storage != Storage::singleton)
+      store_value(*ctx.heap, object->payload() + field.offset, field.type, fields[i]);
   }
   result = Value(type, static_cast<const void*>(object));
   return true;

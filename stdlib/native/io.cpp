@@ -227,10 +227,11 @@ bool heap_count(Context& ctx, const Value* args, std::size_t count, Value& resul
   std::int64_t which = 0;
   if (!call.integer(0, which)) return false;
   const HeapStatistics& s = call.runtime.heap.statistics();
-  const std::uint64_t counts[] = {s.allocated_bytes, s.allocations, s.collections, s.collection_nanoseconds,
-                                  s.slices, s.longest_nanoseconds};
+  const std::uint64_t counts[] = {s.allocated_bytes,        s.allocations, s.collections,
+                                  s.collection_nanoseconds, s.slices,      s.longest_nanoseconds};
   if (which < 1 || which > 6) return ctx.argument_error("the heap has no count " + std::to_string(which));
-  if ((which == 4 || which == 6) && !may_use(ctx, call.runtime.capabilities.time, "reading the clock", "time")) return false;
+  if ((which == 4 || which == 6) && !may_use(ctx, call.runtime.capabilities.time, "reading the clock", "time"))
+    return false;
   return call.give_int(static_cast<std::int64_t>(counts[which - 1]));
 }
 
