@@ -519,6 +519,16 @@ int main(int count, char** arguments) {
   }
   if (settings->wants("heap")) {
     bench.memory_row("10 GB of garbage, peak memory", {settings->slope, settings->program("heap")}, 100);
+    bench.measure("heap_pauses");
+    bench.row("worst of 3,000 frames of 1,000 objects, 10⁶ objects live", "pause_frame");
+    bench.row("  a whole collection, 10⁵ live nodes", "collection_100000");
+    bench.row("  10⁶", "collection_1000000");
+    bench.row("  5·10⁶", "collection_5000000");
+    bench.row("  10⁶ vectors of one number", "collection_vectors");
+    bench.row("an object of two numbers, made and dropped", "alloc_object");
+    bench.row("  a vector of two", "alloc_vector");
+    bench.row("  string(i)", "alloc_string");
+    bench.row("binary trees of depth 16", "trees");
   }
   return bench.finish() ? 0 : 1;
 }
