@@ -344,6 +344,11 @@ class Reader {
   }
 
   NodeId identifier(const Symbol* symbol, bool variable) {
+    if (variable && (symbol->name == "true" || symbol->name == "false")) {  // Symbol("true") as a variable
+      const NodeId made = ast_.leaf(Head::boolean, span_);
+      ast_.made(made).integer = symbol->name == "true" ? 1 : 0;
+      return made;
+    }
     if (hygiene_ == nullptr || !variable || symbol->name.empty()) return ast_.identifier(symbol->name, span_);
     const auto renamed = hygiene_->renamed.find(symbol);
     if (renamed != hygiene_->renamed.end()) return ast_.identifier(renamed->second, span_);

@@ -203,6 +203,31 @@ bool type_more_specific(Context& ctx, const Value* args, std::size_t count, Valu
   return call.type(0, a) && call.type(1, b) && call.give_bool(more_specific(call.runtime.types, a, b));
 }
 
+bool type_or_variable(Call& call, Value v, const Type*& out) {
+  if (!call.runtime.is_type_value(v) && v.type != call.builtin.type_var)
+    return call.ctx.type_error("TypeVar", call.builtin.type, v);
+  out = v.as_type;
+  return true;
+}
+
+// type_variable(name, lower, upper): a new variable of types; type_over(variable, T): T for each value of the variable.
+bool type_variable(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "TypeVar", args, count, result);
+  const Type *lower = nullptr, *upper = nullptr;
+  if (!call.arity(3) || !type_or_variable(call, args[1], lower) || !type_or_variable(call, args[2], upper))
+    return false;
+  if (args[0].type != call.builtin.symbol) return ctx.type_error("TypeVar", call.builtin.symbol, args[0]);
+  return call.give_type(call.runtime.types.var(args[0].symbol, lower, upper));
+}
+bool type_over(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "UnionAll", args, count, result);
+  const Type *variable = nullptr, *body = nullptr;
+  if (!call.arity(2) || !type_or_variable(call, args[0], variable) || !type_or_variable(call, args[1], body))
+    return false;
+  if (as_var(variable) == nullptr) return ctx.argument_error("UnionAll takes a TypeVar and a type");
+  return call.give_type(call.runtime.types.union_all(as_var(variable), body));
+}
+
 // The nominal types directly below T, found among the globals of all modules.
 bool type_subtypes(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "subtypes", args, count, result);
@@ -283,6 +308,8 @@ const NativeInfo types_natives[] = {
     {"type_join", type_join_native, effect_throws, joined},
     {"type_intersect", type_intersect, effect_throws, nullptr},
     {"type_more_specific", type_more_specific, effect_throws, returns_bool},
+    {"type_variable", type_variable, effect_all, nullptr},
+    {"type_over", type_over, effect_throws, nullptr},
     {"kwftype", kwftype, effect_none, nullptr},
     {"svec", svec, effect_allocates, nullptr},
     {"atdoc", atdoc, effect_none, nullptr},

@@ -1,6 +1,7 @@
 #include "lang/derive/natives/call.hpp"
 
 #include "lang/derive/dynamic.hpp"
+#include "lang/runtime/library_names.hpp"
 
 namespace slope::derive {
 
@@ -124,6 +125,17 @@ class NumberArrays {
 
 }  // namespace
 
+Specialization* DerivedCall::within_gradient() {
+  Runtime& runtime = *ctx.runtime;
+  const Value gradients = library_value(runtime, KnownName::gradients_type);
+  const Value callee = arguments[0];
+  if (!gradients.defined() || !is_instance(runtime.types, callee, gradients.as_type)) return nullptr;
+  Rooted function(runtime.heap);
+  function.values.push_back(load_field(runtime.heap, callee.object, as_data(callee.type)->fields[0]));
+  if (function.values[0].type == runtime.types.builtin().builtin_function) return nullptr;
+  return runtime.dispatch(ctx, function.values[0], xs.data(), xs.size());
+}
+
 bool DerivedCall::find_shared_memory() {
   Runtime& runtime = *ctx.runtime;
   diff::TangentTypes& tangents = diff::tangent_types(runtime);
@@ -173,11 +185,19 @@ bool DerivedCall::find_shared_memory() {
   for (std::size_t a = 0; a < holders.size(); ++a) {
     if (!makers[a]->overlaps(globals)) continue;
     diff::MemoryMask bit = diff::parameter_mask(holders[a]);
-    if (effects.writes & bit)
+    if (effects.writes & bit) {
+      Specialization* within = within_gradient();
+      if (ctx.failed()) return false;
+      const diff::MemoryMask arguments_of_it = ~(diff::global_memory | diff::parameter_mask(0));
+      if (within) {
+        const diff::MemorySummary own = derivatives_of(ctx).memory(ctx).of(*within);
+        if (!((own.writes | own.unknown) & arguments_of_it)) continue;
+      }
       return ctx.raise_message(runtime.types.builtin().differentiation_error,
-                               "cannot differentiate `" + std::string(target->method->name->name) +
+                               "cannot differentiate `" + std::string((within ? within : target)->method->name->name) +
                                    "`: it stores into an argument that it also reads as a global; give it a copy of "
                                    "the argument");
+    }
     if (effects.unknown & bit) stores_forbidden = true;
   }
   return true;

@@ -35,6 +35,10 @@ struct DerivedCall {
   // a shadow of its own, as long as the function stores nothing into it. When it does, what is written through one is
   // read through the other: then all that reach it are active and share one shadow, which is what each is told.
   bool find_shared_memory();
+  // When the target is the gradient of a function (Gradients): what that function is for these arguments. The gradient
+  // stores into none of its arguments for good that the function does not, although its code does not show that. Null:
+  // another function, or an error.
+  Specialization* within_gradient();
   // One shadow an argument, nothing for those without.
   bool make_shadows(const std::vector<char>& active);
   // Cotangents (one an argument) → what the user sees, as a tuple.

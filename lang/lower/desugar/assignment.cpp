@@ -385,7 +385,7 @@ Form* Desugar::declaration(NodeId node, bool is_global) {
       declare(declare, ast_->child(entry, 0), true);
       forms.push_back(expression(entry));
     } else if (head == Head::const_ && is_global) {
-      forms.push_back(constant_declaration(entry));
+      forms.push_back(constant_declaration(entry, true));
     } else {
       declare(declare, entry, false);
     }
@@ -397,12 +397,15 @@ Form* Desugar::declaration(NodeId node, bool is_global) {
 }
 
 // const x = v, const x::T = v, const a, b = v
-Form* Desugar::constant_declaration(NodeId node) {
+Form* Desugar::constant_declaration(NodeId node, bool is_global) {
   auto nodes = children(node);
-  if (nodes.size() == 1 && ast_->head(nodes[0]) == Head::global_) nodes = children(nodes[0]);
+  if (nodes.size() == 1 && ast_->head(nodes[0]) == Head::global_) {
+    nodes = children(nodes[0]);
+    is_global = true;
+  }
   if (nodes.size() != 1 || ast_->head(nodes[0]) != Head::assign)
     return error(node, "expected an assignment after `const`");
-  if (function_depth_ > 0 || scope_depth_ > 0)
+  if (function_depth_ > 0 || (scope_depth_ > 0 && !is_global))
     return error(node, "unsupported `const` declaration on a local variable");
   const auto parts = children(nodes[0]);
   if (parts.size() != 2) return error(node, "expected an assignment after `const`");
@@ -421,7 +424,10 @@ Form* Desugar::constant_declaration(NodeId node) {
     if (sym == nullptr) return error(named, "expected a name in a `const` declaration");
     Form* made = form(FormKind::define_constant, at, {value});
     made->name = sym;
-    return made;
+    if (scope_depth_ == 0) return made;
+    Form* outside = form(FormKind::global_name, at);  // the block reads the global too
+    outside->name = sym;
+    return block(at, {outside, made});
   };
   if (ast_->head(target) == Head::tuple) {
     Form* whole = temporary(expression(parts[1]));

@@ -105,7 +105,7 @@ class Desugar : private FormMaker {
   Form* dot_assignment(NodeId node);
   Form* broadcast_target(NodeId node, std::vector<Form*>& setup);
   Form* declaration(NodeId node, bool is_global);
-  Form* constant_declaration(NodeId node);
+  Form* constant_declaration(NodeId node, bool is_global = false);
   Form* typed_declaration(NodeId node, Form* value);
 
   // --- broadcasting (broadcast.cpp) ---

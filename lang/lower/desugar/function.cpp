@@ -7,6 +7,22 @@
 
 namespace slope::lower {
 
+namespace {
+
+// Does a statement of the body assign this name?
+bool assigns_name(const syntax::Ast& ast, syntax::NodeId node, std::string_view name) {
+  if (ast.head(node) == syntax::Head::assign && ast.child_count(node) == 2) {
+    const syntax::NodeId target = ast.child(node, 0);
+    return ast.head(target) == syntax::Head::identifier && ast.name_of(target) == name;
+  }
+  if (ast.head(node) != syntax::Head::block) return false;
+  for (const syntax::NodeId child : ast.children(node))
+    if (child != syntax::no_node && assigns_name(ast, child, name)) return true;
+  return false;
+}
+
+}  // namespace
+
 Lambda* Desugar::method(std::shared_ptr<const SignatureSyntax> signature, Variant variant,
                         const TypeName* constructed) {
   if (variant.kind != Variant::Kind::syntax) {
@@ -115,6 +131,7 @@ Lambda* Desugar::lambda(std::shared_ptr<const SignatureSyntax> signature, Varian
     if (signature->return_type != no_node) made->return_type = expression(signature->return_type);
     const bool eval_was_parameter = eval_is_parameter_;
     for (const Variable* parameter : made->parameters) eval_is_parameter_ |= parameter->name->name == "eval";
+    eval_is_parameter_ |= signature->body != no_node && assigns_name(*ast_, signature->body, "eval");
     Form* body = signature->body == no_node ? nothing(signature->span) : expression(signature->body);
     eval_is_parameter_ = eval_was_parameter;
     if (prologue.empty()) {
