@@ -152,7 +152,7 @@ TEST_CASE("What is defined again is not taken from the cache") {
 TEST_CASE("Large code is made when the interpreter has spent some time on it") {
   Folder folder;
   std::string large = "large(x) = begin\n";
-  for (int i = 0; i < 800; ++i) large += "x = 0.5 * x + sin(x + " + std::to_string(i) + ")\n";
+  for (int i = 0; i < 400; ++i) large += "x = 0.5 * x + sin(x + " + std::to_string(i) + ")\n";
   large += "x\nend";
   Engine interpreted(Options{.tier = Tier::interpret});
   interpreted.run(large).value();
@@ -170,6 +170,6 @@ TEST_CASE("Large code is made when the interpreter has spent some time on it") {
     return most;
   };
   CHECK(largest() < 10'000);
-  call("s = 0.0; for i in 1:3000; global s += large(0.1 * i); end; s");
+  call("s = 0.0; for i in 1:1500; global s += large(0.1 * i); end; s");
   CHECK(largest() > 10'000);
 }
