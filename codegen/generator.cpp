@@ -15,6 +15,12 @@ namespace slope::codegen {
 
 namespace {
 
+// Code that costs LLVM more than a moment waits until the interpreter has spent about a quarter of that time on it: many
+// large functions, of derivatives above all, run only once or twice. (LLVM takes 0.1 ms for an instruction of its own, and
+// what counts as 200 here takes the interpreter some 25 µs, with the calls in it.)
+constexpr std::size_t soon_instructions = 1500;      // of LLVM, that are made at once
+constexpr std::uint64_t worth_of_instruction = 200;  // of Slope, interpreted before one of LLVM is made
+
 class Generator : public CodeGenerator {
  public:
   Generator(Runtime& runtime, const CodegenHost& host) : runtime_(runtime), host_(host) {}
@@ -37,6 +43,7 @@ class Generator : public CodeGenerator {
   bool make_objects(Batch& batch, std::vector<UnitObject>& objects, std::string& why);
   bool publish(Batch& batch, std::vector<UnitObject> objects, std::string& why);
   void publish_finished();
+  Compiled compile_if_worth(Context& ctx, CodeInstance& code, std::string& why);
   BatchPolicy policy(Context& ctx, const CodeInstance& root) const;
   void keep(Batch& batch, const std::vector<void*>& addresses);
 
@@ -53,6 +60,12 @@ class Generator : public CodeGenerator {
   std::uint64_t names_ = 1;
   std::unordered_map<const CodeInstance*, std::shared_ptr<Job>> waiting_;  // by the root of the batch
   bool has_workers_ = false;
+  // What has been asked for and is not worth its time yet.
+  struct Postponed {
+    std::uint64_t spent = 0;  // instructions that the interpreter ran, about
+    std::uint64_t worth = 0;  // 0: not known yet
+  };
+  std::unordered_map<const CodeInstance*, Postponed> postponed_;
 };
 
 Generator::~Generator() {
@@ -136,7 +149,8 @@ bool Generator::compile(Context& ctx, CodeInstance& code, std::string& why) {
 CodeGenerator::Compiled Generator::compile_later(Context& ctx, CodeInstance& code, std::string& why) {
   const auto now = [&] { return compile(ctx, code, why) ? Compiled::done : Compiled::failed; };
   // What people read or debug is compiled where they see it happen.
-  if (!start(why) || host_.compile_threads == 0 || host_.dump_llvm || runtime_.describes_code) return now();
+  if (!start(why) || host_.dump_llvm || runtime_.describes_code) return now();
+  if (host_.compile_threads == 0) return compile_if_worth(ctx, code, why);
   publish_finished();
   if (code.boxed.load(std::memory_order_acquire)) return Compiled::done;
   if (waiting_.contains(&code)) return Compiled::waits;
@@ -156,6 +170,51 @@ CodeGenerator::Compiled Generator::compile_later(Context& ctx, CodeInstance& cod
   waiting_[&code] = job;
   Workers::shared().add(job);
   return Compiled::begun;
+}
+
+namespace {
+
+// About how many instructions the interpreter has run of a function when it is asked for: it was called so many times,
+// or its loops have turned sixteen times as often (Vm::count_back_edges).
+std::uint64_t interpreted_work(const ir::Function& function, std::uint32_t calls) {
+  std::size_t insts = 0, loops = 0;
+  for (const ir::Block& block : function.blocks) {
+    insts += block.insts.size() + 1;
+    loops += block.is_loop_header;
+  }
+  return std::uint64_t{calls} * (loops && loops < 16 ? 16 * insts / loops : insts);
+}
+
+}  // namespace
+
+CodeGenerator::Compiled Generator::compile_if_worth(Context& ctx, CodeInstance& code, std::string& why) {
+  if (code.boxed.load(std::memory_order_acquire)) return Compiled::done;
+  Postponed& postponed = postponed_[&code];
+  postponed.spent += interpreted_work(*code.typed, runtime_.tiers->call_threshold);
+  if (postponed.spent < postponed.worth) return Compiled::waits;
+  const bool is_first = postponed.worth == 0;
+  Batch batch(runtime_, published_, jit_->translator(), names_, {!host_.trusts_inbounds, host_.dump_llvm});
+  if (!emit(ctx, code, batch, why)) return Compiled::failed;
+  const Effort effort = this->effort(batch);
+  std::vector<UnitObject> objects;
+  std::vector<ObjectCache::Key> keys(batch.units().size());
+  std::size_t missing = 0;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    Unit& unit = *batch.units()[i];
+    objects.push_back({&unit, Translator::find(unit, effort, keys[i])});
+    if (!objects[i].object) missing += unit.module().getInstructionCount();
+  }
+  if (is_first && missing > soon_instructions && effort.level == CodeEffort::full) {
+    postponed.worth = missing * worth_of_instruction;
+    if (postponed.spent < postponed.worth) return Compiled::waits;
+  }
+  postponed_.erase(&code);
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (objects[i].object) continue;
+    objects[i].object = jit_->translator().make(*batch.units()[i], effort, keys[i], nullptr, why);
+    if (!objects[i].object) return Compiled::failed;
+  }
+  return publish(batch, std::move(objects), why) ? Compiled::done : Compiled::failed;
 }
 
 void Generator::publish_finished() {
@@ -205,6 +264,7 @@ bool Generator::publish(Batch& batch, std::vector<UnitObject> objects, std::stri
 
 void Generator::forget(const CodeInstance& code) {
   published_.erase(&code);
+  postponed_.erase(&code);
   std::erase_if(waiting_, [&](const auto& entry) {
     Job& job = *entry.second;
     const auto& members = job.batch->members();

@@ -143,8 +143,12 @@ void note(const char* what, const Unit& unit, const ObjectCache::Key& key) {
     std::fprintf(stderr, "; cache %s %s %s\n", what, name.name.c_str(), hash.c_str());
 }
 
-// Without the number that makes it unique.
-std::string plain_name(const std::string& name) { return name.substr(0, name.rfind('#')); }
+// Of the first function, without the number that makes it unique.
+std::string name_of(const Unit& unit) {
+  if (unit.defined().empty()) return "?";
+  const std::string& name = unit.defined()[0].name;
+  return name.substr(0, name.rfind('#'));
+}
 
 void dump(const llvm::Module& module) {
   std::string text;
@@ -169,18 +173,24 @@ bool verify(const llvm::Module& module, bool wanted, std::string& why) {
 
 std::unique_ptr<llvm::MemoryBuffer> Translator::translate(Unit& unit, const Effort& effort,
                                                           const std::atomic<bool>* cancelled, std::string& why) {
-  if (!verify(unit.module(), effort.verifies, why)) return nullptr;
-  const auto name = [&] { return unit.defined().empty() ? std::string("?") : plain_name(unit.defined()[0].name); };
   ObjectCache::Key key{};
-  if (effort.cache) {
-    const StageTime time(effort.times, StageTimes::Stage::cache, name);
-    key = effort.cache->key(unit.module(), effort.level);
-    if (auto found = effort.cache->find(key)) {
-      note("found", unit, key);
-      return found;
-    }
-  }
-  const StageTime time(effort.times, StageTimes::Stage::llvm, name);
+  if (auto found = find(unit, effort, key)) return found;
+  return make(unit, effort, key, cancelled, why);
+}
+
+std::unique_ptr<llvm::MemoryBuffer> Translator::find(const Unit& unit, const Effort& effort, ObjectCache::Key& key) {
+  if (!effort.cache) return nullptr;
+  const StageTime time(effort.times, StageTimes::Stage::cache, [&] { return name_of(unit); });
+  key = effort.cache->key(unit.module(), effort.level);
+  auto found = effort.cache->find(key);
+  if (found) note("found", unit, key);
+  return found;
+}
+
+std::unique_ptr<llvm::MemoryBuffer> Translator::make(Unit& unit, const Effort& effort, const ObjectCache::Key& key,
+                                                     const std::atomic<bool>* cancelled, std::string& why) {
+  const StageTime time(effort.times, StageTimes::Stage::llvm, [&] { return name_of(unit); });
+  if (!verify(unit.module(), effort.verifies, why)) return nullptr;
   passes_->run(unit.module(), effort.level == CodeEffort::none, cancelled);
   if (cancelled && *cancelled) return nullptr;
   if (effort.dumps) dump(unit.module());

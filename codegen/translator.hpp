@@ -50,6 +50,10 @@ class Translator {
   // ends it early, with whatever result.
   std::unique_ptr<llvm::MemoryBuffer> translate(Unit& unit, const Effort& effort, const std::atomic<bool>* cancelled,
                                                 std::string& why);
+  // From the cache, and its key there; null: it is to be made. Nothing can be in the cache of a unit that is not valid.
+  static std::unique_ptr<llvm::MemoryBuffer> find(const Unit& unit, const Effort& effort, ObjectCache::Key& key);
+  std::unique_ptr<llvm::MemoryBuffer> make(Unit& unit, const Effort& effort, const ObjectCache::Key& key,
+                                           const std::atomic<bool>* cancelled, std::string& why);
   // All that an object depends on besides the module: LLVM, the machine, the libraries at hand.
   std::string identity() const;
 

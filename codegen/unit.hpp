@@ -23,6 +23,7 @@ class Unit {
   Unit(llvm::LLVMContext& context, bool by_symbols) : module_("slope", context), by_symbols_(by_symbols) {}
 
   llvm::Module& module() { return module_; }
+  const llvm::Module& module() const { return module_; }
   bool by_symbols() const { return by_symbols_; }
   // A pointer constant; of null the null pointer.
   llvm::Constant* address(const void* data);

@@ -25,8 +25,10 @@ void Pipeline::on_hot(Context& ctx, Specialization& target) {
     case CodeGenerator::Compiled::done:
       return;
     case CodeGenerator::Compiled::begun:
-    case CodeGenerator::Compiled::waits:
       target.calls = call_threshold - 1;  // the next call looks whether it is there
+      return;
+    case CodeGenerator::Compiled::waits:
+      target.calls = call_threshold / 2;  // for others, or for being worth its time
       return;
     case CodeGenerator::Compiled::failed:
       break;

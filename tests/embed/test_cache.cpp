@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>
@@ -146,4 +147,29 @@ TEST_CASE("What is defined again is not taken from the cache") {
   Engine engine(Options{.tier = Tier::compile, .cache = folder.cache()});
   engine.run("const limit = 5\nover(x) = x > limit").value();
   CHECK(engine.run("over(7)").value().to<bool>().value());
+}
+
+TEST_CASE("Large code is made when the interpreter has spent some time on it") {
+  Folder folder;
+  std::string large = "large(x) = begin\n";
+  for (int i = 0; i < 400; ++i) large += "x = 0.5 * x + sin(x + " + std::to_string(i) + ")\n";
+  large += "x\nend";
+  Engine interpreted(Options{.tier = Tier::interpret});
+  interpreted.run(large).value();
+  Engine engine(Options{.cache = folder.cache()});
+  engine.run(large).value();
+  const auto call = [&](const std::string& calls) {
+    const double made = engine.run(calls).value().to<double>().value();
+    CHECK(made == interpreted.run(calls).value().to<double>().value());
+  };
+  call("s = 0.0; for i in 1:100; global s += large(0.1 * i); end; s");
+  if (!fs::exists(folder.cache())) return;  // no machine code in this build
+  const auto largest = [&] {
+    std::size_t most = 0;
+    for (const auto& [path, bytes] : folder.files()) most = std::max(most, bytes.size());
+    return most;
+  };
+  CHECK(largest() < 10'000);
+  call("s = 0.0; for i in 1:1500; global s += large(0.1 * i); end; s");
+  CHECK(largest() > 10'000);
 }
