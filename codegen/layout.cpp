@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "lang/memory/heap_blocks.hpp"
 #include "lang/memory/tape.hpp"
@@ -73,7 +75,7 @@ bool is_immutable_struct(const DataType* data) {
 
 // Can a value of this immutable struct contain another of the same type without a mutable object or union between?
 bool holds_itself(const DataType* data) {
-  std::vector<const Type*> seen;
+  std::unordered_set<const Type*> seen;
   std::vector<const DataType*> work{data};
   while (!work.empty()) {
     const DataType* at = work.back();
@@ -81,12 +83,29 @@ bool holds_itself(const DataType* data) {
     for (const Field& field : at->fields) {
       if (field.type == data) return true;
       const DataType* inner = as_data(field.type);
-      if (!is_immutable_struct(inner) || std::find(seen.begin(), seen.end(), inner) != seen.end()) continue;
-      seen.push_back(inner);
-      work.push_back(inner);
+      if (is_immutable_struct(inner) && seen.insert(inner).second) work.push_back(inner);
     }
   }
   return false;
+}
+
+// Of immutable structs within each other that machine code keeps as their parts: what walks them recurses.
+constexpr std::uint32_t most_flat_levels = 64;
+using StructLevels = std::unordered_map<const DataType*, std::uint32_t>;
+
+// How many levels `data` has; more than most_flat_levels when there are more. What holds itself is boxed, and is none.
+std::uint32_t struct_levels(const DataType* data, StructLevels& known, std::uint32_t depth = 1) {
+  if (depth > most_flat_levels) return most_flat_levels + 1;
+  if (const auto found = known.find(data); found != known.end()) return found->second;
+  if (holds_itself(data)) return known.emplace(data, 0).first->second;
+  std::uint32_t inside = 0;
+  for (const Field& field : data->fields) {
+    const DataType* inner = as_data(field.type);
+    if (is_immutable_struct(inner)) inside = std::max(inside, struct_levels(inner, known, depth + 1));
+    if (inside >= most_flat_levels) return most_flat_levels + 1;
+  }
+  known.emplace(data, inside + 1);
+  return inside + 1;
 }
 
 }  // namespace
@@ -143,6 +162,8 @@ Representation Layout::compute(const Type* type) {
   result.leaves = {ptr};
   bool may_be_partly_undefined = data->storage == Storage::reference && data->initialized_fields < data->fields.size();
   if (may_be_partly_undefined || data->fields.size() > max_leaves || holds_itself(data)) return result;
+  StructLevels known;
+  if (struct_levels(data, known) > most_flat_levels) return result;
   Representation flat;
   flat.kind = Kind::fields;
   for (const Field& field : data->fields) {

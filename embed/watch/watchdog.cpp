@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "lang/runtime/coroutines.hpp"
+#include "lang/runtime/runtime.hpp"
+
 namespace slope::api::detail {
 
 namespace {
@@ -14,6 +17,8 @@ Watchdog::Watchdog(Context& ctx, double seconds)
     : ctx_(ctx),
       limit_(std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(std::min(seconds, longest)))),
       thread_([this] { watch(); }) {}
+
+bool Watchdog::tells_runtime() const { return ctx_.runtime && &ctx_ == &ctx_.runtime->context; }
 
 Watchdog::~Watchdog() {
   {
@@ -30,6 +35,7 @@ void Watchdog::start() {
     std::lock_guard<std::mutex> lock(mutex_);
     end_ = Clock::now() + limit_;
     running_ = true;
+    if (tells_runtime()) ctx_.runtime->coroutines->set_end(end_);
     sleeps = idle_;
     idle_ = false;
   }
@@ -39,6 +45,7 @@ void Watchdog::start() {
 void Watchdog::finish() {
   std::lock_guard<std::mutex> lock(mutex_);
   running_ = false;
+  if (tells_runtime()) ctx_.runtime->coroutines->forget_end();
   std::uint32_t late = interrupt_timeout;
   ctx_.interrupt.compare_exchange_strong(late, no_interrupt);
 }

@@ -23,6 +23,7 @@ class Watchdog {
  private:
   using Clock = std::chrono::steady_clock;
   void watch();
+  bool tells_runtime() const;  // a workspace has no end that natives ask for
 
   Context& ctx_;
   const Clock::duration limit_;

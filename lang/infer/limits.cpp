@@ -14,6 +14,7 @@
 #include "lang/infer/engine.hpp"
 #include "lang/infer/growth.hpp"
 #include "lang/support/tuning.hpp"
+#include "lang/types/walk.hpp"
 
 namespace slope::infer {
 
@@ -63,9 +64,11 @@ void measure(const Type* t, int depth, Complexity& found) {
 }
 
 Complexity complexity(const Type* t) {
-  Complexity found;
-  measure(t, 0, found);
-  return found;
+  return walk_types(t, [&] {
+    Complexity found;
+    measure(t, 0, found);
+    return found;
+  });
 }
 
 // The nominal type of an argument; of Type{T} that of T.

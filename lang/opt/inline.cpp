@@ -34,6 +34,7 @@ class Inliner {
     bool any = false;
     const bool split = split_long_blocks();
     std::size_t size = live_insts(function_);
+    most_ = static_cast<std::size_t>(options_.inline_total) + growth * size;
     for (BlockId b = 0; b < function_.blocks.size(); ++b) {
       if (only_raises(b)) continue;
       for (std::size_t i = 0; i < function_.blocks[b].insts.size(); ++i) {
@@ -115,6 +116,7 @@ class Inliner {
 
   bool worth_it(const Specialization& target, const ir::Function& body, std::size_t size) const {
     const int hint = written(target, body)->inline_hint;
+    if (size > most_) return false;
     if (hint < 0 || !body.slots.empty()) return false;
     for (const ir::Block& block : body.blocks) {
       if (block.handler != ir::no_block) return false;
@@ -134,7 +136,7 @@ class Inliner {
     const std::uint32_t id = function_.blocks[b].insts[position];
     Copy copy{body, target, function_.insts[id]};
     copy.rest = split_at(b, position);
-    copy.first_scope = add_scopes(body, copy.call);
+    copy.scopes = add_scopes(body, copy.call);
 
     ir::Builder builder(function_);
     builder.set_block(b);
@@ -161,10 +163,10 @@ class Inliner {
     const ir::Function& body;
     const Specialization& target;
     ir::Inst call;
-    BlockId rest = ir::no_block;  // what follows the call
-    std::uint32_t first_scope = 0;
-    std::vector<Operand> mapped{};    // by inst of the callee
-    std::vector<BlockId> block_of{};  // by its block
+    BlockId rest = ir::no_block;          // what follows the call
+    std::vector<std::uint32_t> scopes{};  // by scope of the callee; its only one when it has none listed
+    std::vector<Operand> mapped{};        // by inst of the callee
+    std::vector<BlockId> block_of{};      // by its block
   };
 
   Operand map(const Copy& copy, Operand o) {
@@ -199,21 +201,37 @@ class Inliner {
     return rest;
   }
 
-  // The callee's frames, under the call's. Returns the first.
-  std::uint32_t add_scopes(const ir::Function& body, const ir::Inst& call) {
-    const std::uint32_t first = static_cast<std::uint32_t>(function_.scopes.size());
-    for (const ir::InlineScope& scope : body.scopes) {
-      ir::InlineScope copy = scope;
+  // The callee's frames that its instructions still lie in, under the call's; by their number there. Frames whose
+  // instructions are gone stay behind: where a callee is inlined twice, and its callees were, they would double each time.
+  std::vector<std::uint32_t> add_scopes(const ir::Function& body, const ir::Inst& call) {
+    const auto add = [&](const ir::InlineScope& scope) {
+      function_.scopes.push_back(scope);
+      return static_cast<std::uint32_t>(function_.scopes.size() - 1);
+    };
+    if (body.scopes.empty()) return {add({body.method, call.scope, call.span})};
+    std::vector<bool> used(body.scopes.size());
+    const auto use = [&](std::uint32_t id) {
+      for (std::uint32_t scope = body.insts[id].scope; scope < used.size() && !used[scope];
+           scope = body.scopes[scope].parent)
+        used[scope] = true;
+    };
+    for (const ir::Block& block : body.blocks) {
+      for (std::uint32_t id : block.insts) use(id);
+      use(block.terminator);
+    }
+    std::vector<std::uint32_t> added(body.scopes.size(), call.scope);
+    for (std::size_t i = 0; i < body.scopes.size(); ++i) {
+      if (!used[i]) continue;
+      ir::InlineScope copy = body.scopes[i];
       if (copy.parent == ~0u) {
         copy.parent = call.scope;
         copy.call_site = call.span;
       } else {
-        copy.parent += first;
+        copy.parent = added[copy.parent];  // parents come first
       }
-      function_.scopes.push_back(copy);
+      added[i] = add(copy);
     }
-    if (body.scopes.empty()) function_.scopes.push_back({body.method, call.scope, call.span});
-    return first;
+    return added;
   }
 
   // Two passes: operands may refer to insts of blocks that come later in the list.
@@ -222,7 +240,7 @@ class Inliner {
     std::vector<std::pair<std::uint32_t, std::uint32_t>> copied;
     for (BlockId k = 0; k < body.blocks.size(); ++k) {
       for (std::uint32_t source : body.blocks[k].insts) {
-        std::uint32_t made = copy_inst(body, source, copy.block_of[k], copy.first_scope);
+        std::uint32_t made = copy_inst(copy, source, copy.block_of[k]);
         // @fastmath and @simd mean the arithmetic behind the operators, which are methods of Base.
         bool arithmetic = body.insts[source].op == Op::invoke || body.insts[source].op == Op::call ||
                           ir::group_of(body.insts[source].op) == ir::OpGroup::floats;
@@ -253,7 +271,7 @@ class Inliner {
       const ir::Block& block = body.blocks[k];
       const ir::Inst& terminator = body.insts[block.terminator];
       const BlockId here = copy.block_of[k];
-      const std::uint32_t made = copy_inst(body, block.terminator, here, copy.first_scope);
+      const std::uint32_t made = copy_inst(copy, block.terminator, here);
       std::vector<ir::Edge> edges;
       if (!returns.empty() && terminator.op == Op::branch && (terminator.flags & ir::inst_boundscheck) &&
           returns[block.edges[0].target] != returns[block.edges[1].target]) {
@@ -311,19 +329,22 @@ class Inliner {
 
   // A test that was inside @boundscheck belongs to the call that is inlined: `@inbounds` at a call of the function that it
   // goes into means that function's own tests, not those of what it calls.
-  std::uint32_t copy_inst(const ir::Function& body, std::uint32_t source, BlockId block, std::uint32_t first_scope) {
-    ir::Inst copy = body.insts[source];
-    copy.flags &= static_cast<std::uint16_t>(~ir::inst_boundscheck);
-    copy.block = block;
-    copy.scope = first_scope + (body.scopes.empty() ? 0 : copy.scope);
-    copy.operands.clear();
-    function_.insts.push_back(std::move(copy));
+  std::uint32_t copy_inst(const Copy& copy, std::uint32_t source, BlockId block) {
+    ir::Inst inst = copy.body.insts[source];
+    inst.flags &= static_cast<std::uint16_t>(~ir::inst_boundscheck);
+    inst.block = block;
+    inst.scope = inst.scope < copy.scopes.size() ? copy.scopes[inst.scope] : copy.call.scope;
+    inst.operands.clear();
+    function_.insts.push_back(std::move(inst));
     return static_cast<std::uint32_t>(function_.insts.size() - 1);
   }
 
   Runtime& runtime_;
   ir::Function& function_;
   const OptOptions& options_;
+  // Tiny callees that call two others each would go on for ever: a function grows so many times its size at most.
+  static constexpr std::size_t growth = 8;
+  std::size_t most_ = 0;
 };
 
 }  // namespace

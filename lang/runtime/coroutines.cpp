@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <boost/context/detail/fcontext.hpp>
 #include <cstdlib>
+#include <limits>
 #include <thread>
 
 #include "lang/runtime/call_watch.hpp"
@@ -59,6 +60,7 @@ struct Coroutine {
     if (memory == MAP_FAILED) return false;
     low = static_cast<char*>(memory);
     high = low + stack_bytes;
+    bounds = {low + page, high};
     return mprotect(low, page, PROT_NONE) == 0;
   }
   // The outermost frames never return.
@@ -85,6 +87,7 @@ struct Coroutine {
   void* at = nullptr;                 // where it is suspended; null: it runs
   char* low = nullptr;                // its own stack; the root has none
   char* high = nullptr;
+  ThreadStack bounds;
   std::size_t index = 0;  // in Coroutines::alive_
   bool has_ended = false;
   bool is_doomed = false;
@@ -339,6 +342,7 @@ void Coroutines::jump(Coroutine& from, Coroutine& to) {
   to.exchange(runtime_.context);
   to.uses = uses_ ? *uses_ : 0;
   current_ = &to;
+  use_stack(to.low ? &to.bounds : nullptr);
   void* at = std::exchange(to.at, nullptr);
 #if defined(__SANITIZE_ADDRESS__)
   __sanitizer_start_switch_fiber(from.has_ended ? nullptr : &from.fake_stack, to.low ? to.low : to.known_low,
@@ -481,6 +485,11 @@ bool Coroutines::lend_stack(Context& ctx) const {
   ctx.stack_limit = runtime_.context.stack_limit;
   ctx.heap->set_stack_base(current_->high);
   return true;
+}
+
+double Coroutines::seconds_left(const Context& ctx) const {
+  if (&ctx != &runtime_.context || end_ == Clock::time_point::max()) return std::numeric_limits<double>::infinity();
+  return std::chrono::duration<double>(end_ - Clock::now()).count();
 }
 
 }  // namespace slope

@@ -27,6 +27,8 @@
 namespace slope {
 
 class Coroutines final : private SuspendedStacks {
+  using Clock = std::chrono::steady_clock;
+
  public:
   explicit Coroutines(Runtime& runtime);
   ~Coroutines();
@@ -48,11 +50,15 @@ class Coroutines final : private SuspendedStacks {
   bool lend_stack(Context& ctx) const;
   void set_depth(std::size_t bytes) { depth_ = bytes; }     // of each stack; 0: as much as there is
   void set_uses(const std::size_t* uses) { uses_ = uses; }  // of the engine by the host, one inside the other
+  // When the time of the engine's use is over, on a steady clock; none: never. What cannot be interrupted asks whether
+  // the time that is left suffices (seconds_left). Of the engine's own context: a workspace has times of its own.
+  void set_end(std::chrono::steady_clock::time_point end) { end_ = end; }
+  void forget_end() { end_ = Clock::time_point::max(); }
+  double seconds_left(const Context& ctx) const;  // infinite when there is no limit
   bool on_root() const { return current_ == root_.get(); }
   std::size_t alive() const { return alive_.size(); }  // begun and not ended, without the root
 
  private:
-  using Clock = std::chrono::steady_clock;
   void trace(Tracer& tracer, CoroutineObject* coroutine) override;
   void after_marking(Tracer& tracer, const Survivors& survivors) override;
   void each(const std::function<void(const void* from, const void* to)>& look) const override;
@@ -76,6 +82,7 @@ class Coroutines final : private SuspendedStacks {
 
   Runtime& runtime_;
   std::unique_ptr<Coroutine> root_;
+  Clock::time_point end_ = Clock::time_point::max();
   Coroutine* current_;
   Coroutine* reaper_ = nullptr;  // waits for the end of one that it ends
   std::vector<std::unique_ptr<Coroutine>> alive_;

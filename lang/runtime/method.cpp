@@ -6,6 +6,7 @@
 
 #include "lang/runtime/runtime_impl.hpp"
 #include "lang/support/tuning.hpp"
+#include "lang/types/walk.hpp"
 
 namespace slope {
 
@@ -80,7 +81,7 @@ bool signatures_may_equal(const Type* a, const Type* b) {
     } else if (rest_p || rest_q) {
       return true;  // a counted Vararg may be spelled out
     }
-    if (!may_equal(p, q, false)) return false;
+    if (!walk_types(p, q, [&] { return may_equal(p, q, false); })) return false;
   }
   return true;
 }

@@ -11,6 +11,7 @@
 #include "lang/support/tuning.hpp"
 #include "lang/types/subtype.hpp"
 #include "lang/types/type_table_impl.hpp"
+#include "lang/types/walk.hpp"
 
 namespace slope {
 
@@ -401,7 +402,7 @@ const Type* intersect(TypeTable& types, const Type* a, const Type* b) {
     if (is_subtype(types, a, b)) return a;
     if (is_subtype(types, b, a)) return b;
   }
-  const Type* result = Intersector(types, 0).run(a, b);
+  const Type* result = walk_types(a, b, [&] { return Intersector(types, 0).run(a, b); });
   // Never wider than either side.
   if (result->kind != TypeKind::bottom && !result->has_free_vars && !a->has_free_vars && !b->has_free_vars) {
     if (is_subtype(types, a, result)) return a;
@@ -416,17 +417,19 @@ bool certainly_disjoint(TypeTable& types, const Type* a, const Type* b) {
   return intersect(types, a, b)->kind == TypeKind::bottom;
 }
 
-const Type* type_join(TypeTable& types, const Type* a, const Type* b) {
+namespace {
+
+const Type* join(TypeTable& types, const Type* a, const Type* b) {
   const BuiltinTypes& builtin = types.builtin();
   if (a == b) return a;
   if (is_subtype(types, a, b)) return b;
   if (is_subtype(types, b, a)) return a;
   if (auto* u = as_union(a)) {
     const Type* joined = b;
-    for (const Type* m : u->members) joined = type_join(types, joined, m);
+    for (const Type* m : u->members) joined = join(types, joined, m);
     return joined;
   }
-  if (as_union(b)) return type_join(types, b, a);
+  if (as_union(b)) return join(types, b, a);
   auto *x = nominal(a), *y = nominal(b);
   if (!x || !y) return builtin.any;
   if (x->is_tuple && y->is_tuple && !a->has_free_vars && !b->has_free_vars && as_data(a) && as_data(b)) {
@@ -435,13 +438,13 @@ const Type* type_join(TypeTable& types, const Type* a, const Type* b) {
     std::size_t fixed_x = x->params.size() - (rest_x ? 1 : 0), fixed_y = y->params.size() - (rest_y ? 1 : 0);
     std::size_t fixed = std::min(fixed_x, fixed_y);
     std::vector<const Type*> elements;
-    for (std::size_t i = 0; i < fixed; ++i) elements.push_back(type_join(types, x->params[i], y->params[i]));
+    for (std::size_t i = 0; i < fixed; ++i) elements.push_back(join(types, x->params[i], y->params[i]));
     if (fixed_x != fixed_y || rest_x || rest_y) {
       const Type* tail = builtin.bottom;
       for (const DataType* t : {x, y}) {
         for (std::size_t i = fixed; i < t->params.size(); ++i) {
           auto* more = as_vararg(t->params[i]);
-          tail = type_join(types, tail, more ? more->element : t->params[i]);
+          tail = join(types, tail, more ? more->element : t->params[i]);
         }
       }
       elements.push_back(types.vararg(tail, nullptr));
@@ -473,6 +476,12 @@ const Type* type_join(TypeTable& types, const Type* a, const Type* b) {
     return joined;
   }
   return builtin.any;
+}
+
+}  // namespace
+
+const Type* type_join(TypeTable& types, const Type* a, const Type* b) {
+  return walk_types(a, b, [&] { return join(types, a, b); });
 }
 
 const Type* type_merge(TypeTable& types, const Type* a, const Type* b, int limit) {

@@ -5,6 +5,7 @@
 
 #include "lang/types/module.hpp"
 #include "lang/types/symbol.hpp"
+#include "lang/types/walk.hpp"
 
 namespace slope {
 
@@ -152,19 +153,24 @@ std::uint64_t hash_type(std::uint64_t hash, const Type* t, std::size_t most = ha
   return hash;
 }
 
+std::uint64_t hash_of(std::uint64_t hash, const Type* t) {
+  const std::uint32_t levels = std::min<std::uint32_t>(t->levels, hashed_parts);
+  return walk_types(levels, [&] { return hash_type(hash, t); });
+}
+
 std::uint64_t hash_immortal(std::uint64_t hash, Value v) {
   const DataType* type = as_data(v.type);
   const std::string_view kind = type->name->name->name;
   if (kind == "Symbol") return mix(hash, static_cast<const Symbol*>(v.pointer)->hash);
   if (kind == "Module") return mix(hash, static_cast<const Module*>(v.pointer)->name->hash);
   if (kind == "DataType" || kind == "UnionAll" || kind == "Union" || kind == "TypeofBottom")
-    return hash_type(hash, static_cast<const Type*>(v.pointer));
+    return hash_of(hash, static_cast<const Type*>(v.pointer));
   return mix(hash, static_cast<std::uint64_t>(v.bits));
 }
 
 std::uint64_t hash_value(std::uint64_t hash, Value v, std::vector<Content>& work) {
   const DataType* type = as_data(v.type);
-  hash = type ? hash_type(hash, type) : hash;
+  hash = type ? hash_of(hash, type) : hash;
   if (type && type->object_kind == DataType::ObjectKind::immortal && v.pointer) return hash_immortal(hash, v);
   if (type && type->storage == Storage::singleton) return hash;
   if (!type || (type->storage != Storage::aggregate && type->storage != Storage::reference) || !v.pointer)

@@ -11,6 +11,7 @@
 #include "lang/support/tuning.hpp"
 #include "lang/types/subtype.hpp"
 #include "lang/types/type_table_impl.hpp"
+#include "lang/types/walk.hpp"
 
 namespace slope {
 
@@ -277,7 +278,7 @@ bool more_specific(TypeTable& types, const Type* a, const Type* b) {
   const std::uint64_t hash = mix_hash(reinterpret_cast<std::uintptr_t>(a), reinterpret_cast<std::uintptr_t>(b));
   const std::size_t at = hash & (orders.size() - 1);
   if (orders[at].a == a && orders[at].b == b) return orders[at].more;
-  const bool more = compare(types, a, b);
+  const bool more = walk_types(a, b, [&] { return compare(types, a, b); });
   orders[at] = {a, b, more};
   return more;
 }

@@ -26,6 +26,7 @@
 
 #include "lang/support/tuning.hpp"
 #include "lang/types/type_table_impl.hpp"
+#include "lang/types/walk.hpp"
 
 namespace slope {
 
@@ -614,7 +615,7 @@ bool is_subtype(TypeTable& types, const Type* a, const Type* b) {
       if (x == builtin.any || !x->super) return false;  // no supertype yet: being defined
     return x == y;
   }
-  return Subtyper(types).run(a, b);
+  return walk_types(a, b, [&] { return Subtyper(types).run(a, b); });
 }
 
 bool type_equal(TypeTable& types, const Type* a, const Type* b) {
@@ -635,7 +636,8 @@ std::optional<std::vector<const Type*>> match(TypeTable& types, const Type* argu
     return std::nullopt;
   }
   std::vector<const Type*> solved;
-  if (!Subtyper(types).solve(arguments, signature, solved)) return std::nullopt;
+  if (!walk_types(arguments, signature, [&] { return Subtyper(types).solve(arguments, signature, solved); }))
+    return std::nullopt;
   return solved;
 }
 

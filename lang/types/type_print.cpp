@@ -7,6 +7,7 @@
 #include "lang/types/object.hpp"
 #include "lang/types/symbol.hpp"
 #include "lang/types/type.hpp"
+#include "lang/types/walk.hpp"
 
 namespace slope {
 
@@ -483,7 +484,7 @@ class Printer {
 
 std::string to_string(const Type* t) {
   Printer printer;
-  printer.type(t);
+  walk_types(t, [&] { printer.type(t); });
   return std::move(printer.out);
 }
 

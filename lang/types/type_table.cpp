@@ -6,6 +6,7 @@
 
 #include "lang/types/subtype.hpp"
 #include "lang/types/type_table_impl.hpp"
+#include "lang/types/walk.hpp"
 
 namespace slope {
 
@@ -238,12 +239,12 @@ struct InvariantWalk {
 
 bool occurs(const TypeVar* var, const Type* in) {
   WalkedParts walked;
-  return occurs_in(var, in, walked);
+  return walk_types(in, [&] { return occurs_in(var, in, walked); });
 }
 
 bool occurs_invariantly(const TypeVar* var, const Type* in) {
   InvariantWalk walk{var, {}, {}};
-  return walk.find(in);
+  return walk_types(in, [&] { return walk.find(in); });
 }
 
 namespace {
@@ -436,17 +437,22 @@ const TypeVar* TypeTable::var(const Symbol* name, const Type* lower, const Type*
   v->name = name;
   v->lower = lower ? lower : impl_->builtin.bottom;
   v->upper = upper ? upper : impl_->builtin.any;
+  v->levels = std::max(v->lower->levels, v->upper->levels) + 1;
   return v;
 }
 
 const Type* TypeTable::union_all(const TypeVar* var, const Type* body) {
+  return walk_types(var, body, [&] { return impl_->union_all(var, body); });
+}
+
+const Type* TypeTable::Impl::union_all(const TypeVar* var, const Type* body) {
   if (body == var) return var->upper;  // T where T<:S is S
   if (!occurs(var, body)) return body;
   std::vector<const TypeVar*> bound, bound_there;
   std::uint64_t hash = mix_hash(alpha_hash(var->lower, bound), alpha_hash(var->upper, bound));
   bound.push_back(var);
   hash = mix_hash(hash, alpha_hash(body, bound));
-  UnionAllType* found = impl_->union_all_set.find(hash, [&](const UnionAllType* u) {
+  UnionAllType* found = union_all_set.find(hash, [&](const UnionAllType* u) {
     bound.clear();
     bound_there.clear();
     if (!alpha_equal(var->lower, u->var->lower, bound, bound_there)) return false;
@@ -456,17 +462,17 @@ const Type* TypeTable::union_all(const TypeVar* var, const Type* body) {
     return alpha_equal(body, u->body, bound, bound_there);
   });
   if (found) return found;
-  impl_->count(sizeof(UnionAllType));
-  UnionAllType* u = &impl_->union_alls.make();
+  count(sizeof(UnionAllType));
+  UnionAllType* u = &union_alls.make();
   u->kind = TypeKind::union_all;
-  u->id = impl_->next_id++;
+  u->id = next_id++;
   u->var = var;
   u->body = body;
-  u->levels = std::max({body->levels, var->upper->levels, var->lower->levels}) + 1;
+  u->levels = std::max(body->levels, var->levels) + 1;
   bound.assign(1, var);
   WalkedParts walked;
   u->has_free_vars = var->lower->has_free_vars || var->upper->has_free_vars || has_free_besides(body, bound, walked);
-  impl_->union_all_set.insert(hash, u);
+  union_all_set.insert(hash, u);
   return u;
 }
 
@@ -482,7 +488,7 @@ const Type* TypeTable::vararg(const Type* element, const Type* count) {
   v->id = impl_->next_id++;
   v->element = element;
   v->count = count;
-  v->levels = element->levels;
+  v->levels = element->levels + 1;
   v->has_free_vars = element->has_free_vars || (count && count->has_free_vars);
   v->is_plain = element->is_plain && (!count || count->is_plain);
   impl_->vararg_set.insert(hash, v);
@@ -515,18 +521,22 @@ Value TypeTable::Impl::make_immortal(Value v) {
 const Type* TypeTable::value(Value v) {
   if (v.type->is_kind) return v.as_type;
   auto* type = as_data(v.type);
+  return walk_types(type, [&] { return impl_->value(type, v); });
+}
+
+const Type* TypeTable::Impl::value(const DataType* type, Value v) {
   std::uint64_t hash = mix_hash(type->id, hash_payload(type, v));
-  ValueType* found = impl_->value_set.find(hash, [&](const ValueType* t) { return equal_payload(t->value, v); });
+  ValueType* found = value_set.find(hash, [&](const ValueType* t) { return equal_payload(t->value, v); });
   if (found) return found;
-  impl_->count(sizeof(ValueType));
-  impl_->values.emplace_back();
-  ValueType* t = &impl_->values.back();
+  count(sizeof(ValueType));
+  values.emplace_back();
+  ValueType* t = &values.back();
   t->kind = TypeKind::value;
-  t->id = impl_->next_id++;
+  t->id = next_id++;
   t->is_plain = true;
   t->levels = v.type->levels;
-  t->value = impl_->make_immortal(v);
-  impl_->value_set.insert(hash, t);
+  t->value = make_immortal(v);
+  value_set.insert(hash, t);
   return t;
 }
 

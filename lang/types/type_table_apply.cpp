@@ -1,19 +1,48 @@
 // Application of types to parameters: substitution of variables, partial application, checks with Julia's messages.
 #include <algorithm>
+#include <unordered_map>
 #include <utility>
 
 #include "lang/types/subtype.hpp"
 #include "lang/types/type_table_impl.hpp"
+#include "lang/types/walk.hpp"
 
 namespace slope {
 
-const Type* TypeTable::Impl::substitute(const Type* t, std::span<const TypeVar* const> from,
-                                        std::span<const Type* const> to) {
-  if (!t || !t->has_free_vars) return t;
+namespace {
+
+// One substitution. Types share their parts, so that one of 60 levels may be a tree of 2^60: after some steps it
+// remembers what the parts became.
+class Substitution {
+ public:
+  Substitution(TypeTable& types, std::span<const TypeVar* const> from, std::span<const Type* const> to)
+      : types_(types), from_(from), to_(to) {}
+
+  const Type* of(const Type* t) {
+    if (!t || !t->has_free_vars) return t;
+    if (++steps_ <= remembers_after) return replaced(t);
+    if (const auto known = known_.find(t); known != known_.end()) return known->second;
+    const Type* result = replaced(t);
+    known_.emplace(t, result);
+    return result;
+  }
+
+ private:
+  const Type* replaced(const Type* t);
+
+  static constexpr std::size_t remembers_after = 64;
+  TypeTable& types_;
+  std::span<const TypeVar* const> from_;
+  std::span<const Type* const> to_;
+  std::size_t steps_ = 0;
+  std::unordered_map<const Type*, const Type*> known_;
+};
+
+const Type* Substitution::replaced(const Type* t) {
   switch (t->kind) {
     case TypeKind::var: {
-      for (std::size_t i = 0; i < from.size(); ++i)
-        if (from[i] == t) return to[i];
+      for (std::size_t i = 0; i < from_.size(); ++i)
+        if (from_[i] == t) return to_[i];
       return t;
     }
     case TypeKind::data: {
@@ -22,37 +51,47 @@ const Type* TypeTable::Impl::substitute(const Type* t, std::span<const TypeVar* 
       params.reserve(d->params.size());
       bool changed = false;
       for (const Type* p : d->params) {
-        params.push_back(substitute(p, from, to));
+        params.push_back(of(p));
         changed |= params.back() != p;
       }
       if (!changed) return t;
-      return d->name == builtin.tuple_name ? table.tuple(params) : find_or_make(d->name, params);
+      return types_.apply(d->name, params);
     }
     case TypeKind::union_: {
       std::vector<const Type*> members;
-      for (const Type* m : as_union(t)->members) members.push_back(substitute(m, from, to));
-      return table.union_of(members);
+      for (const Type* m : as_union(t)->members) members.push_back(of(m));
+      return types_.union_of(members);
     }
     case TypeKind::union_all: {
       auto* u = as_union_all(t);
-      const Type* lower = substitute(u->var->lower, from, to);
-      const Type* upper = substitute(u->var->upper, from, to);
+      const Type* lower = of(u->var->lower);
+      const Type* upper = of(u->var->upper);
       if (lower == u->var->lower && upper == u->var->upper) {
-        const Type* body = substitute(u->body, from, to);
-        return body == u->body ? t : table.union_all(u->var, body);
+        const Type* body = of(u->body);
+        return body == u->body ? t : types_.union_all(u->var, body);
       }
-      const TypeVar* fresh = table.var(u->var->name, lower, upper);
+      const TypeVar* fresh = types_.var(u->var->name, lower, upper);
       const TypeVar* inner_from[] = {u->var};
       const Type* inner_to[] = {fresh};
-      return table.union_all(fresh, substitute(substitute(u->body, inner_from, inner_to), from, to));
+      return types_.union_all(fresh, of(Substitution(types_, inner_from, inner_to).of(u->body)));
     }
     case TypeKind::vararg: {
       auto* v = as_vararg(t);
-      return table.vararg(substitute(v->element, from, to), substitute(v->count, from, to));
+      return types_.vararg(of(v->element), of(v->count));
     }
     default:
       return t;
   }
+}
+
+}  // namespace
+
+const Type* TypeTable::Impl::substitute(const Type* t, std::span<const TypeVar* const> from,
+                                        std::span<const Type* const> to) {
+  if (!t || !t->has_free_vars) return t;
+  std::uint32_t levels = t->levels;
+  for (const Type* part : to) levels = std::max(levels, part->levels);  // unions compare them
+  return walk_types(levels, [&] { return Substitution(table, from, to).of(t); });
 }
 
 const Type* TypeTable::substitute(const Type* t, std::span<const TypeVar* const> vars,

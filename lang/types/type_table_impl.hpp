@@ -107,10 +107,13 @@ bool occurs_invariantly(const TypeVar* var, const Type* in);
 
 // Elements of a tuple type; more is an error, not gigabytes of parameters.
 inline constexpr std::size_t most_tuple_elements = std::size_t{1} << 20;
-// Types within each other: walks over them recurse.
+// Types within each other. Walks over them recurse, on a larger stack where the thread's is short (walk.hpp).
 inline constexpr std::size_t most_type_levels = 10000;
 // Size of an immutable that lies in arrays and in other objects; larger ones are held by reference.
 inline constexpr std::uint32_t most_inline_bytes = 1 << 16;
+// Immutables within each other that lie in one piece of memory; the next one around them holds a reference. What copies,
+// compares and compiles them recurses over their fields.
+inline constexpr std::uint32_t most_inline_levels = 64;
 
 struct TypeTable::Impl {
   Impl(TypeTable& owner, SymbolTable& symbol_table, MemoryCount* memory_count)
@@ -151,6 +154,7 @@ struct TypeTable::Impl {
   // Data types whose supertype or fields wait for the definition of a TypeName, or were cut off by `layout_depth`.
   std::vector<DataType*> pending;
   std::vector<const DataType*> laying_out;
+  std::unordered_map<const DataType*, std::uint32_t> inline_levels;  // of aggregates that have aggregates in them
   int layout_depth = 0;
   bool too_deep = false;        // a type of more than most_type_levels was made; whoever made it reports it
   bool tuple_too_long = false;  // a tuple of more elements than tuning::tuple_elements was to be made
@@ -178,6 +182,8 @@ struct TypeTable::Impl {
   void name_defined(TypeName* name);
   void retry_pending();
   const Type* substitute(const Type* t, std::span<const TypeVar* const> from, std::span<const Type* const> to);
+  const Type* union_all(const TypeVar* var, const Type* body);
+  const Type* value(const DataType* type, Value v);
   const Type* apply_wrapper(const Type* wrapper, std::span<const Type* const> params, std::string* error);
   void fill_builtin();  // builtin_types.cpp
   void fill_exceptions();

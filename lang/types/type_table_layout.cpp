@@ -158,6 +158,7 @@ bool TypeTable::Impl::lay_out(DataType* d) {
   bool all_bits = true;
   std::uint64_t offset = 0;
   std::uint32_t align = 1;
+  std::uint32_t levels = 0;  // of aggregates inside
   for (Field& field : fields) {
     auto* type = as_data(field.type);
     if (concrete && type && !type->has_free_vars && !type->has_layout && !type->is_abstract &&
@@ -172,6 +173,10 @@ bool TypeTable::Impl::lay_out(DataType* d) {
     field.size = in_progress ? 8 : stored_size(field.type);
     std::uint32_t field_align = in_progress ? 8 : stored_align(field.type);
     all_bits &= field.storage != Storage::reference && field.storage != Storage::dynamic;
+    if (field.storage == Storage::aggregate) {
+      const auto inner = inline_levels.find(type);
+      levels = std::max(levels, inner == inline_levels.end() ? 1 : inner->second + 1);
+    }
     offset = align_up(offset, field_align);
     field.offset = static_cast<std::uint32_t>(offset);  // many fields of at most inline_bytes: far from wrapping
     offset += field.size;
@@ -199,7 +204,9 @@ bool TypeTable::Impl::lay_out(DataType* d) {
     // undefined.
     // Large ones lie on the heap, and others hold them by reference: sizes stay small numbers, and nothing copies
     // megabytes word by word.
-    d->storage = all_bits && d->size <= most_inline_bytes ? Storage::aggregate : Storage::reference;
+    const bool is_inline = all_bits && d->size <= most_inline_bytes && levels < most_inline_levels;
+    d->storage = is_inline ? Storage::aggregate : Storage::reference;
+    if (is_inline && levels != 0) inline_levels.emplace(d, levels);
   }
   d->is_isbits = d->storage == Storage::singleton || d->storage == Storage::aggregate;
   return true;

@@ -175,7 +175,7 @@ bool gemm(Call& call, const Type* element) {
       int lda = std::max(1, static_cast<int>(a->dims[0])), ldb = std::max(1, static_cast<int>(b->dims[0])),
           ldc = std::max(1, im);
       // So many columns at a time as take some hundredths of a second: the host may want to stop it.
-      const Index at_once = std::max<Index>(64, multiplications_at_once / std::max<Index>(1, m * k));
+      const Index at_once = std::max<Index>(8, multiplications_at_once / std::max<Index>(1, m * k));
       for (Index j = 0; j < n; j += at_once) {
         if (call.ctx.interrupt.load(std::memory_order_relaxed)) return call.ctx.stop();
         int columns = static_cast<int>(std::min(at_once, n - j));

@@ -1,8 +1,14 @@
 // Factorisations by LAPACK, in place, for Float64 and Float32 matrices. Each native gives LAPACK's info, or the rank.
+//
+// LAPACK cannot be interrupted. Under a time limit, one that would take longer than what is left ends the script before
+// it begins (time_suffices).
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <string>
 #include <vector>
 
+#include "lang/runtime/coroutines.hpp"
 #include "stdlib/native/native.hpp"
 #include "stdlib/native/natives.hpp"
 #include "stdlib/native/openblas.hpp"
@@ -64,6 +70,49 @@ bool by_element(Context& ctx, const Value* args, std::size_t count, Value& resul
   return array_element_type(a) == call.builtin.float32 ? Compute<float>::run(call) : Compute<double>::run(call);
 }
 
+// Multiplications and additions a second of a product of small matrices: what this machine does at this moment.
+template <class T>
+double product_speed() {
+  constexpr int n = 128;
+  auto* gemm = openblas<void(const char*, const char*, const int*, const int*, const int*, const T*, const T*,
+                             const int*, const T*, const int*, const T*, T*, const int*)>(routine<T>("gemm").c_str());
+  if (!gemm) return 0;
+  using Clock = std::chrono::steady_clock;
+  const std::vector<T> factor(n * n, T(1));
+  std::vector<T> product(n * n);
+  const T one = 1, zero = 0;
+  double best = 1;
+  for (int run = 0; run < 3; ++run) {
+    const Clock::time_point begin = Clock::now();
+    gemm("N", "N", &n, &n, &n, &one, factor.data(), &n, factor.data(), &n, &zero, product.data(), &n);
+    best = std::min(best, std::chrono::duration<double>(Clock::now() - begin).count());
+  }
+  return 2.0 * n * n * n / std::max(best, 1e-9);
+}
+
+// `work` counts multiplications and additions, as if all were done at the speed of a product of matrices. The factors
+// of the callers were measured with OpenBLAS 0.3 and matrices of 800 rows. False: the script ends.
+template <class T>
+bool time_suffices(Call& call, double work) {
+  constexpr double unnoticed = 5e7;  // some milliseconds
+  constexpr double room = 1.25;
+  Context& ctx = call.ctx;
+  if (work < unnoticed) return true;
+  if (ctx.interrupt.load(std::memory_order_relaxed)) return ctx.stop();
+  const double left = call.runtime.coroutines->seconds_left(ctx);
+  if (std::isinf(left)) return true;
+  const double speed = product_speed<T>();
+  if (speed == 0 || room * work / speed <= left) return true;
+  std::uint32_t none = no_interrupt;
+  ctx.interrupt.compare_exchange_strong(none, interrupt_timeout);
+  return ctx.stop();
+}
+
+template <class T>
+double volume(const Matrix<T>& a) {
+  return double(a.rows) * a.columns * std::min(a.rows, a.columns);
+}
+
 bool pivots(Call& call, std::size_t i, std::size_t n, ArrayObject*& out) {
   if (!call.array_of(i, call.builtin.int64, 1, out)) return false;
   return out->length >= static_cast<std::int64_t>(n) || call.ctx.argument_error("too few pivots");
@@ -79,6 +128,7 @@ struct Getrf {
       return false;
     auto* getrf = openblas<void(const int*, const int*, T*, const int*, int*, int*)>(routine<T>("getrf").c_str());
     if (!getrf) return missing(call);
+    if (!time_suffices<T>(call, 0.9 * volume(a))) return false;
     std::vector<int> swaps(static_cast<std::size_t>(std::max(1, std::min(a.rows, a.columns))));
     int info = 0;
     getrf(&a.rows, &a.columns, a.data, &a.leading, swaps.data(), &info);
@@ -101,6 +151,7 @@ struct Getrs {
         openblas<void(const char*, const int*, const int*, const T*, const int*, const int*, T*, const int*, int*)>(
             routine<T>("getrs").c_str());
     if (!getrs) return missing(call);
+    if (!time_suffices<T>(call, 2.6 * a.rows * a.rows * b.columns)) return false;
     std::vector<int> swaps;
     for (int k = 0; k < a.rows; ++k) {
       std::int64_t swap = reinterpret_cast<const std::int64_t*>(order->data)[k];
@@ -122,6 +173,7 @@ struct Potrf {
     if (a.rows != a.columns) return call.ctx.argument_error("the matrix is not square");
     auto* potrf = openblas<void(const char*, const int*, T*, const int*, int*)>(routine<T>("potrf").c_str());
     if (!potrf) return missing(call);
+    if (!time_suffices<T>(call, 0.5 * volume(a))) return false;
     int info = 0;
     potrf("U", &a.rows, a.data, &a.leading, &info);
     return call.give_int(info);
@@ -139,6 +191,7 @@ struct Trtrs {
     auto* trtrs = openblas<void(const char*, const char*, const char*, const int*, const int*, const T*, const int*, T*,
                                 const int*, int*)>(routine<T>("trtrs").c_str());
     if (!trtrs) return missing(call);
+    if (!time_suffices<T>(call, 1.3 * a.rows * a.rows * b.columns)) return false;
     int info = 0;
     trtrs(upper ? "U" : "L", "N", "N", &a.rows, &b.columns, a.data, &a.leading, b.data, &b.leading, &info);
     return call.give_int(info);
@@ -155,6 +208,7 @@ struct Gelsd {
     auto* gelsd = openblas<void(const int*, const int*, const int*, T*, const int*, T*, const int*, T*, const T*, int*,
                                 T*, const int*, int*, int*)>(routine<T>("gelsd").c_str());
     if (!gelsd) return missing(call);
+    if (!time_suffices<T>(call, 6 * volume(a) + 8.0 * a.rows * a.columns * b.columns)) return false;
     std::vector<T> singular(static_cast<std::size_t>(std::max(1, std::min(a.rows, a.columns)))), work(1);
     std::vector<int> integers(1);
     T tolerance = -1;
@@ -184,6 +238,7 @@ struct Qr {
     auto* orgqr = openblas<void(const int*, const int*, const int*, T*, const int*, const T*, T*, const int*, int*)>(
         routine<T>("orgqr").c_str());
     if (!geqrf || !orgqr) return missing(call);
+    if (!time_suffices<T>(call, 3.5 * volume(a))) return false;
     if (k == 0) return call.give_int(0);
     std::vector<T> tau(static_cast<std::size_t>(k)), work(static_cast<std::size_t>(std::max(a.rows, a.columns)) * 64);
     int size = static_cast<int>(work.size()), info = 0;
@@ -205,6 +260,7 @@ struct Syevd {
     auto* syevd = openblas<void(const char*, const char*, const int*, T*, const int*, T*, T*, const int*, int*,
                                 const int*, int*)>(routine<T>("syevd").c_str());
     if (!syevd) return missing(call);
+    if (!time_suffices<T>(call, 8 * volume(a))) return false;
     std::vector<T> work(1);
     std::vector<int> integers(1);
     int size = -1, integer_size = -1, info = 0;
@@ -232,6 +288,7 @@ struct Geev {
     auto* geev = openblas<void(const char*, const char*, const int*, T*, const int*, T*, T*, T*, const int*, T*,
                                const int*, T*, const int*, int*)>(routine<T>("geev").c_str());
     if (!geev) return missing(call);
+    if (!time_suffices<T>(call, 26 * volume(a))) return false;
     std::vector<T> work(1);
     int size = -1, info = 0;
     geev("N", "V", &a.rows, a.data, &a.leading, re.data, im.data, nullptr, &a.leading, v.data, &v.leading, work.data(),
@@ -256,6 +313,7 @@ struct Gees {
     auto* gees = openblas<void(const char*, const char*, void*, const int*, T*, const int*, int*, T*, T*, T*,
                                const int*, T*, const int*, int*, int*)>(routine<T>("gees").c_str());
     if (!gees) return missing(call);
+    if (!time_suffices<T>(call, 29 * volume(a))) return false;
     if (a.rows == 0) return call.give_int(0);
     std::vector<T> work(1);
     int size = -1, selected = 0, info = 0;
@@ -283,6 +341,7 @@ struct Gesdd {
     auto* gesdd = openblas<void(const char*, const int*, const int*, T*, const int*, T*, T*, const int*, T*, const int*,
                                 T*, const int*, int*, int*)>(routine<T>("gesdd").c_str());
     if (!gesdd) return missing(call);
+    if (!time_suffices<T>(call, 14 * volume(a))) return false;
     std::vector<T> work(1);
     std::vector<int> integers(static_cast<std::size_t>(8 * k));
     int size = -1, info = 0;
