@@ -60,10 +60,15 @@ class Generator : public CodeGenerator {
   std::uint64_t names_ = 1;
   std::unordered_map<const CodeInstance*, std::shared_ptr<Job>> waiting_;  // by the root of the batch
   bool has_workers_ = false;
-  // What has been asked for and is not worth its time yet.
+  // What has been asked for and is not worth its time yet. It is kept as it was emitted, because what is compiled in the
+  // meantime would change its text: the next start, which asks at the same point, shall find it in the cache.
   struct Postponed {
     std::uint64_t spent = 0;  // instructions that the interpreter ran, about
-    std::uint64_t worth = 0;  // 0: not known yet
+    std::uint64_t worth = 0;
+    std::unique_ptr<Batch> batch;  // null: not asked for yet
+    Effort effort;
+    std::vector<UnitObject> objects;  // null: it is to be made
+    std::vector<ObjectCache::Key> keys;
   };
   std::unordered_map<const CodeInstance*, Postponed> postponed_;
 };
@@ -188,33 +193,42 @@ std::uint64_t interpreted_work(const ir::Function& function, std::uint32_t calls
 }  // namespace
 
 CodeGenerator::Compiled Generator::compile_if_worth(Context& ctx, CodeInstance& code, std::string& why) {
-  if (code.boxed.load(std::memory_order_acquire)) return Compiled::done;
+  if (code.boxed.load(std::memory_order_acquire)) {
+    postponed_.erase(&code);
+    return Compiled::done;
+  }
   Postponed& postponed = postponed_[&code];
   postponed.spent += interpreted_work(*code.typed, runtime_.tiers->call_threshold);
   if (postponed.spent < postponed.worth) return Compiled::waits;
-  const bool is_first = postponed.worth == 0;
-  Batch batch(runtime_, published_, jit_->translator(), names_, {!host_.trusts_inbounds, host_.dump_llvm});
-  if (!emit(ctx, code, batch, why)) return Compiled::failed;
-  const Effort effort = this->effort(batch);
-  std::vector<UnitObject> objects;
-  std::vector<ObjectCache::Key> keys(batch.units().size());
-  std::size_t missing = 0;
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    Unit& unit = *batch.units()[i];
-    objects.push_back({&unit, Translator::find(unit, effort, keys[i])});
-    if (!objects[i].object) missing += unit.module().getInstructionCount();
-  }
-  if (is_first && missing > soon_instructions && effort.level == CodeEffort::full) {
-    postponed.worth = missing * worth_of_instruction;
+  if (!postponed.batch) {
+    postponed.batch = std::make_unique<Batch>(runtime_, published_, jit_->translator(), names_,
+                                              Batch::Options{!host_.trusts_inbounds, host_.dump_llvm});
+    if (!emit(ctx, code, *postponed.batch, why)) {
+      postponed_.erase(&code);
+      return Compiled::failed;
+    }
+    postponed.effort = effort(*postponed.batch);
+    std::size_t missing = 0;
+    for (std::unique_ptr<Unit>& unit : postponed.batch->units()) {
+      postponed.objects.push_back(
+          {unit.get(), Translator::find(*unit, postponed.effort, postponed.keys.emplace_back())});
+      if (!postponed.objects.back().object) missing += unit->module().getInstructionCount();
+    }
+    if (missing > soon_instructions && postponed.effort.level == CodeEffort::full)
+      postponed.worth = missing * worth_of_instruction;
     if (postponed.spent < postponed.worth) return Compiled::waits;
   }
+  Postponed ready = std::move(postponed);
   postponed_.erase(&code);
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    if (objects[i].object) continue;
-    objects[i].object = jit_->translator().make(*batch.units()[i], effort, keys[i], nullptr, why);
-    if (!objects[i].object) return Compiled::failed;
+  std::vector<UnitObject> objects;
+  for (std::size_t i = 0; i < ready.keys.size(); ++i) {
+    Unit& unit = *ready.batch->units()[i];
+    std::unique_ptr<llvm::MemoryBuffer> object = std::move(ready.objects[i].object);
+    if (!object) object = jit_->translator().make(unit, ready.effort, ready.keys[i], nullptr, why);
+    if (!object) return Compiled::failed;
+    objects.push_back({&unit, std::move(object)});
   }
-  return publish(batch, std::move(objects), why) ? Compiled::done : Compiled::failed;
+  return publish(*ready.batch, std::move(objects), why) ? Compiled::done : Compiled::failed;
 }
 
 void Generator::publish_finished() {
@@ -264,7 +278,12 @@ bool Generator::publish(Batch& batch, std::vector<UnitObject> objects, std::stri
 
 void Generator::forget(const CodeInstance& code) {
   published_.erase(&code);
-  postponed_.erase(&code);
+  std::erase_if(postponed_, [&](const auto& entry) {
+    if (entry.first == &code) return true;
+    if (!entry.second.batch) return false;
+    const auto& members = entry.second.batch->members();
+    return std::any_of(members.begin(), members.end(), [&](const auto& member) { return member->code == &code; });
+  });
   std::erase_if(waiting_, [&](const auto& entry) {
     Job& job = *entry.second;
     const auto& members = job.batch->members();
