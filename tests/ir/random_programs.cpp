@@ -21,7 +21,7 @@ class Evaluator {
     for (std::size_t i = 0; i < arguments.size(); ++i) values_[function_.blocks[0].parameters[i]] = arguments[i];
     BlockId b = 0;
     for (int steps = 0; steps < 300; ++steps) {
-      const Block& block = function_.blocks[b];
+      const ir::Block& block = function_.blocks[b];
       bool failed = false;
       for (std::uint32_t id : block.insts) {
         failed = !execute_inst(id);
