@@ -87,7 +87,7 @@ endif()
 file(GLOB_RECURSE code ${work}/prefix/*/slope_library.code)
 if(code)
   run(${CMAKE_COMMAND} -E env SLOPE_CACHE=off SLOPE_DUMP=cache
-    ${work}/prefix/bin/slope --tier=compile -e "for i in 1:3; print(devnull, i); end")
+    ${work}/prefix/bin/slope --tier=compile -e "foreach(i -> print(devnull, i), 1:3)")
   if(NOT output MATCHES "; cache found ")
     message(FATAL_ERROR "the installed command found no machine code in ${code}:\n${output}")
   endif()
