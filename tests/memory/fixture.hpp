@@ -43,4 +43,14 @@ struct MemoryFixture {
   }
 };
 
+// Frames of their own, gone when the collector looks, and no stale words below them.
+template <class F>
+__attribute__((noinline)) void apart(F f) {
+  f();
+}
+__attribute__((noinline)) inline void wipe_stack() {
+  volatile char bytes[8192];
+  for (std::size_t i = 0; i < sizeof bytes; ++i) bytes[i] = 0;
+}
+
 }  // namespace slope::testing

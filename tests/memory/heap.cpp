@@ -5,6 +5,8 @@
 #include "tests/memory/fixture.hpp"
 
 using namespace slope;
+using testing::apart;
+using testing::wipe_stack;
 
 namespace {
 
@@ -18,16 +20,6 @@ struct Fixture : testing::MemoryFixture {
     return name->primary;
   }
 };
-
-// Frames of their own, gone when the collector looks, and no stale words below them.
-template <class F>
-__attribute__((noinline)) void apart(F f) {
-  f();
-}
-__attribute__((noinline)) void wipe_stack() {
-  volatile char bytes[8192];
-  for (std::size_t i = 0; i < sizeof bytes; ++i) bytes[i] = 0;
-}
 
 double* numbers(ArrayObject* array) { return reinterpret_cast<double*>(array->data); }
 

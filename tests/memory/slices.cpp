@@ -7,6 +7,8 @@
 #include "tests/memory/fixture.hpp"
 
 using namespace slope;
+using testing::apart;
+using testing::wipe_stack;
 
 namespace {
 
@@ -51,16 +53,6 @@ struct Fixture : testing::MemoryFixture {
     REQUIRE(heap.front.marking == 1);
   }
 };
-
-// A frame of its own, gone when the collector looks, and no stale words below it.
-template <class F>
-__attribute__((noinline)) void apart(F f) {
-  f();
-}
-__attribute__((noinline)) void wipe_stack() {
-  volatile char bytes[8192];
-  for (std::size_t i = 0; i < sizeof bytes; ++i) bytes[i] = 0;
-}
 
 }  // namespace
 
