@@ -28,7 +28,7 @@ std::string read(const fs::path& path) {
 std::string message_of(const fs::path& program, const std::string& tier) {
   // By a relative path, as one types it: the message names the file so.
   const auto result =
-      slope::test::run_process({SLOPE_COMMAND, "--tier=" + tier, program.string()}, "", std::chrono::seconds(240));
+      slope::test::run_process({SLOPE_COMMAND, "--tier=" + tier, program.string()}, "", std::chrono::seconds(60));
   INFO(program << " --tier=" << tier);
   CHECK(result.status == 1);
   static const std::regex library_frame("\n +\\[[0-9]+\\] [^\n]*\n +@ Base Base/[^\n]*");
