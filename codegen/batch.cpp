@@ -166,7 +166,7 @@ CallTarget Batch::resolve(Specialization& target, Unit& caller) {
     if (member.unit == &caller) {
       result.callee = member.native;
     } else {
-      llvm::Function*& declared = declared_[&caller][&member];
+      llvm::Function*& declared = declared_[&caller][code];
       if (!declared) declared = declare_native(caller, member.signature, caller.refer(member.name));
       result.callee = declared;
     }
@@ -175,7 +175,16 @@ CallTarget Batch::resolve(Specialization& target, Unit& caller) {
   const Published* p = published(code);
   if (!p) return result;
   result.signature = &p->signature;
-  result.callee = link_to(*p, caller);
+  if (!caller.by_symbols()) {
+    result.callee = link_to(*p, caller);
+    return result;
+  }
+  llvm::Function*& declared = declared_[&caller][code];
+  if (!declared) {
+    result_->data.linked.push_back(p->owner.lock());
+    declared = declare_native(caller, p->signature, caller.refer(p->entry));
+  }
+  result.callee = declared;
   return result;
 }
 

@@ -116,8 +116,8 @@ class Batch : public EmitHost {
   std::vector<std::unique_ptr<Member>> members_;
   std::unordered_map<const CodeInstance*, Member*> by_code_;
   std::vector<const Member*> deciding_;  // functions whose may_fail is being found
-  // Of functions of other units, where they have been called.
-  std::unordered_map<const Unit*, std::unordered_map<const Member*, llvm::Function*>> declared_;
+  // Of functions of other units and of earlier batches, where they have been called.
+  std::unordered_map<const Unit*, std::unordered_map<const CodeInstance*, llvm::Function*>> declared_;
   std::vector<std::string> entries_;
   std::uint64_t next_name_;
 };

@@ -11,7 +11,6 @@
 #include <llvm/IR/Verifier.h>
 #include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/MC/TargetRegistry.h>
-#include <llvm/Support/SmallVectorMemoryBuffer.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/TargetParser/Host.h>
@@ -202,20 +201,33 @@ std::unique_ptr<llvm::MemoryBuffer> Translator::make(Unit& unit, const Effort& e
   return object;
 }
 
-std::unique_ptr<llvm::MemoryBuffer> Translator::compile(llvm::Module& module, bool full, std::string& why) {
+// LLVM's passes from a module to an object. Making the hundred of them costs more than a short function does.
+struct Translator::ObjectWriter {
   llvm::SmallVector<char, 0> object;
+  llvm::raw_svector_ostream stream{object};
+  llvm::legacy::PassManager passes;
+};
+
+Translator::Translator() = default;
+Translator::~Translator() = default;
+
+std::unique_ptr<llvm::MemoryBuffer> Translator::compile(llvm::Module& module, bool full, std::string& why) {
   const bool quick = !full || is_huge({&module});
   machine_->setOptLevel(quick ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Default);
   machine_->setFastISel(quick);
-  llvm::raw_svector_ostream stream(object);
-  llvm::legacy::PassManager passes;
-  llvm::MCContext* context = nullptr;
-  if (machine_->addPassesToEmitMC(passes, context, stream)) {
-    why = "no object writer for this machine";
-    return nullptr;
+  std::unique_ptr<ObjectWriter>& writer = quick ? quick_ : good_;
+  if (!writer) {
+    auto made = std::make_unique<ObjectWriter>();
+    llvm::MCContext* context = nullptr;
+    if (machine_->addPassesToEmitMC(made->passes, context, made->stream)) {
+      why = "no object writer for this machine";
+      return nullptr;
+    }
+    writer = std::move(made);
   }
-  passes.run(module);
-  return std::make_unique<llvm::SmallVectorMemoryBuffer>(std::move(object), "slope", /*RequiresNullTerminator=*/false);
+  writer->object.clear();
+  writer->passes.run(module);
+  return llvm::MemoryBuffer::getMemBufferCopy({writer->object.data(), writer->object.size()}, "slope");
 }
 
 std::string Translator::identity() const {

@@ -28,6 +28,7 @@ struct Effort {
 
 class Translator {
  public:
+  ~Translator();
   // Null with `why` when this machine can't be compiled for.
   static std::unique_ptr<Translator> create(std::string& why);
   // For another machine. `cpu`: "native", or empty for what all processors of the architecture do.
@@ -58,9 +59,11 @@ class Translator {
   std::string identity() const;
 
  private:
-  Translator() = default;
+  struct ObjectWriter;
+  Translator();
 
   std::unique_ptr<llvm::TargetMachine> machine_;
+  std::unique_ptr<ObjectWriter> good_, quick_;  // made when first used, gone before the machine
   std::unique_ptr<Passes> passes_;
   void* vector_library_ = nullptr;
 };

@@ -16,7 +16,7 @@ llvm::Constant* Unit::address(const void* data) {
   }
   llvm::Constant*& known = by_address_[data];
   if (known) return known;
-  std::string symbol = "a" + std::to_string(addresses_.size());
+  std::string symbol = "a" + std::to_string(by_address_.size() - 1);
   // Of no size that LLVM knows, so that it concludes nothing about what lies there. Not local to the code: it may be
   // anywhere in memory, so the linker makes a table of addresses.
   llvm::Type* unknown = llvm::ArrayType::get(llvm::Type::getInt8Ty(context), 0);
@@ -33,8 +33,13 @@ std::string Unit::define(const std::string& symbol, const std::string& name) {
 
 std::string Unit::refer(const std::string& name) {
   if (!by_symbols_) return name;
-  referred_.push_back({"c" + std::to_string(referred_.size()), name});
+  referred_.push_back({"c" + std::to_string(callees_++), name});
   return referred_.back().symbol;
+}
+
+std::string Unit::refer(const void* entry) {
+  addresses_.push_back({"c" + std::to_string(callees_++), entry});
+  return addresses_.back().symbol;
 }
 
 }  // namespace slope::codegen

@@ -34,6 +34,8 @@ class Unit {
   std::string define(const std::string& symbol, const std::string& name);
   // The symbol for one that another unit of the batch defines under that name.
   std::string refer(const std::string& name);
+  // The symbol for one that was linked before: of the same kind, so that the text does not say which callees are new.
+  std::string refer(const void* entry);
 
   struct Address {
     std::string symbol;
@@ -53,6 +55,7 @@ class Unit {
   std::unordered_map<const void*, llvm::Constant*> by_address_;
   std::vector<Address> addresses_;
   std::vector<Name> defined_, referred_;
+  std::size_t callees_ = 0;
 };
 
 }  // namespace slope::codegen
