@@ -27,10 +27,18 @@ class Inliner {
   Inliner(Runtime& runtime, ir::Function& function, const OptOptions& options)
       : runtime_(runtime), function_(function), options_(options) {}
 
+  // A function goes into itself with what its other callees have made of it: their size counts at each level.
   bool run() {
-    // A function goes into itself as it was before anything was inlined.
-    std::unique_ptr<ir::Function> self;
-    if (calls_itself()) self = function_.clone();
+    bool any = inline_calls(nullptr);
+    if (!calls_itself()) return any;
+    const std::unique_ptr<ir::Function> self = function_.clone();
+    if (live_insts(*self) <= static_cast<std::size_t>(options_.self_recursion_budget)) any |= inline_calls(self.get());
+    return any;
+  }
+
+ private:
+  // The calls of other functions, or those of itself.
+  bool inline_calls(const ir::Function* self) {
     bool any = false;
     const bool split = split_long_blocks();
     std::size_t size = live_insts(function_);
@@ -44,11 +52,10 @@ class Inliner {
         if (options_.is_primitive && options_.is_primitive(call)) continue;
         Specialization& target = *call.aux_as<Specialization>();
         const ir::Function* body = nullptr;
-        if (&target == options_.self) {
-          if (depth_of(call, written(target, function_)) < options_.self_recursion_depth && self &&
-              live_insts(*self) <= static_cast<std::size_t>(options_.self_recursion_budget))
-            body = self.get();
-        } else {
+        if (self) {
+          if (&target == options_.self && depth_of(call, written(target, function_)) < options_.self_recursion_depth)
+            body = self;
+        } else if (&target != options_.self) {
           body = options_.callee ? options_.callee(target) : nullptr;
           if (body && depth_of(call, written(target, *body)) > 0) body = nullptr;  // recursion through others
         }
@@ -87,7 +94,6 @@ class Inliner {
     return function_.blocks.size() != before;
   }
 
- private:
   // The method whose text the body is: a generated method's may be another's.
   static const Method* written(const Specialization& target, const ir::Function& body) {
     return body.scopes.empty() || !body.scopes[0].method ? target.method : body.scopes[0].method;
