@@ -215,8 +215,11 @@ bool DerivativeCache::find_subject(Context& ctx, const Key& key, Subject& subjec
 // A function that has a reverse rule too says there what it overwrites.
 bool DerivativeCache::overwrites_arguments(Context& ctx, Specialization& target) {
   switch (diff::find_rule(derivatives_.runtime, target.types, ctx.world, nullptr)) {
-    case diff::RuleKind::stateful:
-      return derivatives_.overwritten_by(ctx, target.types) != 0;
+    case diff::RuleKind::stateful: {
+      const diff::MemoryMask declared = derivatives_.overwritten_by(ctx, target.types);
+      if (declared == diff::as_its_code_says) break;
+      return declared != 0;
+    }
     case diff::RuleKind::reverse:
     case diff::RuleKind::built:
     case diff::RuleKind::scalar:

@@ -102,6 +102,7 @@ diff::MemoryMask Derivatives::overwritten_by(Context& ctx, const DataType* call_
   const DataType* call = diff::rule_call(runtime, KnownName::overwrites, call_types);
   if (!call || !runtime.lookup(call, ctx.world).method) return 0;
   const DataType* declared = as_data(infer::return_type(runtime, ctx, call, ctx.world, compiler.infer_options()));
+  if (declared == runtime.types.builtin().nothing) return diff::as_its_code_says;
   diff::MemoryMask mask = 0;
   auto add = [&](const Type* t) {
     const DataType* val = as_data(t);

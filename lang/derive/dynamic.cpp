@@ -631,7 +631,13 @@ class DynamicForward {
     roots_.values.push_back(old_tangent);
     Value made;
     if (!stored_tangent(declared, place.type, shadow, made)) return false;
-    store_value(runtime_.heap, shadows_[1].object->payload() + place.offset, place.type, made);
+    // A checkpoint comes here in the reverse sweep, where the cotangent of what is stored has been collected.
+    const bool is_number = !forward_mode_ && !tangents_.has_shadow(declared);
+    if (is_number)
+      old_tangent = made;
+    else
+      store_value(runtime_.heap, shadows_[1].object->payload() + place.offset, place.type, made);
+    roots_.values.push_back(made);
     if (forward_mode_) return finish(operands_[3], shadow, active_[3] ? numbers_[3] : runtime_.nothing(), result);
     Value kept;
     Value before = old.defined() ? old : runtime_.nothing();

@@ -43,6 +43,21 @@ bool Stores::may_hit(const DataType* type) const {
   return any_type || std::binary_search(types.begin(), types.end(), static_cast<const Type*>(type));
 }
 
+// A captured variable that is assigned again may hold anything.
+bool holds_only_numbers(diff::TangentTypes& tangents, const DataType* type) {
+  if (!tangents.differentiable(type)) return true;
+  if (type->object_kind == DataType::ObjectKind::array) return !tangents.has_shadow(type->params[0]);
+  return type->object_kind == DataType::ObjectKind::fields &&
+         std::none_of(type->fields.begin(), type->fields.end(),
+                      [&](const Field& field) { return tangents.has_shadow(field.type); });
+}
+
+bool Stores::only_numbers(diff::TangentTypes& tangents) const {
+  return !any_type && !resizes && std::all_of(types.begin(), types.end(), [&](const Type* type) {
+    return holds_only_numbers(tangents, as_data(type));
+  });
+}
+
 void StoresOfFunctions::forget() {
   effects_ = nullptr;
   known_.clear();
@@ -96,6 +111,7 @@ const Stores& StoresOfFunctions::of(Context& ctx, Specialization& target) {
   if (made.types.empty() && !summary.writes_any_type) made.arguments = 0;
   made.any_type = summary.writes_any_type;
   made.calls_unknown = summary.calls_unknown;
+  made.resizes = summary.resizes;
   for (Binding* binding : summary.assigned)
     if (!is_of_library(binding->module)) made.assigned.push_back(binding), assigned_.insert(binding);
   if (made.arguments & diff::global_memory) find_roots(ctx, target, made);
@@ -490,6 +506,22 @@ bool KeptMemory::put_back_later(Value taken) {
     ok &= restore(entry, content);
   }
   return ok || ctx_.out_of_memory();
+}
+
+bool KeptMemory::took_only_numbers(Value taken) {
+  if (as_data(taken.type)->object_kind != DataType::ObjectKind::array || !expect_taken(taken)) return true;
+  diff::TangentTypes& tangents = diff::tangent_types(runtime_);
+  const auto* pairs = static_cast<const ArrayObject*>(taken.object);
+  for (std::int64_t i = 0; i < pairs->length; i += 2) {
+    const Entry entry = entry_of(reinterpret_cast<const Value*>(pairs->data) + i, runtime_.types.builtin());
+    if (entry.kind == Entry::Kind::global) continue;
+    const auto* object = static_cast<const Object*>(entry.what);
+    if (!holds_only_numbers(tangents, object->type)) return false;
+    if (entry.kind == Entry::Kind::array && tangents.differentiable(object->type) &&
+        static_cast<const ArrayObject*>(entry.what)->length != entry.length)
+      return false;
+  }
+  return true;
 }
 
 bool KeptMemory::exchange_later(Value taken, Value& result) {

@@ -33,12 +33,16 @@ struct Stores {
   std::vector<const Type*> types;  // of the objects; sorted
   bool any_type = false;
   bool calls_unknown = false;
+  bool resizes = false;  // arrays that carry a derivative
   std::vector<Binding*> assigned;
   std::vector<Value> constants;  // where to begin, besides the arguments
   std::vector<Binding*> globals;
   bool any() const { return arguments != 0 || !assigned.empty(); }
   bool may_hit(const DataType* type) const;
+  // Shadows of what it stores into stay as they are: that has no other memory with derivatives in it.
+  bool only_numbers(diff::TangentTypes& tangents) const;
 };
+bool holds_only_numbers(diff::TangentTypes& tangents, const DataType* type);
 
 // The answers for one world.
 class StoresOfFunctions {
@@ -91,6 +95,8 @@ class KeptMemory final : public CallWatch {
   bool exchange(std::int64_t level, Value& result);
   // False, with an error: it is no such value, which a program may have made by hand.
   bool put_back_later(Value taken);
+  // Whether what was taken is of objects that hold only numbers, whose length is the same now.
+  bool took_only_numbers(Value taken);
   // The same; what was there until then, as a value for put_back_later.
   bool exchange_later(Value taken, Value& result);
 
@@ -155,6 +161,9 @@ class KeptMemory final : public CallWatch {
 // `catching`: also when an exception ends it. In a derivative that is differentiated again, what is around it does that.
 std::unique_ptr<ir::Function> call_putting_back(Runtime& runtime, const Stores& stores,
                                                 const struct GradientCode& gradient, bool catching);
+
+// Whether the reverse sweep may run a checkpointed call again (natives/checkpoint.cpp).
+bool may_recompute(Context& ctx, Specialization& target, bool again);
 
 KeptMemory& kept_memory_of(Context& ctx);
 void define_kept_memory_natives(Runtime& runtime);

@@ -70,6 +70,7 @@ class OperatorExpansion {
       return name == "pullback_step" ? pullback_step() : written_out(name);
     }
     if (name == "mutates_arguments" || name == "keep_memory_of") return known_effect(native);
+    if (name.starts_with("recomputable")) return known_road(native);
     const bool is_gradient = name != "jvp_call";
     if (native.operands.size() < (is_gradient ? 2 : 3)) return {};
     if (!find_target(native.operands[0], native.operands[1])) return no_method_ ? plain_call() : failed(made);
@@ -99,6 +100,11 @@ class OperatorExpansion {
     const std::string_view name = name_of(inst);
     return name == "pullback_forward" || name == "pullback_reverse" || name == "pullback_step" ||
            name == "call_derivative";
+  }
+
+  // In a function that is to be differentiated.
+  static bool chooses_road(const ir::Inst& inst) {
+    return inst.op == Op::native && inst.operands.size() == 2 && name_of(inst).starts_with("recomputable");
   }
 
   static bool makes_named_tuple(const ir::Inst& inst) {
@@ -263,6 +269,18 @@ class OperatorExpansion {
     if (is_level) return constant(runtime_.from_int(0));
     const diff::MemorySummary effects = derivatives_.memory(ctx_).of(*target_);
     return constant(runtime_.from_bool((effects.writes | effects.unknown) != 0));
+  }
+  // Core.recomputable(f, xs) and its like, where the answer rests on the code of the function alone, and is the same in
+  // derivatives of derivatives.
+  Operand known_road(const ir::Inst& native) {
+    if (!find_target(native.operands[0], native.operands[1])) return failed(*made_);
+    made_->clear();
+    const Stores& stores = derivatives_.stores.of(ctx_, *target_);
+    if (ctx_.failed() || stores.calls_unknown) return {};
+    const bool once = may_recompute(ctx_, *target_, false);
+    if (once && !may_recompute(ctx_, *target_, true)) return {};
+    edges_.push_back({Edge::Kind::callee, nullptr, nullptr, target_});
+    return constant(runtime_.from_bool(once));
   }
   // As the native of that name (lang/derive/natives/gradient.cpp).
   Operand pullback_step() {
@@ -575,7 +593,7 @@ ir::Operand Derivatives::expand_operator(Context& ctx, ir::Function& function, s
   const ir::Inst& inst = function.insts[id];
   const bool wanted = OperatorExpansion::is_gradient_into(inst) || is_plain_operator(function, inst) ||
                       (!known_only && (diff::is_operator(inst) || OperatorExpansion::makes_named_tuple(inst) ||
-                                       OperatorExpansion::is_pullback(inst)));
+                                       OperatorExpansion::is_pullback(inst) || OperatorExpansion::chooses_road(inst)));
   if (!wanted) return {};
   const bool had_failed = ctx.failed();
   const ir::Inst native = inst;

@@ -36,9 +36,11 @@ bool merge_written(MemorySummary& into, const MemorySummary& from) {
   bool grew = false;
   for (const Type* t : from.written_types) grew |= insert_sorted(into.written_types, t);
   for (Binding* b : from.assigned) grew |= insert_sorted(into.assigned, b);
-  grew |= (from.writes_any_type && !into.writes_any_type) || (from.calls_unknown && !into.calls_unknown);
+  grew |= (from.writes_any_type && !into.writes_any_type) || (from.calls_unknown && !into.calls_unknown) ||
+          (from.resizes && !into.resizes);
   into.writes_any_type |= from.writes_any_type;
   into.calls_unknown |= from.calls_unknown;
+  into.resizes |= from.resizes;
   return grew;
 }
 
@@ -184,23 +186,24 @@ MemorySummary MemoryEffects::of_rule(RuleKind rule, const DataType* types) {
 }
 
 // What is declared to be a constant may store something on its way.
-bool MemoryEffects::is_promised(RuleKind rule) const {
+bool MemoryEffects::is_promised(RuleKind rule, const DataType* call_types) const {
+  if (rule == RuleKind::stateful) return overwritten_(call_types) != as_its_code_says;
   return rule != RuleKind::none && !(follows_all() && rule == RuleKind::non_differentiable);
 }
 
 MemorySummary MemoryEffects::of_target(Specialization& target) {
   const RuleKind rule = find_rule(runtime_, target.types, world_, nullptr);
-  return is_promised(rule) ? of_rule(rule, target.types) : of(target);
+  return is_promised(rule, target.types) ? of_rule(rule, target.types) : of(target);
 }
 
 MemorySummary MemoryEffects::read_call(const ir::Inst& call) {
   Specialization& target = *call.aux_as<Specialization>();
   RuleKind rule = find_rule(runtime_, target.types, world_, nullptr);
-  if (is_promised(rule)) return of_rule(rule, target.types);
+  if (is_promised(rule, target.types)) return of_rule(rule, target.types);
   MemorySummary found = known(target).summary;
   if (target.current && !(target.current->effects & effect_writes)) {
     found.writes = found.unknown = 0;
-    found.calls_unknown = found.writes_any_type = false;
+    found.calls_unknown = found.writes_any_type = found.resizes = false;
     found.written_types.clear();
     found.assigned.clear();
   }
@@ -345,7 +348,7 @@ void MemoryEffects::Analysis::invoke(std::uint32_t id) {
   }
   if (callee.writes & global_memory) written |= global_memory;
   store(written, stored);
-  if (!written) callee.written_types.clear(), callee.writes_any_type = false;
+  if (!written) callee.written_types.clear(), callee.writes_any_type = callee.resizes = false;
   merge_written(summary_, callee);
   set(id, result);
 }
@@ -409,6 +412,7 @@ void MemoryEffects::Analysis::access(std::uint32_t id, MemoryMask all) {
       return;
     case ir::Access::resizes:
       summary_.writes |= all;
+      summary_.resizes |= of_operand(inst.operands[0]) != 0 && effects_.tangents_.has_shadow(type_of(inst.operands[0]));
       wrote(inst.operands[0]);
       set(id, all);
       return;

@@ -37,7 +37,11 @@ struct MemorySummary {
   bool writes_any_type = false;
   std::vector<Binding*> assigned;  // sorted
   bool calls_unknown = false;      // functions that are found when it runs
+  bool resizes = false;            // an array that carries a derivative and was there before changes its length
 };
+
+// What `overwritten` says of a function with a stateful rule that stores what its code stores (`overwrites` gives nothing).
+inline constexpr MemoryMask as_its_code_says = ~MemoryMask{0};
 
 class MemoryEffects {
  public:
@@ -76,7 +80,7 @@ class MemoryEffects {
   MemorySummary of_rule(RuleKind rule, const DataType* call_types);
   void settle();
   void wait(Specialization& target, Known& entry);
-  bool is_promised(RuleKind rule) const;
+  bool is_promised(RuleKind rule, const DataType* call_types) const;
   bool follows_all() const { return scope_ == MemoryScope::all; }
   bool holds_memory(const Type* t);
   bool holds_memory(Value v);

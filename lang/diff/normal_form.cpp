@@ -184,6 +184,20 @@ void replace_builtins(ir::Function& function, Runtime& runtime) {
     }
 }
 
+// Whether a checkpointed call may be run again depends on what it is differentiated for (lang/derive/natives/checkpoint.cpp).
+void choose_roads(ir::Function& function, Runtime& runtime) {
+  for (ir::Block& block : function.blocks)
+    for (std::uint32_t id : block.insts) {
+      ir::Inst& inst = function.insts[id];
+      if (inst.op != Op::native) continue;
+      const std::string_view name = inst.aux_as<const NativeInfo>()->name;
+      const bool once = name == "recomputable";
+      if (!once && name != "recomputable_once") continue;
+      const Value next = runtime.core->find(runtime.symbol(once ? "recomputable_once" : "recomputable_again"))->value;
+      inst.aux = reinterpret_cast<std::uintptr_t>(next.pointer);
+    }
+}
+
 // A variable without a value yet, passed on to a block, becomes a value of that block's type which nobody looks at:
 // derivatives save it and put it back like any other.
 void define_undefined(ir::Function& function, Runtime& runtime) {
@@ -239,6 +253,7 @@ bool normalise(ir::Function& function, Runtime& runtime, Refusal& refusal, Memor
   ir::remove_unreachable_blocks(function);
   group_splats(function, runtime);
   replace_builtins(function, runtime);
+  choose_roads(function, runtime);
   if (memory) follow_exceptions(function, runtime, *memory);
   if (!function.slots.empty()) ir::promote_slots(function, &runtime.types.builtin());
   if (!ir::find_loops(function, ir::build_cfg(function)).reducible) make_reducible(function, runtime);

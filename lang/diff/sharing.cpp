@@ -267,6 +267,7 @@ void Sharing::visit_call(std::uint32_t id) {
         if (o.is_inst() && function_.inst(o).type == inst.type) unite(result, o);
       return;
     case RuleKind::stateful:
+      if ((summary.unknown | summary.stored | (summary.writes & global_memory)) != 0) break;  // as its code says
       for (std::size_t i = 0; i < inst.operands.size(); ++i) {
         if (!(summary.writes & parameter_mask(i))) continue;
         wrote(inst.operands[i]);

@@ -67,6 +67,7 @@ bool call_derivative_code(Context& ctx, Specialization& code, Value callee, cons
 void define_natives(Runtime& runtime) {
   diff::define_tangent_natives(runtime);
   define_gradient_natives(runtime);
+  define_checkpoint_natives(runtime);
   define_forward_natives(runtime);
   define_dynamic_natives(runtime);
   define_kept_memory_natives(runtime);

@@ -278,17 +278,23 @@ bool Reverse::forward_stateful(std::uint32_t id) {
   values_.set_value(id, value, inst.type);
   if (!activity_.varied[id] || !tangents_.has_shadow(inst.type)) return true;
   // The result is new, or one of the arguments that were overwritten.
-  MemoryMask overwritten = env_.memory().of_call(inst).writes;
-  std::vector<Operand> candidates{value};
-  for (std::size_t i = 1; i < inst.operands.size(); ++i) {
-    Operand o = inst.operands[i];
-    if (!(overwritten & parameter_mask(i)) || type_of(o) != inst.type || !varied(o)) continue;
-    candidates.push_back(values_.forward(o));
-    candidates.push_back(shadow(o));
-  }
+  const MemorySummary effects = env_.memory().of_call(inst);
+  const MemoryMask given_back = effects.writes | effects.result;
   const Type* wanted = tangents_.shadow(inst.type);
   const bool boxed = wanted == tangents_.dynamic();
-  Operand made = call_library(f_, KnownName::result_shadow, candidates, boxed ? nullptr : wanted);
+  std::vector<Operand> candidates{value};
+  bool opened = false;
+  for (std::size_t i = 1; i < inst.operands.size(); ++i) {
+    Operand o = inst.operands[i];
+    if (!(given_back & parameter_mask(i)) || !varied(o) || !tangents_.has_shadow(type_of(o))) continue;
+    const bool is_boxed = tangents_.shadow(type_of(o)) == tangents_.dynamic();
+    if (type_of(o) != inst.type && !boxed && !is_boxed) continue;
+    candidates.push_back(values_.forward(o));
+    candidates.push_back(is_boxed ? call_library(f_, KnownName::opened, {shadow(o)}, nullptr) : shadow(o));
+    opened |= is_boxed;
+  }
+  Operand made = call_library(f_, KnownName::result_shadow, candidates, boxed || opened ? nullptr : wanted);
+  if (opened && !boxed) made = f_.emit(Op::type_assert, {made, type_constant(f_, wanted)}, wanted);
   set_shadow(id, boxed ? call_library(f_, KnownName::boxed_tangent, {made}, wanted) : made);
   return true;
 }
