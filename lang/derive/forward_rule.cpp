@@ -7,6 +7,7 @@
 #include "lang/derive/derivatives.hpp"
 #include "lang/diff/rules.hpp"
 #include "lang/diff/tangent.hpp"
+#include "lang/diff/user_types.hpp"
 #include "lang/ir/build.hpp"
 #include "lang/runtime/library_names.hpp"
 
@@ -47,6 +48,8 @@ class ForwardRule {
     const Method* builder = builder_types ? runtime_.lookup(builder_types, ctx_.world).method : nullptr;
     if (!written && !builder) return false;
     rule_ = frule->value;
+    const Method* chosen = builder && (!written || builder->min_world > written->min_world) ? builder : written;
+    of_program_ = !diff::is_of_library(runtime_, chosen);
     const bool is_built = builder && (!written || builder->min_world > written->min_world);
     if (is_built) has_keywords_ = false;
     if (is_built && !derivatives_.rules.find(ctx_, target_.types, true, rule_, edges)) return false;
@@ -84,13 +87,21 @@ class ForwardRule {
       b.ret(b.emit(ir::Op::tuple, all, made->return_type));
       return made;
     }
-    for (std::vector<ir::Operand> parts : given) {
+    for (const std::vector<ir::Operand>& direction : given) {
+      std::vector<ir::Operand> parts = direction;
       if (has_keywords_) parts.erase(parts.begin(), parts.begin() + 2);
       operands[1] = b.emit(ir::Op::tuple, parts, nullptr);
       std::vector<ir::Operand> passed = operands;
       if (has_keywords_)
         std::rotate(passed.begin(), passed.begin() + 2, passed.begin() + 4);  // kwcall, names, frule, …
-      const ir::Operand pair = b.emit(ir::Op::call, passed, nullptr);
+      ir::Operand pair = b.emit(ir::Op::call, passed, nullptr);
+      if (std::size_t k = static_cast<std::size_t>(&direction - given.data()); of_program_) {
+        ir::Operand tangent = raw_part(b, pair, 2);
+        bool any = diff::holds_complex(runtime_.types, result);
+        for (std::size_t i = 0; i < types_.size(); ++i) any |= is_converted(i);
+        if (any)
+          pair = b.emit(ir::Op::tuple, {raw_part(b, pair, 1), from_complex(b, tangent, direction, k)}, nullptr);
+      }
       if (!all[0].valid()) all[0] = part_of(b, pair, 1, result);  // the value is the first call's
       outcome.insert(outcome.end(), {tangents_.shadow(result), tangents_.cotangent(result)});
       add_tangent(b, pair, all);
@@ -150,7 +161,26 @@ class ForwardRule {
     for (std::vector<ir::Operand>& parts : directions)
       for (ir::Operand& part : parts)
         if (!part.valid()) part = nothing;
+    pairs_ = directions;
+    for (std::vector<ir::Operand>& parts : directions)
+      for (std::size_t i = 0; i < types_.size(); ++i)
+        if (is_converted(i))
+          parts[i] = b.emit(
+              ir::Op::call,
+              {b.constant(in_base("complex_tangent")), b.constant(runtime_.from_type(types_[i])), parts[i]}, nullptr);
     return directions;
+  }
+
+  // Rules of programs get and give complex numbers.
+  bool is_converted(std::size_t i) {
+    return of_program_ && active_[i] && diff::holds_complex(runtime_.types, types_[i]);
+  }
+  // What the rule wrote into the arrays that it was given, and what it returned, as the transform has it.
+  ir::Operand from_complex(ir::Builder& b, ir::Operand tangent, const std::vector<ir::Operand>& given, std::size_t k) {
+    std::vector<ir::Operand> call{b.constant(in_base("pair_tangent")), tangent};
+    for (std::size_t i = 0; i < types_.size(); ++i)
+      if (is_converted(i)) call.insert(call.end(), {given[i], pairs_[k][i]});
+    return b.emit(ir::Op::call, call, nullptr);
   }
 
   ir::Operand asserted(ir::Builder& b, ir::Operand value, const Type* type) {
@@ -193,6 +223,8 @@ class ForwardRule {
   const std::vector<char>& active_;
   CodeInstance* basis_ = nullptr;
   Value rule_;
+  bool of_program_ = false;         // the rule is not the library's
+  std::vector<std::vector<ir::Operand>> pairs_;  // by direction: tangents as the transform has them
   bool has_keywords_ = false;       // the call is `kwcall(names, f, args…)`, and so is the rule's
   std::vector<const Type*> types_;  // of the arguments
   std::vector<const Type*> given_;  // of their tangents, as the rule gets them

@@ -61,11 +61,14 @@ bool Stores::only_numbers(diff::TangentTypes& tangents) const {
 void StoresOfFunctions::forget() {
   effects_ = nullptr;
   known_.clear();
+  names_.clear();
 }
 
 void StoresOfFunctions::trace(Tracer& tracer) const {
   for (const auto& [target, stores] : known_)
     for (Value v : stores->constants) tracer.value(v);
+  for (const auto& [target, names] : names_)
+    for (Value v : names.constants) tracer.value(v);
 }
 
 bool StoresOfFunctions::is_of_library(const Module* module) const {
@@ -74,15 +77,25 @@ bool StoresOfFunctions::is_of_library(const Module* module) const {
   return false;
 }
 
+// What they hold is no data: the next call gets other numbers, as without derivatives.
+static bool is_random_generator(Runtime& runtime, const Type* type) {
+  const Binding* generators = runtime.base->find(runtime.symbol("AbstractRNG"));
+  return generators && runtime.is_type_value(generators->value) &&
+         is_subtype(runtime.types, type, generators->value.as_type);
+}
+
+void StoresOfFunctions::find_library_objects() {
+  if (!of_library_.empty()) return;
+  for (const Module* module : {derivatives_.runtime.base, derivatives_.runtime.core})
+    for (const auto& [name, binding] : module->bindings)
+      if (is_reference(binding->value)) of_library_.insert(binding->value.pointer);
+}
+
 // What the library keeps for itself (generators of random numbers, streams, caches) is none of the program's.
 void StoresOfFunctions::find_roots(Context& ctx, Specialization& target, Stores& stores) {
-  Runtime& runtime = derivatives_.runtime;
   const ir::Function* code = derivatives_.primals.primal_or_rule(ctx, target);
   if (!code) return;
-  if (of_library_.empty())
-    for (const Module* module : {runtime.base, runtime.core})
-      for (const auto& [name, binding] : module->bindings)
-        if (is_reference(binding->value)) of_library_.insert(binding->value.pointer);
+  find_library_objects();
   const diff::MemoryEffects::Globals found = effects_->globals(*code);
   for (Value v : found.constants)
     if (is_reference(v) && !of_library_.contains(v.pointer)) stores.constants.push_back(v);
@@ -90,11 +103,30 @@ void StoresOfFunctions::find_roots(Context& ctx, Specialization& target, Stores&
     if (!is_of_library(binding->module)) stores.globals.push_back(binding);
 }
 
-// What they hold is no data: the next call gets other numbers, as without derivatives.
-static bool is_random_generator(Runtime& runtime, const Type* type) {
-  const Binding* generators = runtime.base->find(runtime.symbol("AbstractRNG"));
-  return generators && runtime.is_type_value(generators->value) &&
-         is_subtype(runtime.types, type, generators->value.as_type);
+// Where a function that is run again begins to read, besides its arguments: what its code names, and of the library
+// generators of random numbers.
+std::vector<Value> StoresOfFunctions::names_of(Context& ctx, Specialization& target) {
+  of(ctx, target);  // of this world
+  std::vector<Value> roots;
+  const auto [known, fresh] = names_.try_emplace(&target);
+  if (fresh) {
+    const CollectionPause pause(derivatives_.runtime.heap);
+    if (const ir::Function* code = derivatives_.primals.primal_or_rule(ctx, target)) {
+      diff::MemoryEffects::Globals found = effects_->globals(*code);
+      find_library_objects();
+      std::erase_if(found.constants, [&](Value v) {
+        return !is_reference(v) ||
+               (of_library_.contains(v.pointer) && !is_random_generator(derivatives_.runtime, v.type));
+      });
+      std::erase_if(found.bindings, [&](Binding* binding) { return is_of_library(binding->module); });
+      names_[&target] = std::move(found);
+    }
+  }
+  const diff::MemoryEffects::Globals& names = names_.at(&target);
+  for (Value v : names.constants) roots.push_back(v);
+  for (const Binding* binding : names.bindings)
+    if (is_reference(binding->value)) roots.push_back(binding->value);
+  return roots;
 }
 
 const Stores& StoresOfFunctions::of(Context& ctx, Specialization& target) {
@@ -216,12 +248,12 @@ void KeptMemory::keep_global(Binding* binding) {
   if (!has(binding)) copy({Entry::Kind::global, binding, 0, sizeof(Value), 0, true}, &binding->value);
 }
 
-// Everything that can be reached, and of it what may be stored into.
-void KeptMemory::walk(const Stores& stores, Value root) {
+template <class Visit>
+void KeptMemory::reach(Value root, Visit visit) {
   if (!is_reference(root)) return;
   pending_.push_back(root.object);
   bool first = true;
-  const auto reach = [&](Object* part) {
+  const auto reach_object = [&](Object* part) {
     if (part) pending_.push_back(part);
   };
   const auto reach_value = [&](Value part) {
@@ -235,25 +267,84 @@ void KeptMemory::walk(const Stores& stores, Value root) {
     if (!(first && is_leaf) && !seen_.insert(object).second) continue;
     first = false;
     const DataType* type = object->type;
-    const bool is_mutable = type->is_mutable || type->object_kind != DataType::ObjectKind::fields;
-    if (is_mutable && stores.may_hit(type) && !(stores.any_type && is_random_generator(runtime_, type)))
-      keep_object(object);
+    visit(object, is_leaf);
     if (is_leaf) continue;
     if (is_array) {
       const auto* array = static_cast<const ArrayObject*>(object);
       if (storage_of(array_element_type(array)) == Storage::dynamic) {
         for (std::int64_t i = 0; i < array->length; ++i) reach_value(reinterpret_cast<const Value*>(array->data)[i]);
       } else if (as_data(array_element_type(array))->object_kind != DataType::ObjectKind::immortal) {
-        for (std::int64_t i = 0; i < array->length; ++i) reach(reinterpret_cast<Object* const*>(array->data)[i]);
+        for (std::int64_t i = 0; i < array->length; ++i)
+          reach_object(reinterpret_cast<Object* const*>(array->data)[i]);
       }
     } else if (is_object(object, DataType::ObjectKind::cell)) {
       reach_value(static_cast<const CellObject*>(object)->value);
     } else if (is_object(object, DataType::ObjectKind::fields)) {
       const TraceMap& map = runtime_.types.trace_map(type);
-      for (std::uint32_t offset : map.references) reach(*reinterpret_cast<Object**>(object->payload() + offset));
+      for (std::uint32_t offset : map.references) reach_object(*reinterpret_cast<Object**>(object->payload() + offset));
       for (std::uint32_t offset : map.values) reach_value(*reinterpret_cast<Value*>(object->payload() + offset));
     }
   }
+}
+
+// Everything that can be reached, and of it what may be stored into.
+void KeptMemory::walk(const Stores& stores, Value root) {
+  reach(root, [&](Object* object, bool) {
+    const DataType* type = object->type;
+    const bool is_mutable = type->is_mutable || type->object_kind != DataType::ObjectKind::fields;
+    if (is_mutable && stores.may_hit(type) && !(stores.any_type && is_random_generator(runtime_, type)))
+      keep_object(object);
+  });
+}
+
+// A number that differs when the bytes do, in four lanes that do not wait for each other.
+static std::uint64_t number_of(const char* data, std::size_t bytes, std::uint64_t before) {
+  constexpr std::size_t lanes = 4;
+  std::uint64_t sums[lanes] = {before, before + 1, before + 2, before + 3};
+  const auto mix = [](std::uint64_t sum, std::uint64_t word) {
+    return (sum ^ word) * 0x9e3779b97f4a7c15u + (sum >> 29);
+  };
+  std::size_t at = 0;
+  for (; at + lanes * sizeof(std::uint64_t) <= bytes; at += lanes * sizeof(std::uint64_t)) {
+    std::uint64_t words[lanes];
+    std::memcpy(words, data + at, sizeof words);
+    for (std::size_t i = 0; i < lanes; ++i) sums[i] = mix(sums[i], words[i]);
+  }
+  for (; at < bytes; at += sizeof(std::uint64_t)) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, data + at, std::min(sizeof word, bytes - at));
+    sums[0] = mix(sums[0], word);
+  }
+  return mix(mix(mix(sums[0], sums[1]), sums[2]), sums[3]);
+}
+
+bool KeptMemory::keep_seen(const std::vector<Value>& roots, Value& copies, std::uint64_t& others) {
+  constexpr std::size_t most_bytes = 1024;  // of an array that is copied
+  const SharedAccess access(ctx_);
+  diff::TangentTypes& tangents = diff::tangent_types(runtime_);
+  const Binding* streams = runtime_.base->find(runtime_.symbol("IO"));
+  const auto is_stream = [&](const Type* type) {
+    return streams && runtime_.is_type_value(streams->value) &&
+           is_subtype(runtime_.types, type, streams->value.as_type);
+  };
+  const auto level = static_cast<std::size_t>(open(true));
+  others = 0;
+  for (Value root : roots)
+    reach(root, [&](Object* object, bool is_leaf) {
+      if (is_object(object, DataType::ObjectKind::array)) {
+        const auto* array = static_cast<const ArrayObject*>(object);
+        const std::size_t bytes = static_cast<std::size_t>(array->length) * array->element_size;
+        if (!is_leaf || (bytes <= most_bytes && !tangents.differentiable(object->type))) return keep_object(object);
+        others = number_of(array->data, bytes, others + static_cast<std::uint64_t>(array->length));
+      } else if ((object->type->is_mutable && !is_stream(object->type)) ||
+                 is_object(object, DataType::ObjectKind::cell)) {
+        keep_object(object);
+      }
+    });
+  empty(seen_);
+  const bool ok = copy_entries(level, false, true, copies);
+  cut_to(level - 1);
+  return ok;
 }
 
 void KeptMemory::keep(const Stores& stores, const Value* arguments, std::size_t count, std::size_t fixed) {
@@ -261,8 +352,7 @@ void KeptMemory::keep(const Stores& stores, const Value* arguments, std::size_t 
   for (Binding* binding : stores.assigned) keep_global(binding);
   const auto look = [&](Value root) {
     if (!is_reference(root)) return;
-    const auto call = reinterpret_cast<std::uintptr_t>(root.pointer) * 31 + reinterpret_cast<std::uintptr_t>(&stores);
-    if (entries_.size() == top().entries || top().done.insert(call).second) walk(stores, root);
+    if (entries_.size() == top().entries || top().done.insert({root.pointer, &stores}).second) walk(stores, root);
   };
   for (std::size_t i = 0; i < count; ++i)
     if (stores.arguments & diff::parameter_mask(std::min(i, fixed))) look(arguments[i]);
@@ -348,7 +438,7 @@ std::unordered_set<const Object*> KeptMemory::reached_from(Value root) {
   return reached;
 }
 
-bool KeptMemory::take_away(std::int64_t level, Value value, Value arguments, Value& result) {
+bool KeptMemory::take_away(std::int64_t level, Value value, Value arguments, bool also_left, Value& result) {
   result = runtime_.nothing();
   const auto depth = static_cast<std::size_t>(level);
   if (level < 1 || depth > depth_) return true;
@@ -369,7 +459,7 @@ bool KeptMemory::take_away(std::int64_t level, Value value, Value arguments, Val
                                   }),
                    entries_.end());
   }
-  if (!copy_entries(depth, false, result)) return false;
+  if (!copy_entries(depth, false, also_left, result)) return false;
   cut_to(depth - 1);
   return true;
 }
@@ -384,7 +474,7 @@ bool KeptMemory::exchange(std::int64_t level, Value& result) {
                                 [&](const Entry& entry) { return !leaves(ended, entry) && is_unchanged(entry); }),
                  entries_.end());
   // What the level around it gets is put back here too: the reverse sweep finds in `result` what was there.
-  return copy_entries(depth, true, result) && put_back(level, true);
+  return copy_entries(depth, true, false, result) && put_back(level, true);
 }
 
 // An object with content such as an entry's. Null: no memory for it.
@@ -416,10 +506,10 @@ KeptMemory::Entry KeptMemory::as_it_is(Entry entry) {
   return entry;
 }
 
-bool KeptMemory::copy_entries(std::size_t depth, bool present, Value& result) {
+bool KeptMemory::copy_entries(std::size_t depth, bool present, bool also_left, Value& result) {
   const std::size_t first = levels_[depth - 1].entries;
   const auto is_left = [&](const Entry& entry) {
-    return leaves(levels_[depth - 1], entry) && (!present || is_unchanged(entry));
+    return !also_left && leaves(levels_[depth - 1], entry) && (!present || is_unchanged(entry));
   };
   const auto left = static_cast<std::size_t>(
       std::count_if(entries_.begin() + static_cast<std::ptrdiff_t>(first), entries_.end(), is_left));
@@ -647,11 +737,18 @@ bool keep_memory_of(Context& ctx, const Value* args, std::size_t count, Value& r
   return true;
 }
 
-// take_away_memory(level, value, arguments) → what was kept, for put_back_later; nothing
-bool take_away_memory(Context& ctx, const Value* args, std::size_t count, Value& result) {
+bool take_away(Context& ctx, const Value* args, std::size_t count, bool also_left, Value& result) {
   if (count != 3 || args[0].type != ctx.runtime->types.builtin().int64)
     return ctx.argument_error("take_away_memory takes a level, a value and arguments");
-  return kept_memory_of(ctx).take_away(args[0].bits, args[1], args[2], result) || ctx.out_of_memory();
+  return kept_memory_of(ctx).take_away(args[0].bits, args[1], args[2], also_left, result) || ctx.out_of_memory();
+}
+// take_away_memory(level, value, arguments) → what was kept, for put_back_later; nothing
+bool take_away_memory(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  return take_away(ctx, args, count, false, result);
+}
+// The same, with what is left to the level around it, which keeps that too.
+bool take_away_all(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  return take_away(ctx, args, count, true, result);
 }
 
 // exchange_memory(level): put_back_memory, and what was there, for put_back_later; nothing when that is nothing
@@ -694,6 +791,7 @@ const NativeInfo kept_memory_natives[] = {
     {"put_back_memory", put_back_memory, on_memory, gives_nothing, false, false, true},
     {"keep_memory_of", keep_memory_of, on_memory | effect_allocates, gives_int},
     {"take_away_memory", take_away_memory, on_memory | effect_allocates, nullptr},
+    {"take_away_all", take_away_all, on_memory | effect_allocates, nullptr},
     {"exchange_memory", exchange_memory, on_memory | effect_allocates, nullptr},
     {"put_back_later", put_back_later, on_memory, gives_nothing},
     {"exchange_later", exchange_later, on_memory | effect_allocates, nullptr},

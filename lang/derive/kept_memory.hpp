@@ -50,6 +50,7 @@ class StoresOfFunctions {
   explicit StoresOfFunctions(Derivatives& derivatives) : derivatives_(derivatives) {}
   // Lives as long as the engine: code has its address.
   const Stores& of(Context& ctx, Specialization& target);
+  std::vector<Value> names_of(Context& ctx, Specialization& target);
   bool knows(const Stores* stores) const { return addresses_.contains(stores); }
   bool assigns(const void* binding) const { return assigned_.contains(binding); }  // some function does
   void forget();                                                                   // functions may have been freed
@@ -58,6 +59,7 @@ class StoresOfFunctions {
  private:
   bool is_of_library(const Module* module) const;
   void find_roots(Context& ctx, Specialization& target, Stores& stores);
+  void find_library_objects();
 
   Derivatives& derivatives_;
   std::unique_ptr<diff::MemoryEffects> effects_;
@@ -66,6 +68,7 @@ class StoresOfFunctions {
   std::deque<Stores> all_;
   std::unordered_set<const Stores*> addresses_;  // of all_
   std::unordered_set<const void*> assigned_;     // of all_
+  std::unordered_map<const Specialization*, diff::MemoryEffects::Globals> names_;
   std::unordered_set<const void*> of_library_;   // objects that the library's globals hold
 };
 
@@ -90,7 +93,11 @@ class KeptMemory final : public CallWatch {
   bool put_back(std::int64_t level);
   // The same, but leaves memory as it is: what was kept of what has changed, as a value for put_back_later; nothing when
   // that is nothing. What the call made, gave back as `value` and is not of its arguments stays its caller's.
-  bool take_away(std::int64_t level, Value value, Value arguments, Value& result);
+  // `also_left`: what is left to the level around it is in the result as well.
+  bool take_away(std::int64_t level, Value value, Value arguments, bool also_left, Value& result);
+  // Of what can be reached from the roots: copies of what the sweeps of a derivative do not put back in between (objects,
+  // small arrays without derivatives), for exchange_later, and a number that differs when other memory does.
+  bool keep_seen(const std::vector<Value>& roots, Value& copies, std::uint64_t& others);
   // As put_back; what was there until then, as a value for put_back_later.
   bool exchange(std::int64_t level, Value& result);
   // False, with an error: it is no such value, which a program may have made by hand.
@@ -113,17 +120,30 @@ class KeptMemory final : public CallWatch {
     bool has_references;
     bool later = false;  // kept after the arguments
   };
+  struct LookedThrough {  // what a call of a function that stores so is given
+    const void* root;
+    const Stores* stores;
+    bool operator==(const LookedThrough&) const = default;
+  };
+  struct HashOfLookedThrough {
+    std::size_t operator()(const LookedThrough& one) const {
+      return (reinterpret_cast<std::uintptr_t>(one.root) * 0x9e3779b97f4a7c15u) ^
+             reinterpret_cast<std::uintptr_t>(one.stores);
+    }
+  };
   struct Level {
     std::size_t entries = 0;  // where it begins
     std::size_t bits = 0;
     std::size_t references = 0;
     std::unordered_set<const void*> kept;
-    std::unordered_set<std::uint64_t> done;  // calls whose arguments were looked through
+    std::unordered_set<LookedThrough, HashOfLookedThrough> done;
     CallWatch* outer_watch = nullptr;
     bool within = false;
     bool begun = false;  // the arguments are kept
   };
   bool put_back(std::int64_t level, bool also_left);
+  template <class Visit>  // (object, whether it is an array that leads nowhere)
+  void reach(Value root, Visit visit);
   void walk(const Stores& stores, Value root);
   bool has(const void* what) const;  // at this level
   void keep_global(Binding* binding);
@@ -139,7 +159,7 @@ class KeptMemory final : public CallWatch {
   bool is_unchanged(const Entry& entry) const;
   static const char* present_content(const Entry& entry);
   // What was kept since the level was opened, or is there at `present`, in pairs; nothing is left as it is.
-  bool copy_entries(std::size_t depth, bool present, Value& result);
+  bool copy_entries(std::size_t depth, bool present, bool also_left, Value& result);
   Level& top() { return levels_[depth_ - 1]; }
   void cut_to(std::size_t depth);
   std::unordered_set<const Object*> reached_from(Value root);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lang/diff/tangent.hpp"
+#include "lang/types/symbol.hpp"
 
 namespace slope::diff {
 
@@ -96,6 +97,11 @@ bool has_forward_rule(Runtime& runtime, const DataType* call_types, World world,
 
 namespace {
 
+bool is_complex(Runtime& runtime, const Type* t) {
+  const DataType* d = as_data(t);
+  return d && d->name->module == runtime.base && d->name->name->name == "Complex";
+}
+
 // Whether scalar rules may apply to the call. The library's are written for floats of one type. Those of a program hold
 // for whatever they are defined for: floats, and beside them what carries no derivative (`mixed`).
 bool scalar_call(Runtime& runtime, const DataType* call_types, bool& mixed) {
@@ -105,18 +111,19 @@ bool scalar_call(Runtime& runtime, const DataType* call_types, bool& mixed) {
   for (const Type* t : call_types->params.subspan(1)) {
     mixed |= t != call_types->params[1] || !is_float(runtime, t);
     any |= is_float(runtime, t);
+    if (is_complex(runtime, t)) return false;  // the rrule that the macro defines beside it
     if (!is_float(runtime, t) && (!tangents.known(t) || tangents.differentiable(t))) return false;
   }
   return any;
 }
+
+}  // namespace
 
 bool is_of_library(Runtime& runtime, const Method* method) {
   for (const Module* module = method->module; module; module = module->parent)
     if (module == runtime.base || module == runtime.core) return true;
   return false;
 }
-
-}  // namespace
 
 RuleKind find_rule(Runtime& runtime, const DataType* call_types, World world, std::vector<Edge>* edges) {
   RuleKind found = RuleKind::none;

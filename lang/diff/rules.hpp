@@ -47,6 +47,9 @@ const DataType* builder_call(Runtime& runtime, KnownName builder, const DataType
 // Whether forward mode has a rule of its own for such calls (frule, build_frule): they stay calls then.
 bool has_forward_rule(Runtime& runtime, const DataType* call_types, World world, std::vector<Edge>* edges);
 
+// Whether a method is the library's own. What rules of programs get has complex numbers where the transform has pairs.
+bool is_of_library(Runtime& runtime, const Method* method);
+
 // The rule of an `invoke`; none for other instructions.
 RuleKind rule_of(Runtime& runtime, const ir::Inst& inst, World world);
 

@@ -70,6 +70,16 @@ bool is_complex_float(const TypeTable& types, const Type* t) {
          d->fields[0].type == d->params[0] && d->fields[1].type == d->params[0];
 }
 
+bool holds_complex(const TypeTable& types, const Type* t) {
+  if (is_complex_float(types, t)) return true;
+  const DataType* d = as_data(t);
+  if (!d || !d->is_concrete) return false;
+  if (d->object_kind == DataType::ObjectKind::array) return is_complex_float(types, d->params[0]);
+  return (d->is_tuple || d->is_named_tuple) && std::any_of(d->fields.begin(), d->fields.end(), [&](const Field& field) {
+           return holds_complex(types, field.type);
+         });
+}
+
 bool may_lack_fields(const DataType* d) {
   for (std::size_t i = d->initialized_fields; i < d->fields.size(); ++i)
     if (const Storage storage = d->fields[i].storage; storage == Storage::reference || storage == Storage::dynamic)

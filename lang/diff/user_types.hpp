@@ -11,6 +11,8 @@ namespace slope::diff {
 const Type* user_tangent_type(TypeTable& types, const Type* t);
 
 // Complex{Float64} or Complex{Float32}: its derivative is the complex number of those by its parts.
+// Complex numbers, arrays and tuples of such.
+bool holds_complex(const TypeTable& types, const Type* t);
 bool is_complex_float(const TypeTable& types, const Type* t);
 
 // Some constructor of this struct may leave a field without a value, which has no derivative then.

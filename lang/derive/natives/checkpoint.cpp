@@ -51,6 +51,28 @@ bool recomputable_again(Context& ctx, const Value* args, std::size_t count, Valu
   return answer(ctx, args, count, true, result);
 }
 
+// keep_seen(f, xs::Tuple) → (copies, number): of what the call `f(xs...)` may look at, for when it is run again
+// (KeptMemory::keep_seen).
+bool keep_seen(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count != 2 || !as_data(args[1].type) || !as_data(args[1].type)->is_tuple)
+    return ctx.argument_error("keep_seen takes a function and a tuple of arguments");
+  Runtime& runtime = *ctx.runtime;
+  Rooted parts(runtime.heap);
+  std::vector<Value> roots{args[0], args[1]};
+  if (args[0].type != runtime.types.builtin().builtin_function) {
+    DerivedCall call(ctx);
+    if (!call.resolve(args[0], args[1])) return false;
+    const std::vector<Value> names = derivatives_of(ctx).stores.names_of(ctx, *call.target);
+    if (ctx.failed()) return false;
+    roots.insert(roots.end(), names.begin(), names.end());
+  }
+  parts.values = {runtime.nothing(), runtime.nothing()};
+  std::uint64_t others = 0;
+  if (!kept_memory_of(ctx).keep_seen(roots, parts.values[0], others)) return ctx.out_of_memory();
+  parts.values[1] = runtime.from_int(static_cast<std::int64_t>(others));
+  return runtime.new_tuple(ctx, parts.values.data(), 2, result);
+}
+
 // took_only_numbers(taken) → Bool: whether all that take_away_memory gave is of objects that hold only numbers.
 bool took_only_numbers(Context& ctx, const Value* args, std::size_t count, Value& result) {
   if (count != 1 || !as_data(args[0].type))
@@ -67,6 +89,7 @@ const NativeInfo checkpoint_natives[] = {
     {"recomputable", recomputable, effect_reads, answers_bool, false, false, true},
     {"recomputable_once", recomputable_once, asks, answers_bool},
     {"recomputable_again", recomputable_again, asks, answers_bool},
+    {"keep_seen", keep_seen, asks, nullptr},
     {"took_only_numbers", took_only_numbers, asks, answers_bool},
 };
 

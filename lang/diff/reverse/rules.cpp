@@ -15,6 +15,7 @@
 // (stdlib/derivatives/rule_checks.slope), with the names of the rules.
 #include "lang/diff/operations.hpp"
 #include "lang/diff/reverse/reverse.hpp"
+#include "lang/diff/user_types.hpp"
 
 namespace slope::diff {
 
@@ -170,6 +171,12 @@ bool Reverse::backward_rrule(std::uint32_t id) {
   bool any = false;
   Operand cotangent = result_cotangent(id, any);
   if (!any) return true;
+  if (const Method* rule = rule_method(inst);
+      rule && !is_of_library(runtime_, rule) && holds_complex(runtime_.types, inst.type))
+    cotangent = r_.emit(Op::call,
+                        {r_.constant(runtime_.base->find(runtime_.symbol("complex_tangent"))->value),
+                         type_constant(r_, inst.type), cotangent},
+                        nullptr);
   Operand pullback = values_.in_reverse(extra_of_[id]);
   give_rule_result(inst, r_.emit(Op::call, {pullback, cotangent}, nullptr));
   return true;

@@ -188,6 +188,7 @@ class Desugar : private FormMaker {
   Form* macro_printf(NodeId node, std::span<const NodeId> arguments);
   Form* macro_sprintf(NodeId node, std::span<const NodeId> arguments);
   Form* macro_testset(NodeId node, std::span<const NodeId> arguments);
+  Form* complex_rule(Span at, std::span<const NodeId> parts, std::string_view rule);
   Form* macro_scalar_rule(NodeId node, std::span<const NodeId> arguments);
   Form* macro_non_differentiable(NodeId node, std::span<const NodeId> arguments);
   Form* macro_thunk(NodeId node, std::span<const NodeId> arguments);

@@ -41,7 +41,37 @@ Form* Desugar::macro_scalar_rule(NodeId node, std::span<const NodeId> arguments)
       Head::assign, at, std::vector<NodeId>{ast_->make(Head::call, at, parameters), ast_->make(Head::block, at, body)});
   DefinitionHints hints;
   hints.inline_hint = 1;
-  return block(at, {function_definition(definition, hints), nothing(at)});
+  if (module_ == runtime_.base || module_ == runtime_.core)
+    return block(at, {function_definition(definition, hints), nothing(at)});
+  // Defined before, so that the partials are preferred where both apply.
+  Form* reverse = complex_rule(at, parts, "rrule");
+  Form* forward = complex_rule(at, parts, "frule");
+  return block(at, {reverse, forward, function_definition(definition, hints), nothing(at)});
+}
+
+// The partials hold for complex numbers too, of a holomorphic function:
+//   Base.rrule(f, x::Number…) = Base.complex_rrule(f, x…)
+//   Base.frule(tangents, f, x::Number…) = Base.complex_frule(tangents, f, x…)
+Form* Desugar::complex_rule(Span at, std::span<const NodeId> parts, std::string_view rule) {
+  const NodeId of = ast_->make(Head::call, at, std::vector<NodeId>{ast_->identifier("typeof", at), parts[0]});
+  std::vector<NodeId> parameters{global_name(rule, at)};
+  std::vector<NodeId> passed{global_name("complex_" + std::string(rule), at)};
+  if (rule == "frule") {
+    parameters.push_back(ast_->identifier("tangents", at));
+    passed.push_back(ast_->identifier("tangents", at));
+  }
+  parameters.push_back(ast_->make(Head::type_assert, at, std::vector<NodeId>{of}));
+  passed.push_back(parts[0]);
+  for (const NodeId parameter : parts.subspan(1)) {
+    const bool is_typed = ast_->head(parameter) == Head::type_assert && ast_->child_count(parameter) == 2;
+    const NodeId number = ast_->identifier("Number", at);
+    parameters.push_back(is_typed ? parameter
+                                  : ast_->make(Head::type_assert, at, std::vector<NodeId>{parameter, number}));
+    passed.push_back(is_typed ? ast_->child(parameter, 0) : parameter);
+  }
+  const NodeId definition =
+      ast_->make(Head::assign, at, std::vector<NodeId>{ast_->make(Head::call, at, parameters), ast_->make(Head::call, at, passed)});
+  return function_definition(definition, {});
 }
 
 // Base.name as syntax.
