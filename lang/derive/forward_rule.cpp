@@ -99,8 +99,7 @@ class ForwardRule {
         ir::Operand tangent = raw_part(b, pair, 2);
         bool any = diff::holds_complex(runtime_.types, result);
         for (std::size_t i = 0; i < types_.size(); ++i) any |= is_converted(i);
-        if (any)
-          pair = b.emit(ir::Op::tuple, {raw_part(b, pair, 1), from_complex(b, tangent, direction, k)}, nullptr);
+        if (any) pair = b.emit(ir::Op::tuple, {raw_part(b, pair, 1), from_complex(b, tangent, direction, k)}, nullptr);
       }
       if (!all[0].valid()) all[0] = part_of(b, pair, 1, result);  // the value is the first call's
       outcome.insert(outcome.end(), {tangents_.shadow(result), tangents_.cotangent(result)});
@@ -223,11 +222,11 @@ class ForwardRule {
   const std::vector<char>& active_;
   CodeInstance* basis_ = nullptr;
   Value rule_;
-  bool of_program_ = false;         // the rule is not the library's
+  bool of_program_ = false;                      // the rule is not the library's
   std::vector<std::vector<ir::Operand>> pairs_;  // by direction: tangents as the transform has them
-  bool has_keywords_ = false;       // the call is `kwcall(names, f, args…)`, and so is the rule's
-  std::vector<const Type*> types_;  // of the arguments
-  std::vector<const Type*> given_;  // of their tangents, as the rule gets them
+  bool has_keywords_ = false;                    // the call is `kwcall(names, f, args…)`, and so is the rule's
+  std::vector<const Type*> types_;               // of the arguments
+  std::vector<const Type*> given_;               // of their tangents, as the rule gets them
 };
 
 }  // namespace

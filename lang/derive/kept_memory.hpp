@@ -43,6 +43,9 @@ struct Stores {
   bool only_numbers(diff::TangentTypes& tangents) const;
 };
 bool holds_only_numbers(diff::TangentTypes& tangents, const DataType* type);
+bool is_reference(Value v);  // an object on the heap
+// What generators of random numbers hold is no data: the next call gets other numbers, as without derivatives.
+bool is_random_generator(Runtime& runtime, const Type* type);
 
 // The answers for one world.
 class StoresOfFunctions {
@@ -69,7 +72,7 @@ class StoresOfFunctions {
   std::unordered_set<const Stores*> addresses_;  // of all_
   std::unordered_set<const void*> assigned_;     // of all_
   std::unordered_map<const Specialization*, diff::MemoryEffects::Globals> names_;
-  std::unordered_set<const void*> of_library_;   // objects that the library's globals hold
+  std::unordered_set<const void*> of_library_;  // objects that the library's globals hold
 };
 
 class KeptMemory final : public CallWatch {

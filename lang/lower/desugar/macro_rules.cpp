@@ -70,7 +70,8 @@ Form* Desugar::complex_rule(Span at, std::span<const NodeId> parts, std::string_
     passed.push_back(is_typed ? ast_->child(parameter, 0) : parameter);
   }
   const NodeId definition =
-      ast_->make(Head::assign, at, std::vector<NodeId>{ast_->make(Head::call, at, parameters), ast_->make(Head::call, at, passed)});
+      ast_->make(Head::assign, at,
+                 std::vector<NodeId>{ast_->make(Head::call, at, parameters), ast_->make(Head::call, at, passed)});
   return function_definition(definition, {});
 }
 
