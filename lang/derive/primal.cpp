@@ -155,7 +155,7 @@ const ir::Function* PrimalCodes::primal(Context& ctx, Specialization& target) {
   };
   if (!use_rules_under_pass(ctx, *result.typed, noted)) return refused();
   const opt::OptOptions options = inlining(ctx, target, noted);
-  opt::optimise(derivatives_.runtime, *result.typed, options);
+  bool promoted = opt::optimise(derivatives_.runtime, *result.typed, options);
   // What was inlined is known more precisely in this place than it was on its own; then more calls may be, of gradients
   // too, which are a call of the derivative then.
   std::vector<Edge> edges;
@@ -164,7 +164,7 @@ const ir::Function* PrimalCodes::primal(Context& ctx, Specialization& target) {
   for (int round = 0; round < tuning::primal_rounds; ++round) {
     const bool expanded = derivatives_.expand_operators(ctx, *result.typed, edges);
     any_expanded |= expanded;
-    if (round > 0 && !expanded &&
+    if (round > 0 && !expanded && !promoted &&
         (decided || !(any_expanded || derivatives_.compiler.has_decidable_calls(*result.typed))))
       break;
     decided = !expanded;
@@ -173,7 +173,7 @@ const ir::Function* PrimalCodes::primal(Context& ctx, Specialization& target) {
             .reinfer(*result.typed);
     if (!refined.typed) break;
     if (!use_rules_under_pass(ctx, *refined.typed, noted)) return refused();
-    opt::optimise(derivatives_.runtime, *refined.typed, options);
+    promoted = opt::optimise(derivatives_.runtime, *refined.typed, options);
     result.typed = std::move(refined.typed);
     if (refined.return_type) result.return_type = refined.return_type;
   }

@@ -354,6 +354,11 @@ void Inference::Impl::finish(Outcome& outcome) {
     options.on_finished(*outcome.target, std::move(result));
   else
     publish(runtime, *outcome.target, std::move(result));
+  // The optimised code may be known more precisely than the body was: callers shall find the same whoever asks first.
+  const CodeInstance* code = outcome.target->current;
+  if (code && code->valid_in(world) && code->return_type && code->return_type != outcome.result->type &&
+      is_subtype(runtime.types, code->return_type, outcome.result->type))
+    outcome.result = lattice.of_type(code->return_type);
 }
 
 Inference::Inference(Runtime& runtime, Context& ctx, World world, const InferOptions& options)

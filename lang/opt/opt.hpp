@@ -25,14 +25,16 @@ struct OptOptions {
 };
 
 // To a fixed point of a few rounds: inline · fold (constants, branches) · scalar replacement of immutable structs,
-// tuples and closures (also through block parameters) · CSE · loop-invariant lengths · dead code.
-void optimise(Runtime& runtime, ir::Function& function, const OptOptions& options);
+// tuples and closures (also through block parameters) · CSE · captured variables · loop-invariant lengths · dead code.
+// True when types can be found that were not known before (promote_cells): infer the function again.
+bool optimise(Runtime& runtime, ir::Function& function, const OptOptions& options);
 
 // The passes; true when they changed something.
 bool inline_calls(Runtime& runtime, ir::Function& function, const OptOptions& options);
 bool fold(Runtime& runtime, ir::Function& function);
 bool scalar_replace(Runtime& runtime, ir::Function& function);
 bool common_subexpressions(Runtime& runtime, ir::Function& function);
+bool promote_cells(Runtime& runtime, ir::Function& function);  // captured variables that nobody else sees any more
 bool hoist_invariants(Runtime& runtime, ir::Function& function);
 
 }  // namespace slope::opt

@@ -14,22 +14,25 @@ void clean(ir::Function& function) {
 
 }  // namespace
 
-void optimise(Runtime& runtime, ir::Function& function, const OptOptions& options) {
+bool optimise(Runtime& runtime, ir::Function& function, const OptOptions& options) {
   ir::remove_unreachable_blocks(function);
   ir::simplify_cfg(function);
   ir::check_after(function, "simplification");
+  bool promoted = false;
   for (int round = 0; round < 4; ++round) {
     bool changed = round == 0 && ir::checked(function, "inlining", inline_calls(runtime, function, options));
     changed |= ir::checked(function, "folding", fold(runtime, function));
     changed |= ir::checked(function, "scalar replacement", scalar_replace(runtime, function));
     changed |= ir::checked(function, "redundancy elimination", common_subexpressions(runtime, function));
     clean(function);
+    if (ir::checked(function, "promotion of cells", promote_cells(runtime, function))) changed = promoted = true;
     if (!changed && round > 0) break;
   }
   ir::checked(function, "hoisting", hoist_invariants(runtime, function));
   clean(function);
   ir::compact(function);
   ir::check_after(function, "compaction");
+  return promoted;
 }
 
 }  // namespace slope::opt

@@ -106,7 +106,8 @@ opt::OptOptions Pipeline::opt_options(const Specialization* self) {
 
 void Pipeline::Impl::optimise(Context& ctx, infer::InferResult& result, const opt::OptOptions& options) {
   const StageTime time(pipeline.times, StageTimes::Stage::optimisation, [&] { return result.typed->name; });
-  opt::optimise(runtime, *result.typed, options);
+  const bool promoted = opt::optimise(runtime, *result.typed, options);
+  if (promoted && !refine(ctx, result, options)) return;
   // An operator that is expanded may become calls of others.
   for (int round = 0; round < 3; ++round) {
     const bool expanded = pipeline.derivatives().calls_known_gradient(*result.typed) &&
