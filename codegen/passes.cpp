@@ -33,6 +33,7 @@
 #include <llvm/Transforms/Vectorize/SLPVectorizer.h>
 
 #include "codegen/counted_loops.hpp"
+#include "codegen/shifted_counters.hpp"
 #include "codegen/vector_math.hpp"
 
 namespace slope::codegen {
@@ -101,6 +102,7 @@ struct Passes::Impl {
       llvm::LoopPassManager second;
       second.addPass(llvm::LoopIdiomRecognizePass());
       second.addPass(llvm::IndVarSimplifyPass());
+      second.addPass(ShiftedCountersPass());
       second.addPass(llvm::LoopDeletionPass());
       second.addPass(ShortLoopsPass());
       second.addPass(llvm::LoopFullUnrollPass(2));
