@@ -476,6 +476,10 @@ int main(int count, char** arguments) {
     bench.compare_row("1000 plain gradients of a fold over a tuple", "foldminus_plain", "foldminus", 0);
     bench.compare_row("determinant by minors, 9 rows", "minors", "minors", 0);
     bench.compare_row("  its gradient", "minors_gradient", "minors_gradient", 0);
+    bench.row("100 sums by a closure that assigns, of 100 numbers", "captured");
+    bench.row("  their gradients", "captured_gradient");
+    bench.row("a wave on 100 points, 100 steps in work arrays", "wave");
+    bench.row("  its gradient", "wave_gradient");
     for (const std::string kind : {"struct", "vector", "storing", "pullback", "jvp", "hvp", "hessian", "dynamic"})
       bench.row("  1000 calls, " + kind, "operator_" + kind);
     bench.process_row("gradient of 1000 ifs", {settings->slope, settings->program("many_branches")}, 2000);

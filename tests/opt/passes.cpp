@@ -36,6 +36,8 @@ void run_pass(FileTest& test, const std::string& pass, ir::Function& function) {
     opt::fold(test.runtime, function);
   } else if (pass == "scalar") {
     opt::scalar_replace(test.runtime, function);
+  } else if (pass == "cells") {
+    opt::promote_cells(test.runtime, function);
   } else if (pass == "cse") {
     opt::common_subexpressions(test.runtime, function);
   } else if (pass == "hoist") {
@@ -79,6 +81,7 @@ void check_folder(const std::string& folder) {
 TEST_CASE("Files: inlining") { check_folder("inline"); }
 TEST_CASE("Files: folding") { check_folder("fold"); }
 TEST_CASE("Files: scalar replacement") { check_folder("scalar"); }
+TEST_CASE("Files: captured variables") { check_folder("cells"); }
 TEST_CASE("Files: redundancy elimination") { check_folder("cse"); }
 TEST_CASE("Files: hoisting") { check_folder("hoist"); }
 TEST_CASE("Files: simplification and slots") { check_folder("simplify"); }
