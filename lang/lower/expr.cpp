@@ -423,6 +423,42 @@ class Reader {
     return ast_.make(Head::dot, span_, parts);
   }
 
+  // The beginning of the line of a LineNumberNode whose file was read; of nothing else.
+  Span span_of(Value node) {
+    Value line;
+    Value file;
+    if (!runtime_.get_field(ctx_, node, runtime_.from_int(1), line) ||
+        !runtime_.get_field(ctx_, node, runtime_.from_int(2), file)) {
+      ctx_.take_error();
+      return span_;
+    }
+    if (file.type != runtime_.types.builtin().symbol || line.type != runtime_.types.builtin().int64) return span_;
+    for (std::size_t i = runtime_.sources.size(); i-- > 1;) {
+      const SourceFile& source = runtime_.sources.file(static_cast<FileId>(i));
+      if (source.name() != file.symbol->name) continue;
+      const std::string_view text = source.line(static_cast<std::uint32_t>(line.bits));
+      if (text.data() == nullptr) return span_;
+      const auto begin = static_cast<std::uint32_t>(text.data() - source.text().data());
+      return {static_cast<FileId>(i), begin, begin + static_cast<std::uint32_t>(text.size())};
+    }
+    return span_;
+  }
+
+  NodeId macro_call(const std::vector<Value>& args) {
+    const auto& builtin = runtime_.types.builtin();
+    Module* owner = nullptr;
+    const Symbol* referred = nullptr;
+    std::vector<NodeId> children;
+    if (args[0].type == builtin.global_ref && reference_parts(runtime_, ctx_, args[0], owner, referred)) {
+      children.push_back(macro_of(owner, referred));
+    } else {
+      children.push_back(label(args[0]));
+    }
+    if (!all(args, 2, children)) return no_node;
+    const bool is_doc = owner == runtime_.core && referred->name == "@doc" && children.size() == 3;
+    return ast_.make(Head::macrocall, span_, children, is_doc ? 1 : 0);
+  }
+
   NodeId label(Value v) {
     if (v.type == runtime_.types.builtin().symbol) return ast_.identifier(v.symbol->name, span_);
     return read(v);
@@ -469,17 +505,12 @@ class Reader {
     }
     if (name == "macrocall") {
       if (args.size() < 2) return fail("malformed macro call");
-      Module* owner = nullptr;
-      const Symbol* referred = nullptr;
-      std::vector<NodeId> children;
-      if (args[0].type == builtin.global_ref && reference_parts(runtime_, ctx_, args[0], owner, referred)) {
-        children.push_back(macro_of(owner, referred));
-      } else {
-        children.push_back(label(args[0]));
-      }
-      if (!all(args, 2, children)) return no_node;
-      const bool is_doc = owner == runtime_.core && referred->name == "@doc" && children.size() == 3;
-      return ast_.make(Head::macrocall, span_, children, is_doc ? 1 : 0);
+      // Where the call says that it is, when the code comes from nowhere else.
+      const Span outer = span_;
+      if (span_.file == 0 && args[1].type == builtin.line_number_node) span_ = span_of(args[1]);
+      const NodeId made = macro_call(args);
+      span_ = outer;
+      return made;
     }
     if (name == "elseif") return plain(Head::if_, args, 0, 1);
     if (name == "struct" || name == "module") {

@@ -230,7 +230,8 @@ bool read_source(Context& ctx, const std::string& path, std::string& text, std::
   std::error_code no_status;
   std::ifstream in(path, std::ios::binary);
   std::ostringstream content;
-  if (!in || std::filesystem::is_directory(path, no_status) || !(content << in.rdbuf()))
+  const bool is_empty = in.peek() == std::ifstream::traits_type::eof();  // `<<` of nothing is a failure
+  if (!in.is_open() || std::filesystem::is_directory(path, no_status) || (!is_empty && !(content << in.rdbuf())))
     why = "No such file or directory";
   text = content.str();
   return true;

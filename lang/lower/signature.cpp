@@ -159,7 +159,10 @@ class Reader {
     if (ast_.head(node) == Head::block) return arrow_parameters(node);
     if (ast_.head(node) != Head::call || ast_.child_count(node) == 0)
       return fail(node, "expected a function signature, such as f(x)");
-    const NodeId callee = ast_.child(node, 0);
+    NodeId callee = ast_.child(node, 0);
+    if (ast_.head(callee) == Head::macrocall && ast_.child_count(callee) == 2 &&
+        identifier_text(ast_, ast_.child(callee, 0)) == "@nospecialize")  // (@nospecialize(T::Type{<:A}))(x)
+      callee = ast_.child(callee, 1);
     switch (ast_.head(callee)) {
       case Head::identifier:
       case Head::dot:

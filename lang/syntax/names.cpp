@@ -181,6 +181,13 @@ NodeId parse_macro_call(State& state, Iterator& it) {
   return parse_macro_arguments(state, it, at, path);
 }
 
+// doc"…", md"…"
+bool is_text_macro(const State& state, NodeId node) {
+  if (state.ast.head(node) != Head::macrocall) return false;
+  const std::string_view name = state.ast.name_of(state.ast.child(node, 0));
+  return name == "@doc_str" || name == "@md_str" || name == "@raw_str";
+}
+
 NodeId parse_macro_arguments(State& state, Iterator& it, Iterator from, NodeId name) {
   const NestingGuard nesting(state, from);
   const std::size_t mark = state.operands.size();
@@ -216,7 +223,8 @@ NodeId parse_macro_arguments(State& state, Iterator& it, Iterator from, NodeId n
   }
   // `@doc "…"` takes what is on the next line, as a docstring without it does.
   if (state.operands.size() == mark + 2 && state.ast.name_of(state.operands[mark]) == "@doc" &&
-      is_text(state, state.operands[mark + 1]) && !state.mode.in_brackets && !closes_body(it) &&
+      (is_text(state, state.operands[mark + 1]) || is_text_macro(state, state.operands[mark + 1])) &&
+      !state.mode.in_brackets && !closes_body(it) &&
       it->kind != TokenKind::semicolon && state.newlines_before(it) == 1) {
     state.mode.space_sensitive = false;
     state.push(require(state, it, parse_statement_expression(state, it), "what the docstring describes"));

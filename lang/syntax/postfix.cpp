@@ -9,6 +9,7 @@ namespace {
 Mode bracket_mode(const State& state) {
   Mode mode;
   mode.newline_is_space = true;
+  mode.in_brackets = true;
   mode.end_is_name = state.mode.end_is_name;
   return mode;
 }
@@ -61,6 +62,8 @@ NodeId parse_field(State& state, Iterator& it, Iterator from, NodeId base) {
     const NodeId quoted = parse_colon(state, it);
     if (state.ast.head(quoted) == Head::quote && state.ast.head(state.ast.child(quoted, 0)) == Head::integer)
       return state.make(Head::dot, from, it, {base, state.ast.child(quoted, 0)});
+    if (state.ast.head(quoted) == Head::quote)  // a.:($name), as a.$name
+      return state.make(Head::dot, from, it, {base, quoted});
     if (state.ast.head(quoted) == Head::quote_symbol) return state.make(Head::dot, from, it, {base, quoted});
     state.refuse(it - 1, "a field is named by a symbol", "write `a.b`, or `getfield(a, name)` for a computed name");
   }

@@ -25,7 +25,7 @@ using Iterator = const Token*;
 struct Mode {
   bool newline_is_space = false;  // in parentheses: a line break ends nothing
   bool space_sensitive = false;   // in [ ] and macro arguments: `a -b` are two
-  bool in_brackets = false;       // directly in [ ]: `for` ends a macro call's arguments
+  bool in_brackets = false;       // directly in [ ] or a call: `for` ends a macro's arguments
   bool end_is_name = false;       // in an index: `end` and `begin` are values
   bool colon_is_range = true;     // not between `?` and `:`
   bool where_allowed = true;      // not in a where clause's own bounds

@@ -12,6 +12,8 @@ namespace {
 
 constexpr int max_depth = tuning::desugar_depth;
 
+}  // namespace
+
 // What a `value` node's payload may stand for as an identifier: a global of a given module.
 bool as_global_ref(Runtime& runtime, Value v, Module*& module, const Symbol*& name) {
   if (v.type != runtime.types.builtin().global_ref) return false;
@@ -23,8 +25,6 @@ bool as_global_ref(Runtime& runtime, Value v, Module*& module, const Symbol*& na
   name = part.symbol;
   return true;
 }
-
-}  // namespace
 
 // --- syntax ---
 

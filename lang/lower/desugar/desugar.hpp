@@ -19,6 +19,8 @@
 
 namespace slope::lower {
 
+bool as_global_ref(Runtime& runtime, Value v, Module*& module, const Symbol*& name);
+
 using syntax::Ast;
 using syntax::Head;
 using syntax::no_node;

@@ -58,7 +58,8 @@ Form* Desugar::special_call(NodeId node) {
         span(node), "include_file",
         {constant(span(node), Value(runtime_.types.builtin().module, module_)), string(span(node), file), path}));
   }
-  if (text == "eval" && arguments.size() == 1 && !eval_is_parameter_ && !is_own()) {
+  if (text == "eval" && arguments.size() == 1 && ast_->head(arguments[0]) != Head::splat && !eval_is_parameter_ &&
+      !is_own()) {
     Form* code = expression(arguments[0]);
     return then_newest_world(native(span(node), "eval_expression",
                                     {constant(span(node), Value(runtime_.types.builtin().module, module_)), code}));
@@ -76,6 +77,15 @@ Form* Desugar::special_call(NodeId node) {
   }
   if (text == "ccall")
     if (Form* made = library_c_call(node, arguments)) return made;
+  // A pointer's function, which Slope code gave to `@cfunction`.
+  if (text == "ccall" && arguments.size() >= 3 && ast_->head(arguments[2]) == Head::tuple) {
+    const Head called = ast_->head(arguments[0]);
+    if (called != Head::tuple && called != Head::quote_symbol && called != Head::string) {
+      std::vector<Form*> parts;
+      for (const NodeId argument : arguments) parts.push_back(expression(argument));
+      return base_call(span(node), "call_pointer", std::move(parts));
+    }
+  }
   if (text == "ccall" || text == "cglobal" || text == "llvmcall")
     return unsupported(node, "`" + std::string(text) + "` is not part of Slope",
                        "register a C++ function with the engine instead");
@@ -248,7 +258,8 @@ Form* Desugar::named_tuple_of(Span at, std::span<const NodeId> entries, const Ev
       result = base_call(at, "merge", {result, part});
     }
   };
-  for (const NodeId entry : entries) {
+  for (NodeId entry : entries) {
+    if (ast_->head(entry) == Head::macrocall) entry = expanded_target(entry);  // f(; @m), a macro that makes `name = value`
     const Head head = ast_->head(entry);
     const auto parts = children(entry);
     const Symbol* key = nullptr;
@@ -420,6 +431,8 @@ Form* Desugar::property(NodeId node) {
   }
   if (ast_->head(nodes[1]) == Head::string || ast_->head(nodes[1]) == Head::integer)
     return base_call(at, "getproperty", {object, literal(nodes[1])});
+  if (ast_->head(nodes[1]) == Head::quote)  // a.:($name), the value of a variable
+    return base_call(at, "getproperty", {object, expression(nodes[1])});
   return error(nodes[1], "expected a field name after `.`");
 }
 

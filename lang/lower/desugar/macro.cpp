@@ -301,7 +301,11 @@ Form* Desugar::macro_doc(NodeId node, std::span<const NodeId> arguments) {
   // A module's text may name what the module defines.
   if (ast_->head(target) == Head::module_ && ast_->head(arguments[0]) != Head::string) return expression(target);
   if (Form* made = hinted_definition(target, std::move(hints))) return made;
-  const std::string name = documented_name(*ast_, target);
+  std::string name = documented_name(*ast_, target);
+  Module* owner = nullptr;
+  const Symbol* global = nullptr;
+  const bool is_reference = ast_->head(target) == Head::value && as_global_ref(runtime_, spliced(target), owner, global);
+  if (is_reference) name = global->name;
   if (name.empty()) return expression(target);
   Form* module = constant(span(node), Value(runtime_.types.builtin().module, static_cast<const void*>(module_)));
   Form* noted = base_call(span(node), "document", {module, quoted(name), expression(arguments[0])});
@@ -309,7 +313,8 @@ Form* Desugar::macro_doc(NodeId node, std::span<const NodeId> arguments) {
   NodeId documented = target;
   while (ast_->head(documented) == Head::where || ast_->head(documented) == Head::type_assert)
     documented = ast_->child(documented, 0);
-  if (ast_->head(documented) == Head::identifier || ast_->head(documented) == Head::call) return noted;
+  const Head kind = ast_->head(documented);
+  if (is_reference || kind == Head::identifier || kind == Head::call || kind == Head::dot) return noted;
   return block(span(node), {expression(target), noted});
 }
 
