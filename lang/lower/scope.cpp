@@ -707,7 +707,8 @@ class Resolver {
       group->parent = scope.lambda;
       const std::size_t errors = diagnostics_.size();
       resolve_group(*group, scope);
-      const bool with_bounds = f->lambdas[0]->types_name_variables && !f->lambdas[0]->signature->where_variables.empty();
+      const bool with_bounds =
+          f->lambdas[0]->types_name_variables && !f->lambdas[0]->signature->where_variables.empty();
       if (diagnostics_.size() == errors && !group->captures.empty() && f->children.size() == 3 && !with_bounds) {
         capture_event(*group, scope);
         Form* closure = arena_.form(FormKind::closure, f->span);

@@ -267,9 +267,9 @@ class Types {
         field.type = ast_.child(node, 1);
         break;
       case Head::global_:  // global function made(x) … new(x) … end: a function of the module that can call `new`
-        if (ast_.child_count(node) != 1 || (ast_.head(ast_.child(node, 0)) != Head::function &&
-                                            ast_.head(ast_.child(node, 0)) != Head::macrocall &&
-                                            !is_short_definition(ast_, ast_.child(node, 0))))
+        if (ast_.child_count(node) != 1 ||
+            (ast_.head(ast_.child(node, 0)) != Head::function && ast_.head(ast_.child(node, 0)) != Head::macrocall &&
+             !is_short_definition(ast_, ast_.child(node, 0))))
           return raise_at(ctx_, ast_.node(node).span, "expected a field or a constructor inside a struct");
         return read_field(ast_.child(node, 0));
       case Head::function:

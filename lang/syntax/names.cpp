@@ -224,8 +224,8 @@ NodeId parse_macro_arguments(State& state, Iterator& it, Iterator from, NodeId n
   // `@doc "…"` takes what is on the next line, as a docstring without it does.
   if (state.operands.size() == mark + 2 && state.ast.name_of(state.operands[mark]) == "@doc" &&
       (is_text(state, state.operands[mark + 1]) || is_text_macro(state, state.operands[mark + 1])) &&
-      !state.mode.in_brackets && !closes_body(it) &&
-      it->kind != TokenKind::semicolon && state.newlines_before(it) == 1) {
+      !state.mode.in_brackets && !closes_body(it) && it->kind != TokenKind::semicolon &&
+      state.newlines_before(it) == 1) {
     state.mode.space_sensitive = false;
     state.push(require(state, it, parse_statement_expression(state, it), "what the docstring describes"));
   }

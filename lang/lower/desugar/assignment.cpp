@@ -93,9 +93,8 @@ Form* Desugar::assign_to(NodeId target, Form* value) {
       Form* right = temporary(value);
       Form* field = ast_->head(parts[1]) == Head::quote_symbol || ast_->head(parts[1]) == Head::identifier
                         ? symbol(span(parts[1]), ast_->name_of(parts[1]))
-                    : ast_->head(parts[1]) == Head::quote
-                        ? expression(parts[1])
-                        : error(parts[1], "expected a field name after `.`");
+                    : ast_->head(parts[1]) == Head::quote ? expression(parts[1])
+                                                          : error(parts[1], "expected a field name after `.`");
       return block(where,
                    {right, base_call(where, "setproperty!", {expression(parts[0]), field, use(right)}), use(right)});
     }

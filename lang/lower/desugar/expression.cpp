@@ -259,7 +259,8 @@ Form* Desugar::named_tuple_of(Span at, std::span<const NodeId> entries, const Ev
     }
   };
   for (NodeId entry : entries) {
-    if (ast_->head(entry) == Head::macrocall) entry = expanded_target(entry);  // f(; @m), a macro that makes `name = value`
+    if (ast_->head(entry) == Head::macrocall)
+      entry = expanded_target(entry);  // f(; @m), a macro that makes `name = value`
     const Head head = ast_->head(entry);
     const auto parts = children(entry);
     const Symbol* key = nullptr;

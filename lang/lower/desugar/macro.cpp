@@ -304,7 +304,8 @@ Form* Desugar::macro_doc(NodeId node, std::span<const NodeId> arguments) {
   std::string name = documented_name(*ast_, target);
   Module* owner = nullptr;
   const Symbol* global = nullptr;
-  const bool is_reference = ast_->head(target) == Head::value && as_global_ref(runtime_, spliced(target), owner, global);
+  const bool is_reference =
+      ast_->head(target) == Head::value && as_global_ref(runtime_, spliced(target), owner, global);
   if (is_reference) name = global->name;
   if (name.empty()) return expression(target);
   Form* module = constant(span(node), Value(runtime_.types.builtin().module, static_cast<const void*>(module_)));
