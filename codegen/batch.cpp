@@ -447,6 +447,7 @@ void Batch::emit(bool boxed_root) {
     if (with_boxed) declare_boxed(*member);
   }
   for (auto& member : members_) {
+    if (policy_.cancelled && policy_.cancelled->load(std::memory_order_relaxed)) return;
     Emitter(*layout_, *member->unit, result_->data, *this, *member->function, member->signature, member->native).run();
     if (member->boxed) {
       Emitter::emit_boxed(*layout_, *member->unit, result_->data, *this, *member->function, member->is_vararg(),

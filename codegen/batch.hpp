@@ -40,6 +40,8 @@ struct BatchPolicy {
   bool only_executed = false;  // leave out callees that never ran: the caller got hot without them
   std::size_t max_functions = 200;
   std::size_t max_insts = 40000;
+  // Not zero: the caller has no use for the batch any more, whatever is in it.
+  const std::atomic<std::uint32_t>* cancelled = nullptr;
 };
 
 class Batch : public EmitHost {

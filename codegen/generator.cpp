@@ -9,6 +9,7 @@
 #include "codegen/loader.hpp"
 #include "codegen/object_cache.hpp"
 #include "codegen/workers.hpp"
+#include "lang/support/address_space.hpp"
 #include "lang/support/tuning.hpp"
 
 namespace slope::codegen {
@@ -40,7 +41,8 @@ class Generator : public CodeGenerator {
   bool start(std::string& why);
   bool emit(Context& ctx, CodeInstance& code, Batch& batch, std::string& why);
   Effort effort(Batch& batch) const;
-  bool make_objects(Batch& batch, std::vector<UnitObject>& objects, std::string& why);
+  bool make_objects(Batch& batch, std::vector<UnitObject>& objects, const std::atomic<std::uint32_t>* cancelled,
+                    std::string& why);
   bool publish(Batch& batch, std::vector<UnitObject> objects, std::string& why);
   void publish_finished();
   Compiled compile_if_worth(Context& ctx, CodeInstance& code, std::string& why);
@@ -81,8 +83,8 @@ bool Generator::start(std::string& why) {
   if (!jit_ && start_error_.empty())
     jit_ = Jit::create({runtime_.shows_code_to_debuggers, runtime_.shows_code_to_perf, runtime_.records_frames},
                        start_error_);
-  if (!jit_) {
-    why = start_error_;
+  if (!jit_ || jit_->translator().is_broken()) {
+    why = jit_ ? "there was not enough memory to compile" : start_error_;
     return false;
   }
   // Who wants to see what LLVM does wants LLVM to do it.
@@ -97,6 +99,7 @@ bool Generator::start(std::string& why) {
 BatchPolicy Generator::policy(Context& ctx, const CodeInstance& root) const {
   BatchPolicy result;
   result.world = ctx.world;
+  result.cancelled = &ctx.interrupt;
   // In automatic mode whatever the hot function uses has run already; the rest stays interpreted until it is hot too.
   if (runtime_.tiers && runtime_.tiers->mode == TierMode::automatic) {
     result.only_executed = root.owner && root.owner->calls >= runtime_.tiers->call_threshold / 2;
@@ -116,10 +119,11 @@ Effort Generator::effort(Batch& batch) const {
   return result;
 }
 
-bool Generator::make_objects(Batch& batch, std::vector<UnitObject>& objects, std::string& why) {
+bool Generator::make_objects(Batch& batch, std::vector<UnitObject>& objects,
+                             const std::atomic<std::uint32_t>* cancelled, std::string& why) {
   const Effort effort = this->effort(batch);
   for (std::unique_ptr<Unit>& unit : batch.units()) {
-    std::unique_ptr<llvm::MemoryBuffer> object = jit_->translator().translate(*unit, effort, nullptr, why);
+    std::unique_ptr<llvm::MemoryBuffer> object = jit_->translator().translate(*unit, effort, cancelled, why);
     if (!object) return false;
     objects.push_back({unit.get(), std::move(object)});
   }
@@ -127,12 +131,21 @@ bool Generator::make_objects(Batch& batch, std::vector<UnitObject>& objects, std
 }
 
 bool Generator::emit(Context& ctx, CodeInstance& code, Batch& batch, std::string& why) {
+  // LLVM ends the process when it gets no memory.
+  if (!has_address_space(compile_reserve)) {
+    why = "there is not enough memory left to compile";
+    return false;
+  }
   const StageTime time(host_.times, StageTimes::Stage::emission, [&] { return code.typed->name; });
   if (!code.entry.load(std::memory_order_acquire) || !batch.build_wrapper(code)) {
     if (!batch.build(code, policy(ctx, code), why)) return false;
     batch.emit(true);
   }
   names_ = batch.next_name();
+  if (ctx.interrupt.load(std::memory_order_relaxed)) {
+    why = "interrupted";
+    return false;
+  }
   return true;
 }
 
@@ -148,7 +161,8 @@ bool Generator::compile(Context& ctx, CodeInstance& code, std::string& why) {
   }
   Batch batch(runtime_, published_, jit_->translator(), names_, {!host_.trusts_inbounds, host_.dump_llvm});
   std::vector<UnitObject> objects;
-  return emit(ctx, code, batch, why) && make_objects(batch, objects, why) && publish(batch, std::move(objects), why);
+  return emit(ctx, code, batch, why) && make_objects(batch, objects, &ctx.interrupt, why) &&
+         publish(batch, std::move(objects), why);
 }
 
 CodeGenerator::Compiled Generator::compile_later(Context& ctx, CodeInstance& code, std::string& why) {
@@ -224,7 +238,7 @@ CodeGenerator::Compiled Generator::compile_if_worth(Context& ctx, CodeInstance& 
   for (std::size_t i = 0; i < ready.keys.size(); ++i) {
     Unit& unit = *ready.batch->units()[i];
     std::unique_ptr<llvm::MemoryBuffer> object = std::move(ready.objects[i].object);
-    if (!object) object = jit_->translator().make(unit, ready.effort, ready.keys[i], nullptr, why);
+    if (!object) object = jit_->translator().make(unit, ready.effort, ready.keys[i], &ctx.interrupt, why);
     if (!object) return Compiled::failed;
     objects.push_back({&unit, std::move(object)});
   }
@@ -327,7 +341,7 @@ DirectCode Generator::direct(Context& ctx, CodeInstance& code, std::span<const s
   std::vector<UnitObject> objects;
   std::vector<void*> addresses;
   std::shared_ptr<NativeBatch> result = batch.result();
-  if (!make_objects(batch, objects, why)) return made;
+  if (!make_objects(batch, objects, nullptr, why)) return made;
   result->code = jit_->link(std::move(objects), batch.entries(), addresses, why);
   if (!result->code) return made;
   made.entry = reinterpret_cast<DirectEntry>(addresses[0]);
@@ -405,6 +419,7 @@ std::string Generator::dump(Context& ctx, CodeInstance& code, Dump what) {
   Batch batch(runtime_, published_, jit_->translator(), 1, {!host_.trusts_inbounds, true});
   BatchPolicy alone = policy(ctx, code);
   alone.max_functions = 1;
+  alone.cancelled = nullptr;
   if (!batch.build(code, alone, why)) return why + "\n";
   batch.emit(false);
   llvm::Module& module = batch.units().front()->module();

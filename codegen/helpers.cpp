@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <type_traits>
 
 #include "lang/ir/execute/execute.hpp"
 #include "lang/ir/ir.hpp"
@@ -343,6 +344,41 @@ void stop(Context* ctx, const TraceSite* site, std::uint64_t tapes, std::uint64_
 
 }  // namespace helper
 
+// What a helper throws is an error of the script: machine code has no tables to unwind it.
+template <auto function>
+struct Guarded;
+template <class Result, class... Arguments, Result (*function)(Context*, Arguments...)>
+struct Guarded<function> {
+  static Result call(Context* ctx, Arguments... arguments) {
+    if constexpr (std::is_void_v<Result>) {
+      without_exceptions(*ctx, "compiled code", [&] {
+        function(ctx, arguments...);
+        return true;
+      });
+    } else {
+      Result result{};
+      without_exceptions(*ctx, "compiled code", [&] {
+        result = function(ctx, arguments...);
+        return true;
+      });
+      return result;
+    }
+  }
+};
+template <class Result, class First, class... Arguments, Result (*function)(const First*, Arguments...)>
+struct Guarded<function> {  // compares values; no memory is needed
+  static constexpr auto call = function;
+};
+// A mark that is lost would free what lives.
+template <>
+struct Guarded<&helper::shade> {
+  static constexpr auto call = &helper::shade;
+};
+template <>
+struct Guarded<&helper::shade_value> {
+  static constexpr auto call = &helper::shade_value;
+};
+
 template <class Function>
 void* address(Function* function) {
   return reinterpret_cast<void*>(function);
@@ -362,7 +398,7 @@ void* overload(Function function) {
 
 const HelperInfo& helper_info(Helper which) {
   static const std::array<HelperInfo, static_cast<std::size_t>(Helper::count_)> table = {{
-#define H(name, result, arguments) {"slope." #name, #result[0], arguments, address(&helper::name)},
+#define H(name, result, arguments) {"slope." #name, #result[0], arguments, address(Guarded<&helper::name>::call)},
       SLOPE_CODEGEN_HELPERS(H)
 #undef H
   }};

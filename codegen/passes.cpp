@@ -43,7 +43,7 @@ struct Passes::Impl {
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager components;
   llvm::ModuleAnalysisManager modules;
-  const std::atomic<bool>* cancelled = nullptr;
+  const std::atomic<std::uint32_t>* cancelled = nullptr;
   llvm::PassInstrumentationCallbacks callbacks;
   llvm::PassBuilder builder;
   llvm::FunctionPassManager straight;  // for functions without loops
@@ -136,7 +136,7 @@ struct Passes::Impl {
     return !info.empty();
   }
 
-  void run(llvm::Module& module, bool only_needed, const std::atomic<bool>* stop) {
+  void run(llvm::Module& module, bool only_needed, const std::atomic<std::uint32_t>* stop) {
     cancelled = stop;
     for (llvm::Function& function : module) {
       if (function.isDeclaration() || only_needed) continue;
@@ -156,7 +156,7 @@ struct Passes::Impl {
 
 Passes::Passes(llvm::TargetMachine& machine, bool vector_math) : impl_(std::make_unique<Impl>(machine, vector_math)) {}
 Passes::~Passes() = default;
-void Passes::run(llvm::Module& module, bool only_needed, const std::atomic<bool>* cancelled) {
+void Passes::run(llvm::Module& module, bool only_needed, const std::atomic<std::uint32_t>* cancelled) {
   impl_->run(module, only_needed, cancelled);
 }
 

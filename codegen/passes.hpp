@@ -18,7 +18,7 @@ class Passes {
   Passes(const Passes&) = delete;
   // `only_needed`: what the code generator can't do without. `cancelled`, where there is one: nobody wants the result
   // any more; what can be left out is.
-  void run(llvm::Module& module, bool only_needed, const std::atomic<bool>* cancelled = nullptr);
+  void run(llvm::Module& module, bool only_needed, const std::atomic<std::uint32_t>* cancelled = nullptr);
 
   // Functions that are marked for it become part of their callers.
   void inline_marked(llvm::Module& module);

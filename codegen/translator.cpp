@@ -16,6 +16,7 @@
 #include <llvm/TargetParser/Host.h>
 
 #include <cstdio>
+#include <new>
 
 #include "lang/support/dump.hpp"
 #include "lang/support/tuning.hpp"
@@ -156,6 +157,8 @@ void dump(const llvm::Module& module) {
   std::fputs(stream.str().c_str(), stderr);
 }
 
+constexpr const char* out_of_memory = "there was not enough memory to compile";
+
 bool verify(const llvm::Module& module, bool wanted, std::string& why) {
 #ifdef NDEBUG
   if (!wanted) return true;
@@ -171,7 +174,8 @@ bool verify(const llvm::Module& module, bool wanted, std::string& why) {
 }  // namespace
 
 std::unique_ptr<llvm::MemoryBuffer> Translator::translate(Unit& unit, const Effort& effort,
-                                                          const std::atomic<bool>* cancelled, std::string& why) {
+                                                          const std::atomic<std::uint32_t>* cancelled,
+                                                          std::string& why) {
   ObjectCache::Key key{};
   if (auto found = find(unit, effort, key)) return found;
   return make(unit, effort, key, cancelled, why);
@@ -187,11 +191,33 @@ std::unique_ptr<llvm::MemoryBuffer> Translator::find(const Unit& unit, const Eff
 }
 
 std::unique_ptr<llvm::MemoryBuffer> Translator::make(Unit& unit, const Effort& effort, const ObjectCache::Key& key,
-                                                     const std::atomic<bool>* cancelled, std::string& why) {
+                                                     const std::atomic<std::uint32_t>* cancelled, std::string& why) {
   const StageTime time(effort.times, StageTimes::Stage::llvm, [&] { return name_of(unit); });
+  if (is_broken_) {
+    why = out_of_memory;
+    return nullptr;
+  }
+  try {
+    return make_object(unit, effort, key, cancelled, why);
+  } catch (const std::bad_alloc&) {
+    // LLVM is built without exceptions: nothing of it was unwound. What it holds is left alone from now on.
+    is_broken_ = true;
+    static_cast<void>(passes_.release());
+    why = out_of_memory;
+    return nullptr;
+  }
+}
+
+std::unique_ptr<llvm::MemoryBuffer> Translator::make_object(Unit& unit, const Effort& effort,
+                                                            const ObjectCache::Key& key,
+                                                            const std::atomic<std::uint32_t>* cancelled,
+                                                            std::string& why) {
   if (!verify(unit.module(), effort.verifies, why)) return nullptr;
   passes_->run(unit.module(), effort.level == CodeEffort::none, cancelled);
-  if (cancelled && *cancelled) return nullptr;
+  if (cancelled && *cancelled) {
+    why = "interrupted";
+    return nullptr;
+  }
   if (effort.dumps) dump(unit.module());
   std::unique_ptr<llvm::MemoryBuffer> object = compile(unit.module(), effort.level == CodeEffort::full, why);
   if (object && effort.cache) {

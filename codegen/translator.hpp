@@ -49,23 +49,29 @@ class Translator {
   std::string assembly(llvm::Module& module);
   // The object of a unit, from the cache if it is there; null with `why` on failure. `cancelled`, where there is one,
   // ends it early, with whatever result.
-  std::unique_ptr<llvm::MemoryBuffer> translate(Unit& unit, const Effort& effort, const std::atomic<bool>* cancelled,
-                                                std::string& why);
+  std::unique_ptr<llvm::MemoryBuffer> translate(Unit& unit, const Effort& effort,
+                                                const std::atomic<std::uint32_t>* cancelled, std::string& why);
   // From the cache, and its key there; null: it is to be made. Nothing can be in the cache of a unit that is not valid.
   static std::unique_ptr<llvm::MemoryBuffer> find(const Unit& unit, const Effort& effort, ObjectCache::Key& key);
   std::unique_ptr<llvm::MemoryBuffer> make(Unit& unit, const Effort& effort, const ObjectCache::Key& key,
-                                           const std::atomic<bool>* cancelled, std::string& why);
+                                           const std::atomic<std::uint32_t>* cancelled, std::string& why);
   // All that an object depends on besides the module: LLVM, the machine, the libraries at hand.
   std::string identity() const;
+
+  // It ran out of memory once, and makes nothing any more.
+  bool is_broken() const { return is_broken_; }
 
  private:
   struct ObjectWriter;
   Translator();
+  std::unique_ptr<llvm::MemoryBuffer> make_object(Unit& unit, const Effort& effort, const ObjectCache::Key& key,
+                                                  const std::atomic<std::uint32_t>* cancelled, std::string& why);
 
   std::unique_ptr<llvm::TargetMachine> machine_;
   std::unique_ptr<ObjectWriter> good_, quick_;  // made when first used, gone before the machine
   std::unique_ptr<Passes> passes_;
   void* vector_library_ = nullptr;
+  bool is_broken_ = false;
 };
 
 }  // namespace slope::codegen

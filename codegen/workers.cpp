@@ -96,7 +96,7 @@ void Workers::stop() {
     const std::lock_guard<std::mutex> lock(mutex_);
     stopping_ = true;
     waiting_.clear();
-    for (const std::shared_ptr<Job>& job : running_) job->cancelled = true;
+    for (const std::shared_ptr<Job>& job : running_) job->cancelled = 1;
   }
   changed_.notify_all();
   for (std::thread& thread : threads_) thread.join();

@@ -28,13 +28,13 @@ struct Job {
   std::shared_ptr<ObjectCache> cache;  // that effort.cache points to
   std::vector<UnitObject> objects;     // fewer than units: it failed, and `why` says how
   std::string why;
-  std::atomic<bool> cancelled{false};
+  std::atomic<std::uint32_t> cancelled{0};
   std::atomic<bool> done{false};
 
   void run(Translator& translator);  // on any thread
   // By the engine. A worker may be the last to hold the job, and machine code is freed on the engine's thread only.
   void cancel() {
-    cancelled = true;
+    cancelled = 1;
     batch->drop_result();
   }
   bool failed() const { return objects.size() < batch->units().size(); }

@@ -44,9 +44,10 @@ std::shared_ptr<PreparedFunction> prepare_function(Runtime& runtime, Context& ct
   for (const Variant variant : variants_of(*prepared->signature)) {
     Desugar desugar(runtime, ctx, module, ast, *prepared->arena, diagnostics);
     prepared->lambdas.push_back(desugar.method(prepared->signature, variant, nullptr));
-    if (diagnostics.size() != errors) return nullptr;
+    if (diagnostics.size() != errors || desugar.is_interrupted(prepared->signature->span)) return nullptr;
+    // Now, because there may be many: a method for each parameter that has a default.
+    prepared->arena->count(runtime.outside_heap);
   }
-  prepared->arena->count(runtime.outside_heap);
   return prepared;
 }
 
@@ -133,9 +134,11 @@ class Methods {
       parameters.push_back(type);
     }
     const auto variants = variants_of(*signature_);
-    for (std::size_t i = 0; i < variants.size(); ++i)
+    for (std::size_t i = 0; i < variants.size(); ++i) {
+      if (ctx_.interrupt.load(std::memory_order_relaxed)) return ctx_.stop();
       if (!add(callee, vars, parameters, variants[i], hints, constructed, generated ? nullptr : prepared, i, generator))
         return false;
+    }
     return true;
   }
 

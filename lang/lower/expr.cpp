@@ -222,6 +222,7 @@ ExprShape shape_of(Runtime& runtime, Context& ctx, const Ast& ast, NodeId node) 
 
 bool to_value(Runtime& runtime, Context& ctx, const Ast& ast, NodeId node, Value& out) {
   if (is_below(ctx.stack_limit)) return ctx.stack_overflow();
+  if (ctx.interrupt.load(std::memory_order_relaxed)) return ctx.stop();
   const ExprShape shape = shape_of(runtime, ctx, ast, node);
   if (shape.leaf.defined()) {
     out = shape.leaf;

@@ -198,13 +198,16 @@ class FormArena {
   void count(MemoryCount& memory) {
     constexpr std::size_t empty_deques = 5 * 576;
     constexpr std::size_t children_bytes = 32;
-    counted_.add(memory, sizeof(FormArena) + empty_deques + forms_.size() * (sizeof(Form) + children_bytes) +
-                             variables_.size() * sizeof(Variable) + lambdas_.size() * sizeof(Lambda) +
-                             groups_.size() * sizeof(ClosureGroup) + loops_.size() * sizeof(LoopNode));
+    const std::size_t now = sizeof(FormArena) + empty_deques + forms_.size() * (sizeof(Form) + children_bytes) +
+                            variables_.size() * sizeof(Variable) + lambdas_.size() * sizeof(Lambda) +
+                            groups_.size() * sizeof(ClosureGroup) + loops_.size() * sizeof(LoopNode);
+    counted_.add(memory, now - known_);
+    known_ = now;
   }
 
  private:
   CountedBytes counted_;
+  std::size_t known_ = 0;  // counted already
   std::deque<Form> forms_;
   std::deque<Variable> variables_;
   std::deque<Lambda> lambdas_;

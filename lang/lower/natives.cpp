@@ -1,7 +1,11 @@
 // The state of lowering in a Runtime, and the natives that lowered code calls.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <unordered_map>
 #include <utility>
 
@@ -11,6 +15,7 @@
 #include "lang/lower/generated.hpp"
 #include "lang/lower/reflect/lowered_code.hpp"
 #include "lang/lower/state.hpp"
+#include "lang/runtime/granted_path.hpp"
 #include "lang/syntax/operators.hpp"
 #include "lang/syntax/parse.hpp"
 #include "lang/syntax/print.hpp"
@@ -226,15 +231,25 @@ bool read_source(Context& ctx, const std::string& path, std::string& text, std::
     why = text;
     return true;
   }
-  if (!may_access(ctx, Capabilities::Access::include, path)) return false;
-  std::error_code no_status;
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream content;
-  const bool is_empty = in.peek() == std::ifstream::traits_type::eof();  // `<<` of nothing is a failure
-  if (!in.is_open() || std::filesystem::is_directory(path, no_status) || (!is_empty && !(content << in.rdbuf())))
+  GrantedPath place;
+  if (!place.find(ctx, Capabilities::Access::include, path)) return false;
+  const FileDescriptor file = place.open(O_RDONLY);
+  struct stat info;
+  if (!file || fstat(file.get(), &info) != 0 || S_ISDIR(info.st_mode)) {
     why = "No such file or directory";
-  text = content.str();
-  return true;
+    return true;
+  }
+  CountedBytes counted;
+  std::vector<char> piece(std::size_t{1} << 16);
+  for (;;) {
+    if (ctx.interrupt.load(std::memory_order_relaxed)) return ctx.stop();
+    const ssize_t n = ::read(file.get(), piece.data(), piece.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) why = std::strerror(errno);
+    if (n <= 0) return true;
+    text.append(piece.data(), static_cast<std::size_t>(n));
+    counted.add(runtime.outside_heap, static_cast<std::size_t>(n));
+  }
 }
 
 bool include_file(Context& ctx, const Value* args, std::size_t count, Value& result) {
@@ -419,11 +434,11 @@ bool expression_text(Context& ctx, const Value* args, std::size_t count, Value& 
 // A text that is read only to make values of it: nothing of it stays.
 class ReadText {
  public:
-  ReadText(Runtime& runtime, std::string text)
+  ReadText(Runtime& runtime, const Context& ctx, std::string text)
       : state_(state_of(runtime)),
         runtime_(runtime),
         before_(state_.constants.values.size()),
-        parsed_(syntax::parse(texts_, texts_.add("none", std::move(text)))),
+        parsed_(syntax::parse(texts_, texts_.add("none", std::move(text)), {.interrupt = &ctx.interrupt})),
         outer_texts_(std::exchange(state_.texts, &texts_)),
         outer_of_source_(std::exchange(state_.of_source, false)) {}
   ~ReadText() {
@@ -454,7 +469,8 @@ bool parse_expression(Context& ctx, const Value* args, std::size_t count, Value&
   Runtime& runtime = *ctx.runtime;
   if (count != 1 || args[0].type != runtime.types.builtin().string)
     return ctx.argument_error("parse_expression takes a string");
-  const ReadText text(runtime, std::string(static_cast<StringObject*>(args[0].object)->view()));
+  const ReadText text(runtime, ctx, std::string(static_cast<StringObject*>(args[0].object)->view()));
+  if (!text.ok() && ctx.interrupt.load(std::memory_order_relaxed)) return ctx.stop();
   if (!text.ok()) return ctx.raise_message(runtime.types.builtin().error_exception, text.problems());
   const syntax::Ast& tree = text.tree();
   syntax::NodeId node = tree.root;
@@ -471,7 +487,8 @@ bool parse_statements(Context& ctx, const Value* args, std::size_t count, Value&
   Runtime& runtime = *ctx.runtime;
   const auto& builtin = runtime.types.builtin();
   if (count != 1 || args[0].type != builtin.string) return ctx.argument_error("parse_statements takes a string");
-  const ReadText text(runtime, std::string(static_cast<StringObject*>(args[0].object)->view()));
+  const ReadText text(runtime, ctx, std::string(static_cast<StringObject*>(args[0].object)->view()));
+  if (!text.ok() && ctx.interrupt.load(std::memory_order_relaxed)) return ctx.stop();
   if (!text.ok()) return ctx.raise_message(builtin.error_exception, text.problems());
   const syntax::Ast& tree = text.tree();
   const std::vector<syntax::NodeId> statements(tree.children(tree.root).begin(), tree.children(tree.root).end());

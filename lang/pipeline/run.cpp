@@ -3,19 +3,26 @@
 #include "lang/ir/passes/passes.hpp"
 #include "lang/lower/lower.hpp"
 #include "lang/pipeline/pipeline.hpp"
+#include "lang/runtime/call_native.hpp"
 #include "lang/syntax/image.hpp"
 #include "lang/syntax/parse.hpp"
 
 namespace slope {
 
 bool Pipeline::run(Context& ctx, Module* module, FileId file, Value& result, std::vector<Diagnostic>& diagnostics) {
-  syntax::ParseResult parsed = syntax::parse(runtime_.sources, file);
-  if (!parsed.ok()) {
-    diagnostics = std::move(parsed.diagnostics);
-    return false;
-  }
-  return run_parsed(ctx, module, lower::counted(runtime_, std::make_shared<syntax::Ast>(std::move(parsed.ast))), result,
-                    diagnostics);
+  const World outer = ctx.world;
+  const bool ok = without_exceptions(ctx, "this text", [&] {
+    syntax::ParseResult parsed = syntax::parse(runtime_.sources, file, {.interrupt = &ctx.interrupt});
+    if (!parsed.ok()) {
+      if (ctx.interrupt.load(std::memory_order_relaxed)) return ctx.stop();
+      diagnostics = std::move(parsed.diagnostics);
+      return false;
+    }
+    return run_parsed(ctx, module, lower::counted(runtime_, std::make_shared<syntax::Ast>(std::move(parsed.ast))),
+                      result, diagnostics);
+  });
+  ctx.world = outer;
+  return ok;
 }
 
 bool Pipeline::run_parsed(Context& ctx, Module* module, std::shared_ptr<syntax::Ast> ast, Value& result,
@@ -28,6 +35,7 @@ bool Pipeline::run_parsed(Context& ctx, Module* module, std::shared_ptr<syntax::
     ctx.world = runtime_.world();
     std::unique_ptr<ir::Function> body = lower::lower_statement(runtime_, ctx, module, ast, statement, diagnostics);
     if (!body) {
+      if (!ctx.failed() && ctx.interrupt.load(std::memory_order_relaxed)) ctx.stop();
       ok = !ctx.failed() && diagnostics.empty();
       if (ok) continue;
       break;

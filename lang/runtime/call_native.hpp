@@ -1,5 +1,5 @@
-// The one way into a native. Whatever C++ throws in there becomes an error of the script: nothing else could pass
-// through machine code. Natives that reserve memory for what a script asks of them may find that there is none.
+// Whatever C++ throws below a script becomes an error of the script: nothing could pass through machine code. Any
+// allocation may fail.
 #pragma once
 
 #include <exception>
@@ -11,16 +11,23 @@
 
 namespace slope {
 
-inline bool call_native(Context& ctx, const NativeInfo& native, const Value* args, std::size_t count, Value& result) {
+// Runs it. False, with an error, when it throws.
+template <class Body>
+bool without_exceptions(Context& ctx, const char* name, Body&& body) {
   try {
-    return native.function(ctx, args, count, result);
+    return body();
   } catch (const std::bad_alloc&) {
     return ctx.out_of_memory();
   } catch (const std::length_error&) {
     return ctx.out_of_memory();
   } catch (const std::exception& e) {
-    return ctx.raise_error("internal error in " + std::string(native.name) + ": " + e.what());
+    return ctx.raise_error("internal error in " + std::string(name) + ": " + e.what());
   }
+}
+
+// The one way into a native.
+inline bool call_native(Context& ctx, const NativeInfo& native, const Value* args, std::size_t count, Value& result) {
+  return without_exceptions(ctx, native.name, [&] { return native.function(ctx, args, count, result); });
 }
 
 }  // namespace slope

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "lang/runtime/granted_path.hpp"
 #include "lang/runtime/runtime.hpp"
 
 namespace slope {
@@ -33,15 +34,31 @@ bool is_within(const fs::path& path, const fs::path& folder) {
 
 }  // namespace
 
-bool Capabilities::allows(Access access, std::string_view path) const {
-  const std::vector<std::string>& granted = access == Access::read ? read : access == Access::write ? write : include;
+bool find_granted(const Capabilities& capabilities, Capabilities::Access access, std::string_view path, bool follows,
+                  std::string& root, std::string& found) {
+  using Access = Capabilities::Access;
+  const std::vector<std::string>& granted = access == Access::read    ? capabilities.read
+                                            : access == Access::write ? capabilities.write
+                                                                      : capabilities.include;
   if (granted.empty() || path.find('\0') != std::string_view::npos) return false;
-  const fs::path real = real_path(path);
+  const fs::path last = fs::path(path).filename();
+  const bool keeps = !follows && !last.empty() && last != "." && last != "..";
+  const std::string parent = fs::path(path).parent_path().string();
+  fs::path real = real_path(!keeps ? path : parent.empty() ? "." : std::string_view(parent));
   if (real.empty()) return false;
+  if (keeps) real /= last;
   return std::any_of(granted.begin(), granted.end(), [&](const std::string& folder) {
-    const fs::path root = real_path(folder);
-    return !root.empty() && is_within(real, root);
+    const fs::path allowed = real_path(folder);
+    if (allowed.empty() || !is_within(real, allowed)) return false;
+    root = allowed.string();
+    found = real.string();
+    return true;
   });
+}
+
+bool Capabilities::allows(Access access, std::string_view path) const {
+  std::string root, real;
+  return find_granted(*this, access, path, true, root, real);
 }
 
 bool may_access(Context& ctx, Capabilities::Access access, std::string_view path) {

@@ -14,6 +14,7 @@
 #include "lang/runtime/call_watch.hpp"
 #include "lang/runtime/context_tapes.hpp"
 #include "lang/runtime/runtime.hpp"
+#include "lang/support/address_space.hpp"
 #include "lang/support/thread_stack.hpp"
 #include "lang/support/tuning.hpp"
 
@@ -55,6 +56,7 @@ struct Coroutine {
   Coroutine(const Coroutine&) = delete;
 
   bool map() {
+    if (!has_address_space(stack_bytes + address_reserve)) return false;
     void* memory = mmap(nullptr, stack_bytes, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
     if (memory == MAP_FAILED) return false;

@@ -62,18 +62,26 @@ bool Runtime::call_specialized(Context& ctx, Specialization& target, Value calle
     CodeInstance* code = target.current;
     return code && code->valid_in(ctx.world) ? code->boxed.load(std::memory_order_acquire) : nullptr;
   };
-  if (ctx.generating) return interpreter->run(ctx, target, callee, args, count, result);
+  const auto interpreted = [&] {
+    return without_exceptions(ctx, "the interpreter",
+                              [&] { return interpreter->run(ctx, target, callee, args, count, result); });
+  };
+  if (ctx.generating) return interpreted();
   if (BoxedEntry entry = native_code()) return entry(&ctx, callee, args, count, &result);
   if (const NativeInfo* native = target.method->native) return call_native(ctx, *native, args, count, result);
   ++target.calls;
   if (tiers && !target.compile_failed && tiers->mode != TierMode::interpret &&
       (tiers->mode == TierMode::compile || target.calls >= tiers->call_threshold)) {
     target.calls = 0;  // should it stay interpreted for now (a limit, an outdated world), it is asked again later
-    tiers->on_hot(ctx, target);
+    const bool looked = without_exceptions(ctx, "the compiler", [&] {
+      tiers->on_hot(ctx, target);
+      return true;
+    });
+    if (!looked) return false;
     if (BoxedEntry entry = native_code()) return entry(&ctx, callee, args, count, &result);
   }
   if (!interpreter) return ctx.raise_error("no interpreter");
-  return interpreter->run(ctx, target, callee, args, count, result);
+  return interpreted();
 }
 
 }  // namespace slope

@@ -168,6 +168,7 @@ Head parse_rows(State& state, Iterator& it, Iterator open) {
   bool several_rows = false;
   bool several_dimensions = false;
   bool has_spaces = false;
+  bool has_double_semicolons = false;
   while (it->kind != TokenKind::right_bracket || it->newline_before()) {
     if (it->kind == TokenKind::comma) {
       state.refuse(it, "a comma may not stand in a matrix", "separate elements with spaces and rows with `;`");
@@ -183,10 +184,11 @@ Head parse_rows(State& state, Iterator& it, Iterator open) {
     elements.back().after = separator;
     several_rows |= separator > 0;
     several_dimensions |= separator > 1;
+    has_double_semicolons |= separator == 2;
     if (it->kind == TokenKind::right_bracket) break;
     if (separator == 0) {
       if (state.adjacent(it)) state.fail_to_close(it, open, "a space, `;` or `]`", "bracket");
-      if (std::any_of(elements.begin(), elements.end(), [](const Element& e) { return e.after == 2; })) {
+      if (has_double_semicolons) {
         state.refuse(it, "spaces and `;;` both separate columns", "separate the columns of an array by one of them");
       }
       has_spaces = true;

@@ -524,8 +524,12 @@ void Lexer::lex_token() {
   if (!lex_operator(begin, false)) lex_unknown(begin);
 }
 
-void Lexer::run() {
+void Lexer::run(const std::atomic<std::uint32_t>* interrupt) {
   while (true) {
+    if (interrupt && interrupt->load(std::memory_order_relaxed)) {
+      while (!open_strings_.empty()) finish_segments();
+      break;
+    }
     if (!open_strings_.empty() && open_strings_.back().paren_depth == 0) {
       if (pos_ >= text_.size()) {
         unterminated(open_strings_.back().begin, "string", open_strings_.back().triple ? "\"\"\"" : "\"");
@@ -548,9 +552,9 @@ void Lexer::run() {
   result_.tokens.back().flags |= flag_newline | flag_space;
 }
 
-LexResult lex(std::string_view text, FileId file, Ast& ast) {
+LexResult lex(std::string_view text, FileId file, Ast& ast, const std::atomic<std::uint32_t>* interrupt) {
   LexResult result;
-  Lexer(text, file, ast, result).run();
+  Lexer(text, file, ast, result).run(interrupt);
   return result;
 }
 

@@ -39,7 +39,7 @@ class NameCache {
 class Lexer {
  public:
   Lexer(std::string_view text, FileId file, Ast& ast, LexResult& result);
-  void run();
+  void run(const std::atomic<std::uint32_t>* interrupt);
 
  private:
   // A piece of string text between interpolations. It becomes text only when the whole string is known, because the

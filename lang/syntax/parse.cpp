@@ -12,14 +12,14 @@ namespace slope::syntax {
 ParseResult parse(const SourceMap& sources, FileId file, const ParseOptions& options) {
   ParseResult result;
   const std::string_view text = sources.file(file).text();
-  LexResult lexed = lex(text, file, result.ast);
+  LexResult lexed = lex(text, file, result.ast, options.interrupt);
   const std::size_t lexical_errors = lexed.diagnostics.size() - lexed.unterminated;
   result.diagnostics = std::move(lexed.diagnostics);
   // After so many errors the rest is noise, and there may be one for each character.
   if (result.diagnostics.size() > tuning::syntax_errors)
     result.diagnostics.erase(result.diagnostics.begin() + tuning::syntax_errors, result.diagnostics.end());
 
-  grammar::State state(text, file, result.ast, lexed.tokens, options.max_nesting, result.diagnostics);
+  grammar::State state(text, file, result.ast, lexed.tokens, options, result.diagnostics);
   if (lexed.unterminated > 0) state.ran_out_already();
   grammar::Iterator it = state.first();
   result.ast.root = grammar::run_for_node(grammar::whole_text, state, it);

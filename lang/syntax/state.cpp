@@ -19,8 +19,8 @@ constexpr std::size_t max_diagnostics = tuning::syntax_errors;
 
 }  // namespace
 
-State::State(std::string_view text, FileId file, Ast& ast, const std::vector<Token>& tokens, std::uint32_t max_nesting,
-             std::vector<Diagnostic>& diagnostics)
+State::State(std::string_view text, FileId file, Ast& ast, const std::vector<Token>& tokens,
+             const ParseOptions& options, std::vector<Diagnostic>& diagnostics)
     : ast(ast),
       text(text),
       words{ast.intern("abstract"), ast.intern("primitive"), ast.intern("mutable"), ast.intern("type"),
@@ -28,7 +28,8 @@ State::State(std::string_view text, FileId file, Ast& ast, const std::vector<Tok
       tokens_(tokens),
       diagnostics_(diagnostics),
       file_(file),
-      max_nesting_(max_nesting) {
+      max_nesting_(options.max_nesting),
+      interrupt_(options.interrupt) {
   operands.reserve(64);
 }
 
@@ -38,6 +39,7 @@ Span State::span(Iterator from, Iterator to) const {
 }
 
 NodeId State::checked(NodeId made, Iterator from) {
+  if (interrupt_ && interrupt_->load(std::memory_order_relaxed)) interrupted(from);
   if (ast.node(made).height > height_per_nesting * max_nesting_) too_deep(from);
   return made;
 }
@@ -166,6 +168,11 @@ void State::complain(Iterator from, Iterator to, std::string message, std::strin
 void State::too_deep(Iterator at) {
   gave_up_ = true;
   throw SyntaxFailure{at, "this is nested too deeply", "split it into several statements or functions", true, false};
+}
+
+void State::interrupted(Iterator at) {
+  gave_up_ = true;
+  throw SyntaxFailure{at, "interrupted", "", true, false};
 }
 
 // `closer` is quoted, "`)`" or "`,` or `)`"; `what` says what the closer would close: "call", "`function`".

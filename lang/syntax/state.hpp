@@ -16,6 +16,7 @@
 #include "lang/support/diagnostic.hpp"
 #include "lang/support/thread_stack.hpp"
 #include "lang/syntax/ast.hpp"
+#include "lang/syntax/parse.hpp"
 #include "lang/syntax/token.hpp"
 
 namespace slope::syntax::grammar {
@@ -47,7 +48,7 @@ struct ContextualNames {
 
 class State {
  public:
-  State(std::string_view text, FileId file, Ast& ast, const std::vector<Token>& tokens, std::uint32_t max_nesting,
+  State(std::string_view text, FileId file, Ast& ast, const std::vector<Token>& tokens, const ParseOptions& options,
         std::vector<Diagnostic>& diagnostics);
 
   Mode mode;
@@ -102,16 +103,18 @@ class State {
     if (++depth_ > max_nesting_ || is_below(stack_limit_)) too_deep(at);
   }
   void leave() { --depth_; }
-  bool gave_up() const { return gave_up_; }  // the text is nested too deeply: the rest of it is not read
+  bool gave_up() const { return gave_up_; }  // nested too deeply, or interrupted: the rest of the text is not read
 
  private:
   [[noreturn]] void too_deep(Iterator at);
+  [[noreturn]] void interrupted(Iterator at);
   NodeId checked(NodeId made, Iterator from);
 
   const std::vector<Token>& tokens_;
   std::vector<Diagnostic>& diagnostics_;
   FileId file_;
   std::uint32_t max_nesting_;
+  const std::atomic<std::uint32_t>* interrupt_;
   std::uint32_t depth_ = 0;
   const char* stack_limit_ = recursion_limit(2);
   bool gave_up_ = false;

@@ -31,6 +31,21 @@ using Wide =
 // More is refused before it is computed: a shift or a power by a large number takes all memory there is.
 constexpr std::size_t most_limbs = std::size_t{1} << 20;
 
+// Boost's operations cannot be interrupted. What they take, in nanoseconds, for numbers of so many words; measured with
+// numbers of 10^3 to 10^5 words. Products are Karatsuba's, everything else is quadratic.
+double product_time(double a, double b) {
+  if (a < b) std::swap(a, b);
+  return 4 * a * std::pow(b, 0.585);
+}
+constexpr double division_word = 3, root_word = 5, digits_word = 8;
+
+bool ends_in_time(Call& call, double nanoseconds) {
+  constexpr double unnoticed = 2e7;
+  return nanoseconds < unnoticed || stdlib::ends_in_time(call.ctx, nanoseconds * 1e-9);
+}
+
+double words_of(const Integer& x) { return static_cast<double>(x.backend().size()); }
+
 Integer integer_of(const ArrayObject* limbs, bool negative) {
   Integer x;
   const auto* words = reinterpret_cast<const std::uint64_t*>(limbs->data);
@@ -78,13 +93,14 @@ bool big_integer(Context& ctx, const Value* args, std::size_t count, Value& resu
       return give_integer(call, a - b);
     case 3:
       if (mp::msb(mp::abs(a) + 1) + mp::msb(mp::abs(b) + 1) > 64 * most_limbs) return ctx.out_of_memory();
-      return give_integer(call, a * b);
+      return ends_in_time(call, product_time(words_of(a), words_of(b))) && give_integer(call, a * b);
     case 4:
     case 5:
       if (b == 0) return ctx.raise(call.builtin.divide_error->instance);
+      if (!ends_in_time(call, division_word * std::max(1.0, words_of(a) - words_of(b)) * words_of(b))) return false;
       return give_integer(call, op == 4 ? Integer(a / b) : Integer(a % b));
     case 6:
-      return give_integer(call, mp::gcd(a, b));
+      return ends_in_time(call, root_word * words_of(a) * words_of(b)) && give_integer(call, mp::gcd(a, b));
     case 7:
       return give_integer(call, a & b);
     case 8:
@@ -110,7 +126,12 @@ bool big_integer_by(Context& ctx, const Value* args, std::size_t count, Value& r
       if (n > most_bits && a != 0 && mp::abs(a) != 1) return ctx.out_of_memory();
       if (mp::abs(a) <= 1) return give_integer(call, n == 0 ? Integer(1) : n % 2 == 0 ? Integer(a * a) : a);
       if (bits * static_cast<std::size_t>(n) > 64 * most_limbs) return ctx.out_of_memory();
-      return give_integer(call, mp::pow(a, static_cast<unsigned>(n)));
+      {
+        // The last squares cost most.
+        const double words = static_cast<double>(bits) * static_cast<double>(n) / 64;
+        return ends_in_time(call, product_time(words, words)) &&
+               give_integer(call, mp::pow(a, static_cast<unsigned>(n)));
+      }
     case 2:
       if (n < 0 || (n > most_bits && a != 0)) return ctx.out_of_memory();
       return give_integer(call, a == 0 ? a : Integer(a << static_cast<unsigned>(n)));
@@ -122,7 +143,7 @@ bool big_integer_by(Context& ctx, const Value* args, std::size_t count, Value& r
     }
     case 4:
       if (a < 0) return ctx.argument_error("the root of a negative BigInt is not real");
-      return give_integer(call, mp::sqrt(a));
+      return ends_in_time(call, root_word * words_of(a) * words_of(a)) && give_integer(call, mp::sqrt(a));
     default:
       return ctx.argument_error("big_integer_by: no such operation");
   }
@@ -135,6 +156,7 @@ bool big_text(Context& ctx, const Value* args, std::size_t count, Value& result)
   Integer a;
   if (!integer_at(call, 0, a) || !call.integer(2, base)) return false;
   if (base < 2 || base > 62) return ctx.argument_error("a base is from 2 to 62");
+  if (!ends_in_time(call, digits_word * words_of(a) * words_of(a))) return false;
   if (base == 10) return call.give(a.str());
   static constexpr std::string_view digits = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
   std::string text;

@@ -1,17 +1,18 @@
 // Standard streams, files, time. Output goes through Runtime::sink, so a host decides where it ends.
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <functional>
 #include <memory>
 #include <random>
 #include <sstream>
 #include <vector>
 
+#include "lang/runtime/granted_path.hpp"
 #include "stdlib/native/native.hpp"
 #include "stdlib/native/natives.hpp"
 
@@ -129,25 +130,93 @@ bool system_error_text(Context& ctx, const Value* args, std::size_t count, Value
 bool file_read(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "read", args, count, result);
   std::string_view path;
-  if (!call.string(0, path) || !may_access(ctx, Capabilities::Access::read, path)) return false;
-  std::string name(path);
+  GrantedPath place;
+  if (!call.string(0, path) || !place.find(ctx, Capabilities::Access::read, path)) return false;
+  const auto failed = [&] { return system_error(call, "opening file \"" + std::string(path) + "\""); };
+  const FileDescriptor file = place.open(O_RDONLY);
   struct stat info;
-  errno = 0;
-  if (::stat(name.c_str(), &info) != 0) return system_error(call, "opening file \"" + name + "\"");
+  if (!file || fstat(file.get(), &info) != 0) return failed();
   if (S_ISDIR(info.st_mode)) {
     errno = EISDIR;
-    return system_error(call, "opening file \"" + name + "\"");
+    return failed();
   }
-  std::ifstream in(name, std::ios::binary);
-  if (!in) return system_error(call, "opening file \"" + name + "\"");
   // In pieces: the host may want to stop it, and a device may have no end.
   std::string text;
+  CountedBytes counted;
   std::vector<char> piece(std::size_t{1} << 20);
-  while (in.read(piece.data(), static_cast<std::streamsize>(piece.size())), in.gcount() > 0) {
+  for (;;) {
     if (ctx.interrupt.load(std::memory_order_relaxed)) return ctx.stop();
-    text.append(piece.data(), static_cast<std::size_t>(in.gcount()));
+    const ssize_t n = ::read(file.get(), piece.data(), piece.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return failed();
+    if (n == 0) return call.give(text);
+    text.append(piece.data(), static_cast<std::size_t>(n));
+    counted.add(call.runtime.outside_heap, static_cast<std::size_t>(n));
   }
-  return call.give(text);
+}
+
+bool write_all(int file, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t n = ::write(file, text.data(), text.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return true;
+}
+
+// With errno when it fails, after `undo`.
+template <class Undo>
+bool write_or(const FileDescriptor& file, std::string_view text, Undo undo) {
+  if (write_all(file.get(), text)) return true;
+  const int error = errno;
+  undo();
+  errno = error;
+  return false;
+}
+
+// What is there is kept when the new text cannot be written: a text that replaces a file is written beside it first.
+bool replace_file(const GrantedPath& place, const struct stat& before, std::string_view text, bool& done) {
+  const std::string beside = std::string(place.name()) + ".part-" + std::to_string(getpid());
+  const FileDescriptor file(
+      openat(place.folder(), beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  done = bool(file) && fchmod(file.get(), before.st_mode & 07777) == 0;
+  const auto drop = [&] { unlinkat(place.folder(), beside.c_str(), 0); };
+  if (!done) {
+    if (file) drop();
+    return false;
+  }
+  if (!write_or(file, text, drop)) return false;
+  if (renameat(place.folder(), beside.c_str(), place.folder(), place.name()) == 0) return true;
+  const int error = errno;
+  drop();
+  errno = error;
+  return false;
+}
+
+bool write_file(const GrantedPath& place, std::string_view text, bool append) {
+  if (!place.is_open()) {
+    errno = place.open_error();
+    return false;
+  }
+  struct stat before;
+  const bool exists = fstatat(place.folder(), place.name(), &before, AT_SYMLINK_NOFOLLOW) == 0;
+  if (exists && !append && !text.empty() && S_ISREG(before.st_mode) && before.st_nlink == 1 &&
+      before.st_uid == geteuid() && faccessat(place.folder(), place.name(), W_OK, 0) == 0) {
+    bool done = false;
+    const bool replaced = replace_file(place, before, text, done);
+    if (done) return replaced;
+    // No file can be made in this folder: in place.
+  }
+  const FileDescriptor file = place.open(O_WRONLY | O_CREAT | (append ? O_APPEND : O_TRUNC), 0666);
+  struct stat opened;
+  if (!file || fstat(file.get(), &opened) != 0) return false;
+  return write_or(file, text, [&] {
+    if (!exists)
+      unlinkat(place.folder(), place.name(), 0);
+    else if (append && S_ISREG(opened.st_mode) && ftruncate(file.get(), opened.st_size) != 0)
+      errno = 0;  // the caller reports the first error
+  });
 }
 
 // file_write(path, text, append)
@@ -155,12 +224,10 @@ bool file_write(Context& ctx, const Value* args, std::size_t count, Value& resul
   Call call(ctx, "write", args, count, result);
   std::string_view path, text;
   bool append = false;
+  GrantedPath place;
   if (!call.string(0, path) || !call.string(1, text) || !call.boolean(2, append)) return false;
-  if (!may_access(ctx, Capabilities::Access::write, path)) return false;
-  errno = 0;
-  std::ofstream out(std::string(path), append ? std::ios::binary | std::ios::app : std::ios::binary | std::ios::trunc);
-  if (out) out.write(text.data(), static_cast<std::streamsize>(text.size())).flush();
-  if (!out) return system_error(call, "opening file \"" + std::string(path) + "\"");
+  if (!place.find(ctx, Capabilities::Access::write, path)) return false;
+  if (!write_file(place, text, append)) return system_error(call, "opening file \"" + std::string(path) + "\"");
   return call.give_nothing();
 }
 
@@ -168,9 +235,12 @@ bool file_write(Context& ctx, const Value* args, std::size_t count, Value& resul
 bool file_kind(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "isfile", args, count, result);
   std::string_view path;
-  if (!call.string(0, path) || !may_access(ctx, Capabilities::Access::read, path)) return false;
+  GrantedPath place;
+  if (!call.string(0, path) || !place.find(ctx, Capabilities::Access::read, path)) return false;
   struct stat info;
-  if (::stat(std::string(path).c_str(), &info) != 0) return call.give_int(0);
+  if (!place.is_open() || fstatat(place.folder(), place.name(), &info, place.stat_flags()) != 0 ||
+      S_ISLNK(info.st_mode))
+    return call.give_int(0);
   return call.give_int(S_ISREG(info.st_mode) ? 1 : S_ISDIR(info.st_mode) ? 2 : 3);
 }
 
@@ -178,11 +248,17 @@ bool file_remove(Context& ctx, const Value* args, std::size_t count, Value& resu
   Call call(ctx, "rm", args, count, result);
   std::string_view path;
   bool force = false;
-  if (!call.string(0, path) || !call.boolean(1, force) || !may_access(ctx, Capabilities::Access::write, path))
+  GrantedPath place;
+  if (!call.string(0, path) || !call.boolean(1, force) ||
+      !place.find(ctx, Capabilities::Access::write, path, LastLink::keep))
     return false;
-  errno = 0;
-  if (std::remove(std::string(path).c_str()) != 0 && !(force && errno == ENOENT))
-    return system_error(call, "unlink(\"" + std::string(path) + "\")");
+  errno = place.open_error();
+  const auto removed = [&] {
+    if (!place.is_open()) return false;
+    if (unlinkat(place.folder(), place.name(), 0) == 0) return true;
+    return (errno == EISDIR || errno == EPERM) && unlinkat(place.folder(), place.name(), AT_REMOVEDIR) == 0;
+  };
+  if (!removed() && !(force && errno == ENOENT)) return system_error(call, "unlink(\"" + std::string(path) + "\")");
   return call.give_nothing();
 }
 

@@ -98,14 +98,9 @@ bool time_suffices(Call& call, double work) {
   constexpr double room = 1.25;
   Context& ctx = call.ctx;
   if (work < unnoticed) return true;
-  if (ctx.interrupt.load(std::memory_order_relaxed)) return ctx.stop();
-  const double left = call.runtime.coroutines->seconds_left(ctx);
-  if (std::isinf(left)) return true;
+  if (std::isinf(call.runtime.coroutines->seconds_left(ctx))) return !ctx.interrupt || ctx.stop();
   const double speed = product_speed<T>();
-  if (speed == 0 || room * work / speed <= left) return true;
-  std::uint32_t none = no_interrupt;
-  ctx.interrupt.compare_exchange_strong(none, interrupt_timeout);
-  return ctx.stop();
+  return ends_in_time(ctx, speed == 0 ? 0 : room * work / speed);
 }
 
 template <class T>

@@ -9,9 +9,19 @@
 #include <string>
 #include <string_view>
 
+#include "lang/runtime/coroutines.hpp"
 #include "lang/runtime/runtime.hpp"
 
 namespace slope::stdlib {
+
+// What cannot be interrupted asks before it begins whether it ends in the time that is left. False: the script ends.
+inline bool ends_in_time(Context& ctx, double seconds) {
+  if (ctx.interrupt.load(std::memory_order_relaxed)) return ctx.stop();
+  if (seconds <= ctx.runtime->coroutines->seconds_left(ctx)) return true;
+  std::uint32_t none = no_interrupt;
+  ctx.interrupt.compare_exchange_strong(none, interrupt_timeout);
+  return ctx.stop();
+}
 
 class Call {
  public:

@@ -1,10 +1,18 @@
 // What scripts may reach outside their engine: nothing unless the host grants it.
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <catch2/catch.hpp>
+#include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <string>
+#include <thread>
 
 #include "slope/engine.hpp"
 
@@ -106,6 +114,111 @@ TEST_CASE("Files are granted by folder, links followed") {
   fs::create_directories(folder("open2"));
   folder.write("open2/a.txt", "x");
   CHECK(refused(engine, "read(folder * \"open2/a.txt\", String)"));
+}
+
+TEST_CASE("Links do not lead out of what is granted") {
+  TemporaryFolder folder;
+  fs::create_symlink(folder("closed/not_there"), folder("open/dangling"));
+  fs::create_symlink(folder("closed/secret.txt"), folder("open/inner/out"));
+  Options options;
+  options.capabilities.read = {folder("open")};
+  options.capabilities.write = {folder("open")};
+  Engine engine(options);
+  engine.set("folder", folder("")).value();
+  // What does not exist yet is not made through a link.
+  CHECK_FALSE(engine.run("write(folder * \"open/dangling\", \"x\")").ok());
+  CHECK_FALSE(engine.run("touch(folder * \"open/dangling\")").ok());
+  CHECK_FALSE(engine.run("mkpath(folder * \"open/dangling/a\")").ok());
+  CHECK_FALSE(fs::exists(folder("closed/not_there")));
+  // A tree is copied with its links, and not with what they lead to; removing it leaves that alone.
+  CHECK(engine.run("cp(folder * \"open/inner\", folder * \"open/copy\")").ok());
+  CHECK(fs::is_symlink(folder("open/copy/out")));
+  CHECK(refused(engine, "read(folder * \"open/copy/out\", String)"));
+  CHECK(engine.run("rm(folder * \"open/copy\"; recursive=true)").ok());
+  CHECK(engine.run("rm(folder * \"open/inner/out\")").ok());
+  CHECK_FALSE(fs::exists(folder("open/copy")));
+  CHECK(fs::exists(folder("closed/secret.txt")));
+  CHECK(engine.run("rm(folder * \"open/link\")").ok());
+  CHECK(fs::exists(folder("closed/secret.txt")));
+}
+
+TEST_CASE("A folder that becomes a link between check and use does not lead out") {
+  TemporaryFolder folder;
+  fs::create_directories(folder("open/swapped"));
+  fs::create_symlink(folder("closed"), folder("open/other"));
+  folder.write("open/swapped/secret.txt", "mine");
+  std::atomic<bool> done{false};
+  // Exchanges the folder and the link as fast as it can.
+  std::thread swapper([&] {
+    while (!done)
+      renameat2(AT_FDCWD, folder("open/swapped").c_str(), AT_FDCWD, folder("open/other").c_str(), RENAME_EXCHANGE);
+  });
+  Options options;
+  options.capabilities.read = {folder("open")};
+  options.capabilities.write = {folder("open")};
+  Engine engine(options);
+  engine.set("folder", folder("")).value();
+  const auto text = engine.eval<std::string>(R"(
+    seen = Set{String}()
+    for i in 1:3000
+      try
+        push!(seen, read(folder * "open/swapped/secret.txt", String))
+      catch
+      end
+      try
+        write(folder * "open/swapped/made", "x")
+      catch
+      end
+    end
+    join(sort(collect(seen)), ",")
+  )");
+  done = true;
+  swapper.join();
+  REQUIRE(text.ok());
+  CHECK((text.value() == "mine" || text.value().empty()));
+  CHECK_FALSE(fs::exists(folder("closed/made")));
+}
+
+TEST_CASE("A file that cannot be written keeps what it had") {
+  TemporaryFolder folder;
+  Options options;
+  options.capabilities.read = {folder("open")};
+  options.capabilities.write = {folder("open")};
+  Engine engine(options);
+  engine.set("file", folder("open/a.txt")).value();
+  engine.set("pipe", folder("open/pipe")).value();
+  // As on a full disk: no file may be longer than so many bytes.
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  rlimit short_files = before;
+  short_files.rlim_cur = 4096;
+  const auto ignored = std::signal(SIGXFSZ, SIG_IGN);
+  setrlimit(RLIMIT_FSIZE, &short_files);
+  CHECK_FALSE(engine.run("write(file, \"x\"^10000)").ok());
+  CHECK_FALSE(engine.run("open(io -> print(io, \"x\"^10000), file, \"a\")").ok());
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, ignored);
+  CHECK(engine.eval<std::string>("read(file, String)").value() == "open text");
+  CHECK(engine.eval<int>("length(readdir(dirname(file)))").value() == 3);
+  CHECK(engine.eval<std::string>("write(file, \"new\"); read(file, String)").value() == "new");
+  // A pipe that nobody reads or writes does not block.
+  REQUIRE(mkfifo(folder("open/pipe").c_str(), 0600) == 0);
+  CHECK(engine.eval<std::string>("read(pipe, String)").value().empty());
+  CHECK_FALSE(engine.run("write(pipe, \"x\")").ok());
+}
+
+TEST_CASE("No memory of the process may be written and run") {
+  Options options;
+  options.tier = slope::Tier::compile;
+  Engine engine(options);
+  REQUIRE(engine.run("f(x) = sin(x) + x; f(1.0); gradient(f, 1.0)").ok());
+  std::ifstream maps("/proc/self/maps");
+  std::string line;
+  while (std::getline(maps, line)) {
+    CAPTURE(line);
+    const std::string rights = line.substr(line.find(' ') + 1, 4);
+    CHECK_FALSE((rights[1] == 'w' && rights[2] == 'x'));
+  }
 }
 
 TEST_CASE("What is granted works") {

@@ -31,5 +31,7 @@ struct FuzzTarget {
 
 FuzzReport fuzz_arguments(const FuzzOptions& options);
 FuzzReport fuzz_hostile(const FuzzOptions& options);
+FuzzReport fuzz_faults(const FuzzOptions& options);
+FuzzReport fuzz_grammar(const FuzzOptions& options);
 
 }  // namespace slope::test

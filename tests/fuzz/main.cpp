@@ -14,6 +14,8 @@ using namespace slope::test;
 const FuzzTarget targets[] = {
     {"arguments", "every name of Core and Base with odd arguments", fuzz_arguments},
     {"hostile", "programs that mean harm (tests/fuzz/hostile, or the file or folder of --text)", fuzz_hostile},
+    {"faults", "small programs while an allocation fails (--count: how many for each)", fuzz_faults},
+    {"grammar", "random programs from a grammar (--seed, --count): the tiers print the same", fuzz_grammar},
 };
 
 int help() {

@@ -32,6 +32,12 @@ Form* Desugar::error(NodeId node, std::string message, std::string help) {
   return error(span(node), std::move(message), std::move(help));
 }
 
+bool Desugar::is_interrupted(Span at) {
+  if (ctx_.interrupt.load(std::memory_order_relaxed) == no_interrupt) return false;
+  error(at, "interrupted");
+  return true;
+}
+
 Form* Desugar::unsupported(NodeId node, std::string message, const std::string& help) {
   if (!help.empty()) message += "; " + help;
   message += " (" + runtime_.sources.describe(span(node)) + ")";

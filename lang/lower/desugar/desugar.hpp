@@ -37,6 +37,8 @@ class Desugar : private FormMaker {
   // An expression in which some names are constants.
   Lambda* top_level_with(NodeId expression, std::span<const std::pair<const Symbol*, Value>> names);
   Lambda* method(std::shared_ptr<const SignatureSyntax> signature, Variant variant, const TypeName* constructed);
+  // The program is to stop: lowering ends, with an error.
+  bool is_interrupted(Span at);
 
  private:
   // --- syntax (desugar.cpp) ---

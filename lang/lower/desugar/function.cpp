@@ -317,7 +317,10 @@ Form* Desugar::constructor_body(Lambda& made, Variant variant, const TypeName* c
 
 Form* Desugar::closure_of(std::shared_ptr<const SignatureSyntax> signature) {
   Form* made = arena_.form(FormKind::closure, span(signature->definition));
-  for (const Variant variant : variants_of(*signature)) made->lambdas.push_back(lambda(signature, variant));
+  for (const Variant variant : variants_of(*signature)) {
+    made->lambdas.push_back(lambda(signature, variant));
+    if (is_interrupted(signature->span)) break;
+  }
   return made;
 }
 
@@ -386,6 +389,7 @@ Form* Desugar::function_definition(NodeId node, DefinitionHints hints) {
     for (const Variant variant : variants_of(*signature)) {
       made->lambdas.push_back(lambda(signature, variant));
       made->lambdas.back()->inline_hint = hints.inline_hint;
+      if (is_interrupted(signature->span)) break;
     }
   }
   return made;
