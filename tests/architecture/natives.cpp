@@ -39,7 +39,8 @@ std::map<std::string, std::string> functions_of(const std::string& text) {
 
 std::set<std::string> reaching_natives() {
   static const std::regex outside(
-      "may_access|may_use|capabilities\\.|fstream|filesystem::(current|exists|is_|create|remove|rename|copy|directory)|"
+      "may_access|may_use|Capabilities::Access::|capabilities\\.|fstream|filesystem::(current|exists|is_|create|remove|"
+      "rename|copy|directory)|"
       "fopen|getenv|environ\\b|random_device|_clock::now|sleep_|getline\\(std::cin|read_source\\(|run_file\\(");
   static const std::regex call("([A-Za-z_]+)(<[^()]*>)?\\(");
   static const std::regex row("\\{\"([A-Za-z_0-9]+)\",\\s*([A-Za-z_]+)[,<]");
