@@ -11,17 +11,27 @@
 
 namespace slope {
 
-// Runs it. False, with an error, when it throws.
-template <class Body>
-bool without_exceptions(Context& ctx, const char* name, Body&& body) {
+// The exception that is being handled becomes the pending error. Its own function, because deep recursion of scripts goes
+// through the frames of those who catch.
+[[gnu::noinline, gnu::cold]] inline bool raise_exception(Context& ctx, const char* name) {
   try {
-    return body();
+    throw;
   } catch (const std::bad_alloc&) {
     return ctx.out_of_memory();
   } catch (const std::length_error&) {
     return ctx.out_of_memory();
   } catch (const std::exception& e) {
     return ctx.raise_error("internal error in " + std::string(name) + ": " + e.what());
+  }
+}
+
+// Runs it. False, with an error, when it throws.
+template <class Body>
+bool without_exceptions(Context& ctx, const char* name, Body&& body) {
+  try {
+    return body();
+  } catch (const std::exception&) {
+    return raise_exception(ctx, name);
   }
 }
 
