@@ -22,7 +22,12 @@ ParseResult parse(const SourceMap& sources, FileId file, const ParseOptions& opt
   grammar::State state(text, file, result.ast, lexed.tokens, options, result.diagnostics);
   if (lexed.unterminated > 0) state.ran_out_already();
   grammar::Iterator it = state.first();
-  result.ast.root = grammar::run_for_node(grammar::whole_text, state, it);
+  try {
+    result.ast.root = grammar::run_for_node(grammar::whole_text, state, it);
+  } catch (const grammar::SyntaxFailure& failure) {  // interrupted after the last statement
+    state.report(failure);
+    result.ast.root = result.ast.leaf(Head::error, state.span(state.first(), state.final_token()));
+  }
   result.incomplete = lexical_errors == 0 && state.only_ran_out();
 
   std::stable_sort(result.diagnostics.begin(), result.diagnostics.end(),

@@ -39,7 +39,7 @@ Span State::span(Iterator from, Iterator to) const {
 }
 
 NodeId State::checked(NodeId made, Iterator from) {
-  if (interrupt_ && interrupt_->load(std::memory_order_relaxed)) interrupted(from);
+  if (interrupt_ && !gave_up_ && interrupt_->load(std::memory_order_relaxed)) interrupted(from);
   if (ast.node(made).height > height_per_nesting * max_nesting_) too_deep(from);
   return made;
 }
