@@ -85,6 +85,9 @@ class KeptMemory final : public CallWatch {
   // want what was made meanwhile. What is kept after the arguments is then left to the level around it.
   std::int64_t open(bool within);
   bool is_open() const { return depth_ != 0; }
+  static std::size_t depth(const Context& ctx) {
+    return ctx.kept_memory ? static_cast<const KeptMemory&>(*ctx.kept_memory).depth_ : 0;
+  }
   static bool is_open(const Context& ctx) {
     return ctx.kept_memory && static_cast<const KeptMemory&>(*ctx.kept_memory).is_open();
   }

@@ -64,8 +64,9 @@ bool is_random_generator(Runtime& runtime, const Type* type) {
          is_subtype(runtime.types, type, generators->value.as_type);
 }
 
+// Anew each time: a global may hold another object since, and another object may have the address of what it held.
 void StoresOfFunctions::find_library_objects() {
-  if (!of_library_.empty()) return;
+  of_library_.clear();
   for (const Module* module : {derivatives_.runtime.base, derivatives_.runtime.core})
     for (const auto& [name, binding] : module->bindings)
       if (is_reference(binding->value)) of_library_.insert(binding->value.pointer);

@@ -1,5 +1,7 @@
 #include "lang/derive/natives/call.hpp"
 
+#include "lang/derive/kept_memory.hpp"
+
 #include "lang/derive/dynamic.hpp"
 #include "lang/runtime/library_names.hpp"
 
@@ -61,7 +63,11 @@ bool call_derivative_code(Context& ctx, Specialization& code, Value callee, cons
     if (wanted == runtime.types.builtin().nothing && as_data(given[i].type)->storage == Storage::singleton) continue;
     if (!is_instance(runtime.types, given[i], wanted)) return ctx.type_error("a derivative", wanted, given[i]);
   }
-  return runtime.call_specialized(ctx, code, callee, given.data(), given.size(), result);
+  const std::size_t depth = KeptMemory::depth(ctx);
+  if (runtime.call_specialized(ctx, code, callee, given.data(), given.size(), result)) return true;
+  // A derivative that is differentiated again leaves to what is around it to catch errors: in forward mode nothing does.
+  if (KeptMemory::depth(ctx) > depth) kept_memory_of(ctx).put_back(static_cast<std::int64_t>(depth) + 1);
+  return false;
 }
 
 void define_natives(Runtime& runtime) {
