@@ -203,6 +203,8 @@ std::unique_ptr<llvm::MemoryBuffer> Translator::make(Unit& unit, const Effort& e
     // LLVM is built without exceptions: nothing of it was unwound. What it holds is left alone from now on.
     is_broken_ = true;
     static_cast<void>(passes_.release());
+    static_cast<void>(good_.release());
+    static_cast<void>(quick_.release());
     why = out_of_memory;
     return nullptr;
   }
