@@ -39,14 +39,14 @@ std::shared_ptr<PreparedFunction> prepare_function(Runtime& runtime, Context& ct
   auto prepared = std::make_shared<PreparedFunction>();
   prepared->signature = parse_signature(ast, node, diagnostics);
   if (prepared->signature == nullptr) return nullptr;
-  prepared->arena = std::make_shared<FormArena>();
+  prepared->arena = std::make_shared<FormArena>(runtime.outside_heap);
   if (prepared->signature->body == no_node) return prepared;
   for (const Variant variant : variants_of(*prepared->signature)) {
     Desugar desugar(runtime, ctx, module, ast, *prepared->arena, diagnostics);
     prepared->lambdas.push_back(desugar.method(prepared->signature, variant, nullptr));
     if (diagnostics.size() != errors || desugar.is_interrupted(prepared->signature->span)) return nullptr;
     // Now, because there may be many: a method for each parameter that has a default.
-    prepared->arena->count(runtime.outside_heap);
+    prepared->arena->count();
   }
   return prepared;
 }

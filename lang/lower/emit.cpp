@@ -28,6 +28,7 @@ std::unique_ptr<ir::Function> Emitter::run() {
   builder_.set_block(builder_.new_block());
   prologue();
   const Operand value = emit(lambda_.body, true);
+  if (was_interrupted_) return nullptr;
   if (!builder_.terminated()) {
     Operand converted = value;
     if (return_type_.valid()) {
@@ -73,6 +74,18 @@ void Emitter::prologue() {
 }
 
 void Emitter::error(Span span, std::string message) { report(diagnostics_, span, std::move(message)); }
+
+bool Emitter::gives_up(Span span) {
+  constexpr std::size_t insts_between_counts = 1024;
+  constexpr std::size_t inst_bytes = 2 * (sizeof(ir::Inst) + 2 * sizeof(Operand));  // with its operands and bytecode
+  if (function_->insts.size() - counted_insts_ >= insts_between_counts) {
+    counted_.add(runtime_.outside_heap, (function_->insts.size() - counted_insts_) * inst_bytes);
+    counted_insts_ = function_->insts.size();
+  }
+  if (ctx_.interrupt.load(std::memory_order_relaxed) == no_interrupt) return false;
+  if (!std::exchange(was_interrupted_, true)) error(span, "interrupted");
+  return true;
+}
 
 Emitter::Operand Emitter::nothing() { return constant(runtime_.nothing()); }
 
@@ -235,6 +248,7 @@ Emitter::Operand Emitter::defined(Form* form) {
 
 Emitter::Operand Emitter::emit(Form* form, bool wanted) {
   if (form->span.end != 0) builder_.set_span(form->span);
+  if (gives_up(form->span)) return nothing();
   switch (form->kind) {
     case FormKind::constant:
       return constant(form->value);

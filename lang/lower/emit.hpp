@@ -36,6 +36,7 @@ class Emitter {
   Operand constant(Value v) { return builder_.constant(v); }
   Operand nothing();
   void error(Span span, std::string message);
+  bool gives_up(Span span);  // interrupted, or out of memory: reported once
   Operand read(Variable* variable);
   Operand shared(Variable* variable);  // what a closure captures: the cell, or the value
   void write(Variable* variable, Operand value);
@@ -105,6 +106,9 @@ class Emitter {
   Operand return_type_;
   std::uint16_t flags_ = 0;
   int loop_depth_ = 0;
+  CountedBytes counted_;  // of the function while it is made
+  std::size_t counted_insts_ = 0;
+  bool was_interrupted_ = false;
 };
 
 // The `where` variables around a signature, outermost first; those that do not occur are left out. `indices[i]` is then

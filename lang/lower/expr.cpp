@@ -10,6 +10,7 @@
 #include "lang/lower/state.hpp"
 #include "lang/support/thread_stack.hpp"
 #include "lang/support/tuning.hpp"
+#include "lang/syntax/options.hpp"
 #include "lang/syntax/shape.hpp"
 
 namespace slope::lower {
@@ -316,7 +317,9 @@ class Reader {
       fail("an expression has more than " + std::to_string(most_parts) + " parts");
       return false;
     }
-    if ((parts_ & 1023) != 0 || ctx_.interrupt.load(std::memory_order_relaxed) == no_interrupt) return true;
+    if ((parts_ & 1023) != 0) return true;
+    growth_.to(ast_.bytes());
+    if (ctx_.interrupt.load(std::memory_order_relaxed) == no_interrupt) return true;
     if (!ctx_.stop()) fail("interrupted");
     return error_.empty();
   }
@@ -687,6 +690,7 @@ class Reader {
   bool shows_malformed_;
   const char* stack_limit_ = recursion_limit(3);
   std::size_t parts_ = 0;
+  syntax::Growth growth_{&runtime_.outside_heap};
   int depth_ = 0;
   int in_parameters_ = 0;
   int in_signature_ = 0;

@@ -173,7 +173,9 @@ struct Lambda {
 
 class FormArena {
  public:
+  explicit FormArena(MemoryCount& memory) : memory_(memory) {}
   Form* form(FormKind kind, Span span) {
+    if (forms_.size() % forms_between_counts == forms_between_counts - 1) count();
     Form& made = forms_.emplace_back();
     made.kind = kind;
     made.span = span;
@@ -195,17 +197,20 @@ class FormArena {
   }
   ClosureGroup* group() { return &groups_.emplace_back(); }
   // What it takes now counts as memory of the engine as long as it lives.
-  void count(MemoryCount& memory) {
+  void count() {
     constexpr std::size_t empty_deques = 5 * 576;
     constexpr std::size_t children_bytes = 32;
     const std::size_t now = sizeof(FormArena) + empty_deques + forms_.size() * (sizeof(Form) + children_bytes) +
                             variables_.size() * sizeof(Variable) + lambdas_.size() * sizeof(Lambda) +
                             groups_.size() * sizeof(ClosureGroup) + loops_.size() * sizeof(LoopNode);
-    counted_.add(memory, now - known_);
+    counted_.add(memory_, now - known_);
     known_ = now;
   }
 
  private:
+  static constexpr std::size_t forms_between_counts = 1024;
+
+  MemoryCount& memory_;
   CountedBytes counted_;
   std::size_t known_ = 0;  // counted already
   std::deque<Form> forms_;

@@ -36,7 +36,7 @@ std::unique_ptr<ir::Function> lower_statement(Runtime& runtime, Context& ctx, Mo
                                               NodeId statement, std::vector<Diagnostic>& diagnostics) {
   const std::size_t errors = diagnostics.size();
   if (is_library(runtime, module) && run_library_definition(runtime, ctx, module, ast, statement)) return nullptr;
-  FormArena arena;
+  FormArena arena(runtime.outside_heap);
   Lambda* lambda = Desugar(runtime, ctx, module, ast, arena, diagnostics).top_level(statement);
   return finish(runtime, ctx, arena, *lambda, nullptr, diagnostics, errors);
 }
@@ -44,7 +44,7 @@ std::unique_ptr<ir::Function> lower_statement(Runtime& runtime, Context& ctx, Mo
 std::unique_ptr<ir::Function> lower_expression(Runtime& runtime, Context& ctx, Module* module, std::shared_ptr<Ast> ast,
                                                NodeId node, std::span<const std::pair<const Symbol*, Value>> names,
                                                std::vector<Diagnostic>& diagnostics) {
-  FormArena arena;
+  FormArena arena(runtime.outside_heap);
   const std::size_t errors = diagnostics.size();
   Desugar desugar(runtime, ctx, module, std::move(ast), arena, diagnostics);
   Lambda* lambda = desugar.top_level_with(node, names);
@@ -58,7 +58,7 @@ std::shared_ptr<ir::Function> lower_body(Runtime& runtime, Context& ctx, const M
   std::shared_ptr<FormArena> arena = source.arena;
   Lambda* lambda = source.lambda;
   if (lambda == nullptr || signature != source.signature) {
-    arena = std::make_shared<FormArena>();
+    arena = std::make_shared<FormArena>(runtime.outside_heap);
     Desugar desugar(runtime, ctx, method.module, ast, *arena, diagnostics);
     lambda = desugar.method(signature, source.variant, source.constructed);
   }

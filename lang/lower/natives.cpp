@@ -438,9 +438,12 @@ class ReadText {
       : state_(state_of(runtime)),
         runtime_(runtime),
         before_(state_.constants.values.size()),
-        parsed_(syntax::parse(texts_, texts_.add("none", std::move(text)), {.interrupt = &ctx.interrupt})),
+        parsed_(syntax::parse(texts_, texts_.add("none", std::move(text)),
+                              {.interrupt = &ctx.interrupt, .memory = &runtime.outside_heap})),
         outer_texts_(std::exchange(state_.texts, &texts_)),
-        outer_of_source_(std::exchange(state_.of_source, false)) {}
+        outer_of_source_(std::exchange(state_.of_source, false)) {
+    counted_.add(runtime.outside_heap, parsed_.ast.bytes());
+  }
   ~ReadText() {
     auto& constants = state_.constants.values;
     runtime_.outside_heap.remove((constants.size() - before_) * sizeof(Value));
@@ -460,6 +463,7 @@ class ReadText {
   const std::size_t before_;  // constants: those of the tree are kept until they are in their Expr
   SourceMap texts_;
   const syntax::ParseResult parsed_;
+  CountedBytes counted_;
   const SourceMap* const outer_texts_;
   const bool outer_of_source_;
 };

@@ -12,7 +12,8 @@ namespace slope {
 bool Pipeline::run(Context& ctx, Module* module, FileId file, Value& result, std::vector<Diagnostic>& diagnostics) {
   const World outer = ctx.world;
   const bool ok = without_exceptions(ctx, "this text", [&] {
-    syntax::ParseResult parsed = syntax::parse(runtime_.sources, file, {.interrupt = &ctx.interrupt});
+    syntax::ParseResult parsed =
+        syntax::parse(runtime_.sources, file, {.interrupt = &ctx.interrupt, .memory = &runtime_.outside_heap});
     if (!parsed.ok()) {
       if (ctx.interrupt.load(std::memory_order_relaxed)) return ctx.stop();
       diagnostics = std::move(parsed.diagnostics);

@@ -184,11 +184,9 @@ Ast::Ast(const FixedTree& fixed) : root(fixed.root), fixed_(fixed) {
 std::size_t Ast::bytes() const {
   constexpr std::size_t name_bytes = 96;  // the spelling, and its place in the table
   constexpr std::size_t empty_deque = 576;
-  std::size_t all = sizeof(Ast) + empty_deque + nodes_.capacity() * sizeof(Node) +
-                    children_.capacity() * sizeof(NodeId) + names_.size() * name_bytes +
-                    texts_.capacity() * sizeof(std::string);
-  for (const std::string& text : texts_) all += text.size();
-  return all;
+  return sizeof(Ast) + empty_deque + nodes_.capacity() * sizeof(Node) +
+         children_.capacity() * sizeof(NodeId) + names_.size() * name_bytes + texts_.capacity() * sizeof(std::string) +
+         text_bytes_;
 }
 
 NodeId Ast::leaf(Head head, Span span) {
@@ -233,6 +231,7 @@ NodeId Ast::make(Head head, Span span, std::span<const NodeId> children, std::ui
 
 NodeId Ast::string_leaf(std::string text, Span span) {
   const auto index = fixed_.text_count + static_cast<std::uint32_t>(texts_.size());
+  text_bytes_ += text.size();
   texts_.push_back(std::move(text));
   const NodeId id = leaf(Head::string, span);
   made(id).text = index;

@@ -218,6 +218,7 @@ class Ast {
   std::vector<Node> nodes_;
   std::vector<NodeId> children_;
   std::vector<std::string> texts_;
+  std::size_t text_bytes_ = 0;
   std::deque<std::string> names_;
   std::unordered_map<std::string_view, NameId> name_ids_;  // has the fixed names from the first intern on
 };

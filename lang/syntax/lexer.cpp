@@ -524,9 +524,18 @@ void Lexer::lex_token() {
   if (!lex_operator(begin, false)) lex_unknown(begin);
 }
 
-void Lexer::run(const std::atomic<std::uint32_t>* interrupt) {
+// A vector that grows holds its old memory beside the new until all is moved.
+std::size_t Lexer::bytes_with_next_token() const {
+  const auto& tokens = result_.tokens;
+  const bool grows = tokens.size() == tokens.capacity();
+  return tokens.capacity() * sizeof(Token) * (grows ? 3 : 1) + ast_.bytes();
+}
+
+void Lexer::run(const ParseOptions& options) {
+  Growth growth(options.memory);
   while (true) {
-    if (interrupt && interrupt->load(std::memory_order_relaxed)) {
+    if (result_.tokens.size() == result_.tokens.capacity()) growth.to(bytes_with_next_token());
+    if (options.is_interrupted()) {
       while (!open_strings_.empty()) finish_segments();
       break;
     }
@@ -552,9 +561,9 @@ void Lexer::run(const std::atomic<std::uint32_t>* interrupt) {
   result_.tokens.back().flags |= flag_newline | flag_space;
 }
 
-LexResult lex(std::string_view text, FileId file, Ast& ast, const std::atomic<std::uint32_t>* interrupt) {
+LexResult lex(std::string_view text, FileId file, Ast& ast, const ParseOptions& options) {
   LexResult result;
-  Lexer(text, file, ast, result).run(interrupt);
+  Lexer(text, file, ast, result).run(options);
   return result;
 }
 

@@ -2,12 +2,12 @@
 // passes ids on. The lexer accepts any bytes. It reports text that is not a token, and makes an `invalid` token of it.
 #pragma once
 
-#include <atomic>
-#include <cstdint>
+#include <cstddef>
 #include <vector>
 
 #include "lang/support/diagnostic.hpp"
 #include "lang/syntax/ast.hpp"
+#include "lang/syntax/options.hpp"
 #include "lang/syntax/token.hpp"
 
 namespace slope::syntax {
@@ -18,7 +18,7 @@ struct LexResult {
   std::size_t unterminated = 0;  // of the diagnostics, those of a string or a comment that the text ends in
 };
 
-// When `interrupt` becomes other than zero, the tokens end early.
-LexResult lex(std::string_view text, FileId file, Ast& ast, const std::atomic<std::uint32_t>* interrupt = nullptr);
+// When `options.interrupt` becomes other than zero, the tokens end early.
+LexResult lex(std::string_view text, FileId file, Ast& ast, const ParseOptions& options = {});
 
 }  // namespace slope::syntax

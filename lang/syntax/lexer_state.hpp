@@ -39,7 +39,7 @@ class NameCache {
 class Lexer {
  public:
   Lexer(std::string_view text, FileId file, Ast& ast, LexResult& result);
-  void run(const std::atomic<std::uint32_t>* interrupt);
+  void run(const ParseOptions& options);
 
  private:
   // A piece of string text between interpolations. It becomes text only when the whole string is known, because the
@@ -57,6 +57,7 @@ class Lexer {
   };
 
   // lexer.cpp
+  std::size_t bytes_with_next_token() const;
   char at(std::size_t i) const { return i < text_.size() ? text_[i] : '\0'; }
   std::string_view rest() const { return text_.substr(pos_); }
   Token& push(TokenKind kind, std::uint32_t begin, std::uint32_t payload = 0);

@@ -12,7 +12,7 @@ namespace slope::syntax {
 ParseResult parse(const SourceMap& sources, FileId file, const ParseOptions& options) {
   ParseResult result;
   const std::string_view text = sources.file(file).text();
-  LexResult lexed = lex(text, file, result.ast, options.interrupt);
+  LexResult lexed = lex(text, file, result.ast, options);
   const std::size_t lexical_errors = lexed.diagnostics.size() - lexed.unterminated;
   result.diagnostics = std::move(lexed.diagnostics);
   // After so many errors the rest is noise, and there may be one for each character.

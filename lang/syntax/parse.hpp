@@ -2,20 +2,13 @@
 // (recovery at statement boundaries); the tree holds an `error` node where a statement did not parse.
 #pragma once
 
-#include <atomic>
-#include <cstdint>
 #include <vector>
 
 #include "lang/support/diagnostic.hpp"
 #include "lang/syntax/ast.hpp"
+#include "lang/syntax/options.hpp"
 
 namespace slope::syntax {
-
-struct ParseOptions {
-  std::uint32_t max_nesting = 512;  // deeper nesting is an error, never a crash
-  // Not zero: nobody wants the result any more. Parsing ends soon, with an error.
-  const std::atomic<std::uint32_t>* interrupt = nullptr;
-};
 
 struct ParseResult {
   Ast ast;                              // root: `toplevel`

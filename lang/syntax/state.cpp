@@ -17,6 +17,9 @@ constexpr std::uint32_t height_per_nesting = tuning::nesting_height;
 // After this many errors the rest is noise.
 constexpr std::size_t max_diagnostics = tuning::syntax_errors;
 
+// The memory of the tree is looked at after so many nodes.
+constexpr std::uint32_t nodes_between_counts = 4096;
+
 }  // namespace
 
 State::State(std::string_view text, FileId file, Ast& ast, const std::vector<Token>& tokens,
@@ -28,8 +31,8 @@ State::State(std::string_view text, FileId file, Ast& ast, const std::vector<Tok
       tokens_(tokens),
       diagnostics_(diagnostics),
       file_(file),
-      max_nesting_(options.max_nesting),
-      interrupt_(options.interrupt) {
+      options_(options),
+      growth_(options.memory) {
   operands.reserve(64);
 }
 
@@ -39,8 +42,12 @@ Span State::span(Iterator from, Iterator to) const {
 }
 
 NodeId State::checked(NodeId made, Iterator from) {
-  if (interrupt_ && !gave_up_ && interrupt_->load(std::memory_order_relaxed)) interrupted(from);
-  if (ast.node(made).height > height_per_nesting * max_nesting_) too_deep(from);
+  if (ast.node_count() - counted_at_ >= nodes_between_counts) {
+    counted_at_ = ast.node_count();
+    growth_.to(tokens_.capacity() * sizeof(Token) + ast.bytes());
+  }
+  if (!gave_up_ && options_.is_interrupted()) interrupted(from);
+  if (ast.node(made).height > height_per_nesting * options_.max_nesting) too_deep(from);
   return made;
 }
 

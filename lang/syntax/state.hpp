@@ -100,7 +100,7 @@ class State {
   bool only_ran_out() const { return ran_out_ && !other_errors_; }
 
   void enter(Iterator at) {
-    if (++depth_ > max_nesting_ || is_below(stack_limit_)) too_deep(at);
+    if (++depth_ > options_.max_nesting || is_below(stack_limit_)) too_deep(at);
   }
   void leave() { --depth_; }
   bool gave_up() const { return gave_up_; }  // nested too deeply, or interrupted: the rest of the text is not read
@@ -113,8 +113,9 @@ class State {
   const std::vector<Token>& tokens_;
   std::vector<Diagnostic>& diagnostics_;
   FileId file_;
-  std::uint32_t max_nesting_;
-  const std::atomic<std::uint32_t>* interrupt_;
+  const ParseOptions& options_;
+  Growth growth_;
+  std::uint32_t counted_at_ = 0;  // nodes
   std::uint32_t depth_ = 0;
   const char* stack_limit_ = recursion_limit(2);
   bool gave_up_ = false;

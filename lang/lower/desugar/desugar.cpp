@@ -34,7 +34,7 @@ Form* Desugar::error(NodeId node, std::string message, std::string help) {
 
 bool Desugar::is_interrupted(Span at) {
   if (ctx_.interrupt.load(std::memory_order_relaxed) == no_interrupt) return false;
-  error(at, "interrupted");
+  if (interrupted_ == nullptr) interrupted_ = error(at, "interrupted");
   return true;
 }
 
@@ -115,6 +115,7 @@ Form* Desugar::expression(NodeId node) {
     ~DepthGuard() { --depth; }
   } guard{++depth_};
   if (depth_ > max_depth || is_below(stack_limit_)) return error(node, "expression is nested too deeply");
+  if (is_interrupted(span(node))) return interrupted_;
   const Head head = ast_->head(node);
   switch (head) {
     case Head::none:
