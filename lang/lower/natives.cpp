@@ -456,6 +456,7 @@ class ReadText {
   bool ok() const { return parsed_.ok(); }
   std::string problems() const { return render(parsed_.diagnostics, texts_); }
   const syntax::Ast& tree() const { return parsed_.ast; }
+  std::int64_t line_of(Span span) const { return texts_.line_of(span); }
 
  private:
   LoweringState& state_;
@@ -486,7 +487,7 @@ bool parse_expression(Context& ctx, const Value* args, std::size_t count, Value&
   return to_value(runtime, ctx, tree, node, result);
 }
 
-// parse_statements(text): the statements of a text and where each of them ends, in turn: [expression, bytes, …].
+// parse_statements(text): the statements of a text, where each of them ends and its line, in turn: [expression, bytes, line, …].
 bool parse_statements(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Runtime& runtime = *ctx.runtime;
   const auto& builtin = runtime.types.builtin();
@@ -496,7 +497,7 @@ bool parse_statements(Context& ctx, const Value* args, std::size_t count, Value&
   if (!text.ok()) return ctx.raise_message(builtin.error_exception, text.problems());
   const syntax::Ast& tree = text.tree();
   const std::vector<syntax::NodeId> statements(tree.children(tree.root).begin(), tree.children(tree.root).end());
-  const std::int64_t dims[] = {static_cast<std::int64_t>(2 * statements.size())};
+  const std::int64_t dims[] = {static_cast<std::int64_t>(3 * statements.size())};
   const DataType* type = runtime.types.array_of(builtin.any, 1);
   ArrayObject* made = runtime.heap.allocate_array(type, dims);
   if (made == nullptr) return ctx.out_of_memory();
@@ -504,9 +505,11 @@ bool parse_statements(Context& ctx, const Value* args, std::size_t count, Value&
   for (std::size_t i = 0; i < statements.size(); ++i) {
     Value expression;
     if (!to_value(runtime, ctx, tree, statements[i], expression)) return false;
-    store_value(runtime.heap, made->data + 2 * i * made->element_size, builtin.any, expression);
-    const Value end = runtime.from_int(static_cast<std::int64_t>(tree.node(statements[i]).span.end));
-    store_value(runtime.heap, made->data + (2 * i + 1) * made->element_size, builtin.any, end);
+    const Span span = tree.node(statements[i]).span;
+    const Value parts[] = {expression, runtime.from_int(static_cast<std::int64_t>(span.end)),
+                           runtime.from_int(text.line_of(span))};
+    for (std::size_t k = 0; k < 3; ++k)
+      store_value(runtime.heap, made->data + (3 * i + k) * made->element_size, builtin.any, parts[k]);
   }
   return true;
 }
