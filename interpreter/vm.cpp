@@ -30,7 +30,7 @@ class Vm final : public Interpreter {
   explicit Vm(Runtime& runtime) : runtime_(runtime), builtin_(runtime.types.builtin()) {
     root_key_ = runtime_.heap.add_root_tracer([this](Tracer& tracer) {
       for (const Running* at = running_; at; at = at->outer)
-        for (Value v : at->function->constants) tracer.value(v);
+        for (Value v : at->function->constants.held()) tracer.value(v);
     });
   }
   ~Vm() override { runtime_.heap.remove_root_tracer(root_key_); }

@@ -4,14 +4,11 @@
 #include "lang/derive/derivatives.hpp"
 #include "lang/derive/kept_memory.hpp"
 #include "lang/diff/tangent.hpp"
+#include "lang/memory/on_heap.hpp"
 
 namespace slope::derive {
 
-bool is_reference(Value v) {
-  const DataType* d = v.defined() && v.pointer ? as_data(v.type) : nullptr;
-  return d && (d->storage == Storage::reference || d->storage == Storage::aggregate) &&
-         d->object_kind != DataType::ObjectKind::immortal;
-}
+bool is_reference(Value v) { return may_be_on_heap(v); }
 
 // An array of another shape may have the same memory.
 bool Stores::may_hit(const DataType* type) const {

@@ -48,7 +48,7 @@ void add_hooks(RuntimeHooks& hooks) {
     return execute(ctx, static_cast<Op>(op), operands, count, aux, result);
   };
   hooks.trace_function = [](const Function& function, Tracer& tracer) {
-    for (Value v : function.constants) tracer.value(v);
+    for (Value v : function.constants.held()) tracer.value(v);
   };
 }
 

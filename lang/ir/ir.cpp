@@ -2,6 +2,7 @@
 
 #include <iterator>
 
+#include "lang/memory/on_heap.hpp"
 #include "lang/support/tuning.hpp"
 
 namespace slope::ir {
@@ -66,6 +67,16 @@ bool is_removable(const Inst& inst) {
   return (op_effects(inst) & (effect_throws | effect_writes | effect_diverges)) == 0;
 }
 
+void Constants::add(Value v) {
+  all_.emplace_back();
+  define(all_.size() - 1, v);
+}
+
+void Constants::define(std::size_t i, Value v) {
+  all_[i] = v;
+  if (may_be_on_heap(v)) held_.push_back(v);
+}
+
 // Looks at the first and the last only: a list of 100,000 numbers has as many constants.
 Operand Function::constant(Value v) {
   constexpr std::size_t looked_at = tuning::constants_compared;
@@ -74,7 +85,7 @@ Operand Function::constant(Value v) {
     if (i + looked_at < count && i >= looked_at) i = looked_at - 1;
     if (constants[i].identical(v)) return Operand::constant(static_cast<std::uint32_t>(i));
   }
-  constants.push_back(v);
+  constants.add(v);
   return Operand::constant(static_cast<std::uint32_t>(constants.size() - 1));
 }
 

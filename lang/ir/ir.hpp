@@ -244,13 +244,32 @@ struct TierCode {
   TierCode& operator=(TierCode&&) = default;
 };
 
+// The constants of a function. The collector traces those that may be objects of the heap: a few in a hundred, and it
+// passes all functions in each collection.
+class Constants {
+ public:
+  void add(Value v);
+  void define(std::size_t i, Value v);  // it was undefined
+  Value operator[](std::size_t i) const { return all_[i]; }
+  std::size_t size() const { return all_.size(); }
+  bool empty() const { return all_.empty(); }
+  const Value* data() const { return all_.data(); }
+  auto begin() const { return all_.begin(); }
+  auto end() const { return all_.end(); }
+  std::span<const Value> held() const { return held_; }
+
+ private:
+  std::vector<Value> all_;
+  std::vector<Value> held_;
+};
+
 struct Function {
   const Method* method = nullptr;     // null: top level or made by the compiler
   std::string name;                   // for printing
   const Type* return_type = nullptr;  // typed IR
   std::vector<Inst> insts;
   std::vector<Block> blocks;            // 0 is the entry
-  std::vector<Value> constants;         // traced by the collector (functions register with the runtime)
+  Constants constants;
   std::vector<const Symbol*> slots;     // names of the slots that remain
   std::vector<const Type*> slot_types;  // typed IR
   std::vector<InlineScope> scopes;

@@ -132,13 +132,13 @@ void compact(Function& function) {
     if (block.terminator != ~0u) keep(block.terminator, b);
   }
   function.insts = std::move(insts);
-  std::vector<Value> constants;
+  Constants constants;
   std::unordered_multimap<std::uint64_t, std::uint32_t> known;  // by bits
   auto find_or_add = [&](Value v) {
     const auto key = static_cast<std::uint64_t>(v.bits);
     for (auto [at, end] = known.equal_range(key); at != end; ++at)
       if (constants[at->second].identical(v)) return at->second;
-    constants.push_back(v);
+    constants.add(v);
     const auto id = static_cast<std::uint32_t>(constants.size() - 1);
     known.emplace(key, id);
     return id;

@@ -12,19 +12,15 @@
 #include <unordered_map>
 
 #include "lang/memory/heap_impl.hpp"
+#include "lang/memory/on_heap.hpp"
 
 namespace slope {
-
-inline bool may_be_on_heap(const DataType* type) {
-  return (type->storage == Storage::reference || type->storage == Storage::aggregate) &&
-         type->object_kind != DataType::ObjectKind::immortal;
-}
 
 struct Heap::Marker final : Tracer, Survivors {
   explicit Marker(Heap& h) : heap(h), impl(*h.impl_) {}
 
   void value(Value v) override {
-    if (v.type && v.pointer && may_be_on_heap(as_data(v.type))) object(v.object);
+    if (may_be_on_heap(v)) object(v.object);
   }
 
   // `o` is the start of an object, or of an immortal box outside the heap.

@@ -73,8 +73,8 @@ class Undefined {
     while (find_parameters() || find_flags()) {
     }
     if (all_uses_checked()) return;
-    for (Value& v : code_.constants)
-      if (!v.defined()) v = runtime_.nothing();
+    for (std::size_t i = 0; i < code_.constants.size(); ++i)
+      if (!code_.constants[i].defined()) code_.constants.define(i, runtime_.nothing());
   }
 
  private:
