@@ -130,6 +130,16 @@ const diff::MemoryEffects::Globals& Derivatives::globals_of(Context& ctx, Specia
   return *(globals_[&target] = std::move(found));
 }
 
+bool Derivatives::is_declared_constant(Context& ctx, const Specialization& target) {
+  if (declared_world_ != ctx.world) declared_constant_.clear();
+  declared_world_ = ctx.world;
+  const auto [known, fresh] = declared_constant_.try_emplace(&target);
+  if (fresh)
+    known->second =
+        diff::find_rule(runtime, target.types, ctx.world, nullptr) == diff::RuleKind::non_differentiable;
+  return known->second;
+}
+
 void Derivatives::forget(const GoneCode& gone) {
   rules.forget(gone);
   primals.forget(gone);
@@ -137,6 +147,7 @@ void Derivatives::forget(const GoneCode& gone) {
   stores.forget();
   memory_effects_ = nullptr;  // it goes by the addresses of functions
   globals_.clear();
+  declared_constant_.clear();
 }
 
 }  // namespace slope::derive

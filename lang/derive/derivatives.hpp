@@ -39,6 +39,8 @@ class Derivatives {
   diff::MemoryEffects& memory(Context& ctx);
   std::unique_ptr<diff::MemoryEffects> memory_effects(Context& ctx, diff::MemoryScope scope);
   const diff::MemoryEffects::Globals& globals_of(Context& ctx, Specialization& target);
+  // By a declaration the call carries no derivative.
+  bool is_declared_constant(Context& ctx, const Specialization& target);
   // What a function with a rule overwrites, as the rule declares: `overwrites(f, args…)` says it by its type, Val(i) or
   // a tuple of such.
   diff::MemoryMask overwritten_by(Context& ctx, const DataType* call_types);
@@ -75,6 +77,9 @@ class Derivatives {
   World memory_world_ = 0;
   // Of one world, as memory_effects_.
   std::unordered_map<const Specialization*, std::unique_ptr<diff::MemoryEffects::Globals>> globals_;
+  // Of one world too.
+  std::unordered_map<const Specialization*, bool> declared_constant_;
+  World declared_world_ = 0;
   Span refused_;
   int root_key_ = 0;
 };

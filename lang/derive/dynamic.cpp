@@ -14,7 +14,6 @@
 
 #include "lang/derive/derivatives.hpp"
 #include "lang/diff/operations.hpp"
-#include "lang/diff/rules.hpp"
 #include "lang/diff/tangent.hpp"
 #include "lang/ir/execute/execute.hpp"
 #include "lang/runtime/library_names.hpp"
@@ -278,8 +277,7 @@ class DynamicForward {
   bool is_plain() {
     if (restores_constant_memory()) return true;
     if (tangents_.is_forward_half(target_) || diff::makes_record(operands_[0], runtime_)) return false;
-    return !any_ ||
-           diff::find_rule(runtime_, target_->types, ctx_.world, nullptr) == diff::RuleKind::non_differentiable;
+    return !any_ || derivatives_.is_declared_constant(ctx_, *target_);
   }
   bool refuse_builtin() {
     return refuse(

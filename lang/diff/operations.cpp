@@ -126,8 +126,13 @@ bool calls_what_it_is_given(const ir::Inst& inst) {
 
 namespace {
 
+// Asked at each call whose target is found when it runs: a generic function has its name in its type, and the library's
+// tables need not be searched for another name.
 bool is_one_of(Value callee, std::initializer_list<KnownName> names, Runtime& runtime) {
+  const DataType* type = callee.defined() ? as_data(callee.type) : nullptr;
+  const bool is_named = type && type->name->is_function && !type->name->is_closure;
   for (KnownName name : names) {
+    if (is_named && type->name->name->name != library_entries()[static_cast<std::size_t>(name)].name) continue;
     Binding* binding = library_binding(runtime, name);
     if (binding && binding->value.defined() && callee.identical(binding->value)) return true;
   }
