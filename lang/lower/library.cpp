@@ -71,8 +71,9 @@ bool include_library(Context& ctx, const Value* args, std::size_t count, Value& 
   for (std::uint32_t source = 0; source < parts.size(); ++source) {
     if (runtime.sources.file(parts[source].file).name() != name) continue;
     const std::shared_ptr<Ast>& tree = library_tree(runtime, source);
-    const std::span<const NodeId> statements = tree->children(tree->root);
-    return run_statements(runtime, ctx, args[0].module, tree, {statements.data(), statements.size()}, result);
+    const auto children = tree->children(tree->root);  // expanding macros adds nodes, which moves the tree's own lists
+    const std::vector<NodeId> statements(children.begin(), children.end());
+    return run_statements(runtime, ctx, args[0].module, tree, statements, result);
   }
   return ctx.argument_error("the library has no file " + name);
 }
