@@ -1,12 +1,15 @@
 // Which of two signatures is more specific: what dispatch prefers.
 //
 // A strict subtype always is. Of signatures that merely overlap the rules are Julia's, argument by argument:
-//   - none of a's arguments may be less specific than b's, at least one must be more specific, and pairs that are
-//     neither equal nor ordered decide for nobody;
+//   - none of a's arguments may be less specific than b's, each is below b's or more specific, and at least one must be
+//     more specific; a signature some argument of which is a variable that occurs again ("diagonal") is more specific
+//     than one without, when nothing else decides;
 //   - a variable counts as its upper bound; but one that occurs again in the signature is more specific than `Any`;
 //   - of a parametric type the one with more definite parameters is more specific;
-//   - a fixed number of arguments is more specific than any number.
+//   - a fixed number of arguments is more specific than any number; a number that a variable ties to another argument
+//     is first made the other's.
 #include <algorithm>
+#include <optional>
 
 #include "lang/support/tuning.hpp"
 #include "lang/types/subtype.hpp"
@@ -17,106 +20,237 @@ namespace slope {
 
 namespace {
 
+bool is_type_or_var(const Type* t) { return t->kind != TypeKind::value; }
+
+// How often a variable occurs in t; of the members of a union the one with most counts.
+int occurrences(const Type* t, const TypeVar* v) {
+  if (t == v) return 1;
+  if (t == nullptr || !t->has_free_vars) return 0;
+  int count = 0;
+  if (auto* u = as_union(t)) {
+    for (const Type* m : u->members) count = std::max(count, occurrences(m, v));
+  } else if (auto* all = as_union_all(t)) {
+    count = all->var == v ? 0 : occurrences(all->body, v);
+  } else if (auto* d = as_data(t)) {
+    for (const Type* p : d->params) count += occurrences(p, v);
+  } else if (auto* rest = as_vararg(t)) {
+    count = occurrences(rest->element, v) + occurrences(rest->count, v);
+  }
+  return count;
+}
+
 class Specificity {
  public:
   explicit Specificity(TypeTable& types) : types_(types), b_(types.builtin()) {}
 
-  // a and b may contain variables of union_alls that were stripped.
   bool more(const Type* a, const Type* b, bool invariant, int depth = 0) {
     if (a == b || depth > tuning::specificity_depth) return false;
-    if (as_var(a) && as_var(b)) {
-      if (invariant && strictly_below(erase(a), erase(b))) return true;
-      // Type{<:Below{B}} is more specific than Type{<:Above{B}} where {B<:C}: the names decide.
-      if (invariant && is_repeated(as_var(b)) && !is_repeated(as_var(a))) return false;
-      return more(as_var(a)->upper, as_var(b)->upper, false, depth + 1);
-    }
-    if (auto* var = as_var(b)) {
-      if (a->kind == TypeKind::value) return true;
-      if (!invariant) return more(a, var->upper, false, depth + 1);
-      // A definite parameter against a variable.
-      return a->kind == TypeKind::bottom || var->upper == b_.any || is_subtype(types_, erase(a), erase(var->upper)) ||
-             more(a, var->upper, false, depth + 1);
-    }
-    if (auto* var = as_var(a)) {
-      if (b->kind == TypeKind::value) return false;
-      if (!invariant && is_repeated(var) && b == b_.any) return true;
-      if (!invariant) return more(var->upper, b, false, depth + 1);
-      return var->upper != b_.any && !type_equal(types_, erase(var->upper), erase(b)) &&
-             strictly_below(erase(var->upper), erase(b));
-    }
-    if (a->kind == TypeKind::bottom) return true;
-    if (b->kind == TypeKind::bottom) return false;
-    if (a->kind == TypeKind::value || b->kind == TypeKind::value) return false;
-    if (!a->has_free_vars && !b->has_free_vars && (!invariant || as_union(a) || as_union(b))) {
-      if (is_subtype(types_, a, b)) return !is_subtype(types_, b, a);
-      if (is_subtype(types_, b, a)) return false;
-    }
-    if (auto* u = as_union_all(a)) return more(u->body, b, invariant, depth + 1);
-    if (auto* u = as_union_all(b)) return more(a, u->body, invariant, depth + 1);
-    if (auto* u = as_union(a)) {
-      // Some member is more specific than b, and b than none of them.
-      bool some = false;
-      for (const Type* m : u->members) {
-        if (more(b, m, invariant, depth + 1) || below(b, m)) return false;
-        some |= more(m, b, invariant, depth + 1);
-      }
-      return some;
-    }
-    if (auto* u = as_union(b)) {
-      bool some = false;
-      for (const Type* m : u->members) {
-        if (below(a, m)) return true;
-        some |= more(a, m, invariant, depth + 1);
-      }
-      return some && !more_union(u, a, invariant, depth);
-    }
     auto *x = as_data(a), *y = as_data(b);
-    if (!x || !y) return false;
-    if (x->is_tuple && y->is_tuple) return tuple_more(x, y, invariant, depth + 1);
-    if (!invariant) {
-      if (y == b_.any) return true;
-      if (x == b_.any) return false;
+    if (x && y && x->is_tuple && y->is_tuple) return tuple_more(x, y, invariant, depth + 1);
+    if (!invariant && a == b_.any) return false;
+    if (!invariant && b == b_.any && !as_var(a)) return true;
+    if (as_union(a)) return as_union_all(b) ? in_body_of_b(a, b, invariant, depth) : union_more(a, b, invariant, depth + 1);
+    if (x && !invariant && x->name == b_.type_name)
+      if (const std::optional<bool> known = type_of_type_more(x, b)) return *known;
+    if (auto* u = as_union(b)) {
+      if (as_union_all(a)) return in_body_of_a(a, b, invariant, depth);
+      for (const Type* m : u->members)
+        if (more(a, m, invariant, depth + 1)) return !more(b, a, invariant, depth + 1);
+      return false;
     }
-    if (x->name == b_.type_name && y->is_kind) return true;
-    if (x->is_kind && y->name == b_.type_name) return false;
-    for (const DataType* t = x;; t = t->super) {
-      if (t->name == y->name) {
-        if (t != x && t->name != x->name) return !t->has_free_vars || params_compatible(t, y);
-        return params_more(t, y, depth);
-      }
-      if (invariant || t == b_.any) return false;
-    }
-  }
-
-  // Notes the variables that occur more than once: they tie arguments together, so that (x::T, y::T) has more to say
-  // than (x, y), argument by argument.
-  void note_repeated(const Type* tuple) {
-    std::vector<const TypeVar*> once;
-    note_occurrences(tuple, once);
+    if (x && y) return data_more(x, y, depth);
+    if (auto* var = as_var(a)) return var_more(var, b, invariant, depth);
+    if (auto* var = as_var(b)) return more_than_var(a, var, invariant, depth);
+    if (as_union_all(a)) return in_body_of_a(a, b, invariant, depth);
+    if (as_union_all(b)) return in_body_of_b(a, b, invariant, depth);
+    return false;
   }
 
  private:
-  void note_occurrences(const Type* t, std::vector<const TypeVar*>& once) {
-    if (!t->has_free_vars) return;
-    if (auto* var = as_var(t)) {
-      if (std::find(once.begin(), once.end(), var) == once.end()) {
-        once.push_back(var);
-      } else if (!is_repeated(var)) {
-        repeated_.push_back(var);
-      }
-    } else if (auto* d = as_data(t)) {
-      for (const Type* p : d->params) note_occurrences(p, once);
-    } else if (auto* u = as_union(t)) {
-      for (const Type* m : u->members) note_occurrences(m, once);
-    } else if (auto* all = as_union_all(t)) {
-      note_occurrences(all->body, once);
-    } else if (auto* v = as_vararg(t)) {
-      note_occurrences(v->element, once);
-    }
+  bool in_body_of_a(const Type* a, const Type* b, bool invariant, int depth) {
+    auto* all = as_union_all(a);
+    scope_.push_back({all->var, occurrences(all->body, all->var)});
+    const bool answer = more(all->body, b, invariant, depth + 1);
+    scope_.pop_back();
+    return answer;
   }
 
-  bool is_repeated(const TypeVar* var) const {
-    return std::find(repeated_.begin(), repeated_.end(), var) != repeated_.end();
+  bool in_body_of_b(const Type* a, const Type* b, bool invariant, int depth) {
+    auto* all = as_union_all(b);
+    scope_.push_back({all->var, occurrences(all->body, all->var)});
+    const bool answer = more(a, all->body, invariant, depth + 1);
+    scope_.pop_back();
+    return answer;
+  }
+
+  bool is_repeated(const Type* t) const {
+    for (auto at = scope_.rbegin(); at != scope_.rend(); ++at)
+      if (at->var == t) return at->count > 1;
+    return false;
+  }
+
+  // Some member of a is more specific than b, and no member of b than a.
+  bool union_more(const Type* a, const Type* b, bool invariant, int depth) {
+    if (below(b, a)) return false;
+    const auto members = as_union(a)->members;
+    if (std::none_of(members.begin(), members.end(), [&](const Type* m) { return more(m, b, invariant, depth); }))
+      return false;
+    if (auto* other = as_union(b))
+      for (const Type* m : other->members)
+        if (more(m, a, invariant, depth)) return false;
+    return true;
+  }
+
+  // Type{…} against the types of types, and against what Type{Union{}} is below.
+  std::optional<bool> type_of_type_more(const DataType* a, const Type* b) {
+    auto* kind = as_data(b);
+    const Type* of = a->params[0];
+    if (auto* var = as_var(of)) {
+      if (kind && kind->is_kind && !below(b_.any, var->upper)) return true;
+    } else if (of->kind == TypeKind::bottom) {
+      if (below(b, b_.type_name->wrapper)) return true;
+    } else if (kind && kind->is_kind) {
+      return true;
+    }
+    return std::nullopt;
+  }
+
+  bool data_more(const DataType* x, const DataType* y, int depth) {
+    for (const DataType* t = x; t != b_.any; t = t->super) {
+      if (t->name != y->name) continue;
+      if (t != x) {
+        if (t->name != b_.type_name) return true;
+        auto* var = as_var(y->params[0]);
+        if (var && below(b_.any, var->upper)) return true;
+      }
+      return params_more(t, y, depth + 1);
+    }
+    return false;
+  }
+
+  bool params_more(const DataType* x, const DataType* y, int depth) {
+    if (x->params.size() != y->params.size()) return false;
+    int score_x = 0, score_y = 0;
+    bool value_x = false, value_y = false, ties_x = false, ties_y = false;
+    for (std::size_t i = 0; i < x->params.size(); ++i) {
+      const Type *p = x->params[i], *q = y->params[i];
+      const bool free_p = p->has_free_vars, free_q = q->has_free_vars;
+      if (!free_p && !free_q && !same(p, q)) return false;
+      if (more(p, q, true, depth) && (as_var(p) || !free_p || free_q)) {
+        ++score_x;
+      } else if (more(q, p, true, depth) && (as_var(q) || !free_q || free_p)) {
+        ++score_y;
+      } else if (free_p != free_q && same(p, q)) {
+        ++(free_q ? score_x : score_y);
+      }
+      value_x |= as_var(q) && !is_type_or_var(p);
+      value_y |= as_var(p) && !is_type_or_var(q);
+      ties_x |= as_var(p) && occurs_after(x, i, as_var(p));
+      ties_y |= as_var(q) && occurs_after(y, i, as_var(q));
+    }
+    if (value_x != value_y) return value_x;
+    if (score_y > score_x || (ties_y && !ties_x)) return false;
+    return score_x > score_y || (ties_x && !ties_y);
+  }
+
+  static bool occurs_after(const DataType* t, std::size_t i, const TypeVar* var) {
+    return std::any_of(t->params.begin() + static_cast<std::ptrdiff_t>(i) + 1, t->params.end(),
+                       [&](const Type* p) { return occurs(var, p); });
+  }
+
+  bool var_more(const TypeVar* a, const Type* b, bool invariant, int depth) {
+    if (auto* other = as_var(b))
+      return (more(a->upper, other->upper, false, depth + 1) && !more(a->lower, other->lower, false, depth + 1)) ||
+             (more(other->lower, a->lower, false, depth + 1) && !more(other->upper, a->upper, false, depth + 1));
+    if (!is_type_or_var(b)) return false;
+    if (invariant) {
+      if (a->upper->kind == TypeKind::bottom) return true;
+      if (!b->has_free_vars) return false;
+      if (same(a->upper, b)) return is_repeated(a);
+    } else if (b == b_.any && a->upper == b_.any && is_repeated(a)) {
+      return true;
+    }
+    return more(a->upper, b, false, depth + 1);
+  }
+
+  bool more_than_var(const Type* a, const TypeVar* b, bool invariant, int depth) {
+    if (!is_type_or_var(a)) return true;
+    if (!invariant) return more(a, b->upper, false, depth + 1);
+    if (b->upper->kind == TypeKind::bottom) return false;
+    if (a->has_free_vars) return more(a, b->upper, false, depth + 1) || (same(a, b->upper) && !is_repeated(b));
+    if (a->kind != TypeKind::bottom && certainly_disjoint(types_, a, erase(b->upper))) return false;
+    return !more(b->upper, a, false, depth + 1);
+  }
+
+  // The rest of a tuple's arguments: `Vararg{T}` of any number.
+  static const VarargType* rest_of(const DataType* t) {
+    return t->params.empty() ? nullptr : as_vararg(t->params.back());
+  }
+  static bool is_tied(const VarargType* rest) { return rest && rest->count && as_var(rest->count); }
+
+  // a's number of arguments is a variable's: made b's, when this says more about another argument of a.
+  const DataType* with_number_of(const DataType* a, const DataType* b) {
+    const std::size_t fixed = a->params.size() - 1;
+    if (b->params.size() < fixed + 1) return nullptr;
+    const TypeVar* number = as_var(rest_of(a)->count);
+    const Type* count = types_.value_int(static_cast<std::int64_t>(b->params.size() - fixed));
+    const DataType* made = as_data(types_.substitute(a, {&number, 1}, {&count, 1}));
+    if (made == nullptr || made->params.size() < fixed) return nullptr;
+    return std::equal(a->params.begin(), a->params.begin() + static_cast<std::ptrdiff_t>(fixed), made->params.begin())
+               ? nullptr
+               : made;
+  }
+
+  bool tuple_more(const DataType* x, const DataType* y, bool invariant, int depth) {
+    const VarargType *rest_x = rest_of(x), *rest_y = rest_of(y);
+    if (is_tied(rest_x) && !rest_y) {
+      const DataType* made = with_number_of(x, y);
+      if (made && !same(y, made) && more(made, y, false, depth)) return true;
+      if (made && same(y, made)) return elements_more(x, y, invariant, depth);
+    }
+    if (is_tied(rest_y) && !rest_x) {
+      const DataType* made = with_number_of(y, x);
+      if (made && !same(x, made) && !more(x, made, false, depth)) return false;
+    }
+    return elements_more(x, y, invariant, depth);
+  }
+
+  static const Type* element(const DataType* t, const VarargType* rest, std::size_t i) {
+    if (rest && i + 1 >= t->params.size()) return rest->element;
+    return i < t->params.size() ? t->params[i] : nullptr;
+  }
+
+  bool elements_more(const DataType* x, const DataType* y, bool invariant, int depth) {
+    const VarargType *rest_x = rest_of(x), *rest_y = rest_of(y);
+    const std::size_t size_x = x->params.size(), size_y = y->params.size();
+    if (size_y == 0) return false;
+    if (size_x == 0) return true;
+    bool some = false, diagonal_x = false, diagonal_y = false;
+    for (std::size_t i = 0; !(rest_x && rest_y && i >= size_x && i >= size_y); ++i) {
+      const Type *p = element(x, rest_x, i), *q = element(y, rest_y, i);
+      if (!p && !q) break;
+      if (!p) return true;
+      if (!q) {
+        if (!rest_x && !some) return false;
+        break;
+      }
+      if (more(q, p, invariant, depth)) return false;
+      diagonal_x |= as_var(p) && is_repeated(p);
+      diagonal_y |= as_var(q) && is_repeated(q);
+      // What any number of arguments follows may have nothing in common: no argument need be there.
+      if (rest_x && rest_y && i + 1 >= size_x && i + 1 >= size_y && (some || (diagonal_x && !diagonal_y))) return true;
+      const bool is_more = more(p, q, invariant, depth);
+      // (Array{T,N}, Int...{N}) is before (Array, Int), which is before (AbstractArray, Int, Array): so is the first.
+      if (!is_more && !below(p, q)) return some && is_tied(rest_x) && is_repeated(rest_x->count);
+      // (…, T) is not before (…, S...) whose arguments are all of one type.
+      if (!is_more && i + 1 == size_x && size_x == size_y && !rest_x && rest_y && same(p, q) && as_var(p) && as_var(q) &&
+          !diagonal_x && diagonal_y)
+        return false;
+      some |= is_more;
+    }
+    if (rest_x && rest_y && size_x > size_y && (!diagonal_y || diagonal_x)) return true;
+    if (rest_x && !rest_y && !some) return false;
+    return some || (diagonal_x && !diagonal_y);
   }
 
   const Type* erase(const Type* t) {
@@ -157,116 +291,25 @@ class Specificity {
   }
 
   bool below(const Type* a, const Type* b) { return is_subtype(types_, erase(a), erase(b)); }
-  bool strictly_below(const Type* a, const Type* b) { return below(a, b) && !below(b, a); }
-  bool equivalent(const Type* a, const Type* b) { return a == b || (below(a, b) && below(b, a)); }
-
-  bool more_union(const UnionType* u, const Type* a, bool invariant, int depth) {
-    for (const Type* m : u->members)
-      if (more(m, a, invariant, depth + 1)) return true;
-    return false;
+  bool same(const Type* a, const Type* b) {
+    if (a == b) return true;
+    return is_type_or_var(a) && is_type_or_var(b) && below(a, b) && below(b, a);
   }
 
-  // x was reached by climbing: is it about the same parameters at all?
-  bool params_compatible(const DataType* x, const DataType* y) {
-    return !certainly_disjoint(types_, erase(x), erase(y));
-  }
-
-  bool params_more(const DataType* x, const DataType* y, int depth) {
-    if (x->params.size() != y->params.size()) return false;
-    int score_x = 0, score_y = 0, definite_x = 0, definite_y = 0;
-    for (std::size_t i = 0; i < x->params.size(); ++i) {
-      const Type *p = x->params[i], *q = y->params[i];
-      if (more(p, q, true, depth + 1)) {
-        ++score_x;
-      } else if (more(q, p, true, depth + 1)) {
-        ++score_y;
-      } else if (p != q && !as_var(p) && !as_var(q) && !p->has_free_vars && !q->has_free_vars && !equivalent(p, q)) {
-        return false;  // disjoint
-      }
-      if (as_var(q) && !as_var(p)) ++definite_x;
-      if (as_var(p) && !as_var(q)) ++definite_y;
-    }
-    if (score_x != score_y) return score_x > score_y && score_y == 0;
-    return definite_x > definite_y;
-  }
-
-  bool tuple_more(const DataType* x, const DataType* y, bool invariant, int depth) {
-    const VarargType* rest_x = x->params.empty() ? nullptr : as_vararg(x->params.back());
-    const VarargType* rest_y = y->params.empty() ? nullptr : as_vararg(y->params.back());
-    std::size_t fixed_x = x->params.size() - (rest_x ? 1 : 0), fixed_y = y->params.size() - (rest_y ? 1 : 0);
-    if (!rest_x && !rest_y && fixed_x != fixed_y) return false;
-    if (!rest_x && rest_y && fixed_x < fixed_y) return false;
-    bool some = false;
-    std::size_t count = std::max(fixed_x + (rest_x ? 1 : 0), fixed_y + (rest_y ? 1 : 0));
-    for (std::size_t i = 0; i < count; ++i) {
-      const Type* p = i < fixed_x ? x->params[i] : rest_x ? rest_x->element : nullptr;
-      const Type* q = i < fixed_y ? y->params[i] : rest_y ? rest_y->element : nullptr;
-      if (!p || !q) break;
-      if (p == q) continue;
-      if (more(p, q, invariant, depth)) {
-        some = true;
-      } else if (more(q, p, invariant, depth)) {
-        return false;
-      } else if (!equivalent(p, q)) {
-        // Trailing arguments that have nothing in common are absent from every common call.
-        bool optional = i >= fixed_x && i >= fixed_y;
-        if (!(optional && certainly_disjoint(types_, erase(p), erase(q)))) return false;
-      }
-    }
-    bool bounded_x = !rest_x || rest_x->count, bounded_y = !rest_y || rest_y->count;
-    if (!rest_x && rest_y) return true;
-    if (rest_x && !rest_y) return some;
-    if (some) return true;
-    // Equal as far as they go.
-    if (bounded_x != bounded_y) return bounded_x;
-    return rest_x && rest_y && fixed_x > fixed_y;
-  }
+  struct Occurring {
+    const TypeVar* var;
+    int count;
+  };
 
   TypeTable& types_;
   const BuiltinTypes& b_;
-  std::vector<const TypeVar*> repeated_;
+  std::vector<Occurring> scope_;  // the variables of the unions that the walk is in
 };
-
-// Uses of the variables of a signature in its arguments beyond the first of each: how much it ties arguments together.
-int ties(const Type* signature) {
-  int total = 0;
-  std::vector<const TypeVar*> vars;
-  const Type* t = signature;
-  while (auto* u = as_union_all(t)) {
-    vars.push_back(u->var);
-    t = u->body;
-  }
-  auto* tuple = as_data(t);
-  if (!tuple) return 0;
-  for (const TypeVar* v : vars) {
-    int uses = 0;
-    for (const Type* p : tuple->params) uses += occurs(v, p) ? 1 : 0;
-    total += std::max(0, uses - 1);
-  }
-  return total;
-}
 
 bool compare(TypeTable& types, const Type* a, const Type* b) {
   if (is_subtype(types, a, b)) return !is_subtype(types, b, a);
-  if (is_subtype(types, b, a)) return false;
-  const Type *x = a, *y = b;
-  while (auto* u = as_union_all(x)) x = u->body;
-  while (auto* u = as_union_all(y)) y = u->body;
-  Specificity order(types);
-  order.note_repeated(x);
-  order.note_repeated(y);
-  bool forwards = order.more(x, y, false), backwards = order.more(y, x, false);
-  // A signature that ties its arguments together has something to say that its arguments one by one have not.
-  int ties_a = ties(a), ties_b = ties(b);
-  if (forwards != backwards) return forwards;
-  if (forwards || ties_a <= ties_b) return false;
-  auto *p = as_data(x), *q = as_data(y);
-  if (!p || !q || p->params.size() != q->params.size()) return false;
-  for (std::size_t i = 0; i < p->params.size(); ++i) {
-    bool less = order.more(q->params[i], p->params[i], false);
-    if (less) return false;
-  }
-  return !certainly_disjoint(types, a, b);
+  if (is_subtype(types, b, a) || certainly_disjoint(types, a, b)) return false;
+  return Specificity(types).more(a, b, false);
 }
 
 }  // namespace

@@ -308,7 +308,9 @@ DataType* TypeTable::Impl::find_or_make(TypeName* name, std::span<const Type* co
     return d->name == name && std::equal(params.begin(), params.end(), d->params.begin(), d->params.end());
   });
   if (found) {
-    if (!found->has_layout && layout_depth == 0 && name->defined && !found->has_free_vars && !found->is_abstract)
+    // Without a supertype it is just being completed: its supertype's parameters mention it.
+    if (found->super && !found->has_layout && layout_depth == 0 && name->defined && !found->has_free_vars &&
+        !found->is_abstract)
       complete(found);
     return found;
   }

@@ -152,6 +152,7 @@ TEST_CASE_METHOD(TypeFixture, "specificity", "[subtype]") {
       {"Tuple{Int64}", "Tuple{Union{Int64, String}}", true, false},
       {"Tuple{Number, Vararg{Float64}}", "Tuple{Signed, Vararg{AbstractArray}}", false, true},
       {"Tuple{Any, AbstractString}", "Tuple{Vararg{T}} where T", true, false},
+      {"Tuple{T, T} where T<:Array", "Tuple{Array{A, N}, Array{B, N}} where {A, B, N}", true, false},
   };
   for (const Relation& r : pairs) {
     CAPTURE(r.a, r.b);
