@@ -232,7 +232,7 @@ Emitter::Operand Emitter::defined(Form* form) {
   if (form->variable == nullptr)
     return emit_op(Op::global_defined, {}, reinterpret_cast<std::uintptr_t>(form->binding));
   Variable* variable = form->variable;
-  if (variable->is_static_parameter) return constant(runtime_.from_bool(true));
+  if (variable->is_static_parameter) return static_parameter_defined(variable);
   if (variable->owner != &lambda_) {
     const Capture* capture = capture_of(variable);
     if (capture == nullptr || capture->self || !variable->needs_cell || capture->by_value)
@@ -242,6 +242,25 @@ Emitter::Operand Emitter::defined(Form* form) {
   if (is_plain_argument(variable)) return constant(runtime_.from_bool(true));
   if (variable->needs_cell) return emit_op(Op::cell_defined, {emit_op(Op::slot_get, {}, slot(variable))});
   return emit_op(Op::slot_defined, {}, slot(variable));
+}
+
+// The arguments may leave a parameter open, as `where T` of f(::Union{Nothing,Vector{T}}): whether reading it throws.
+Emitter::Operand Emitter::static_parameter_defined(Variable* variable) {
+  const ir::BlockId outer = builder_.handler(), open = builder_.new_block(), after = builder_.new_block();
+  const Operand result = builder_.add_parameter(after);
+  builder_.set_handler(open);
+  const ir::BlockId start = builder_.new_block();
+  builder_.jump(start);
+  builder_.set_block(start);
+  read(variable);
+  builder_.set_handler(outer);
+  builder_.jump(after, {constant(runtime_.from_bool(true))});
+  builder_.set_block(open);
+  emit_op(Op::caught, {});
+  emit_op(Op::caught_end, {});
+  builder_.jump(after, {constant(runtime_.from_bool(false))});
+  builder_.set_block(after);
+  return result;
 }
 
 // --- forms ---

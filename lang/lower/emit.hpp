@@ -45,6 +45,7 @@ class Emitter {
   Operand read_binding(Binding* binding);
   Operand assign(Form* form);
   Operand defined(Form* form);
+  Operand static_parameter_defined(Variable* variable);
   void fresh_variables(const std::vector<Variable*>& variables, bool in_block);
   std::uint32_t slot(Variable* variable);
   bool is_plain_argument(const Variable* variable) const;

@@ -49,7 +49,8 @@ class Specificity {
     if (x && y && x->is_tuple && y->is_tuple) return tuple_more(x, y, invariant, depth + 1);
     if (!invariant && a == b_.any) return false;
     if (!invariant && b == b_.any && !as_var(a)) return true;
-    if (as_union(a)) return as_union_all(b) ? in_body_of_b(a, b, invariant, depth) : union_more(a, b, invariant, depth + 1);
+    if (as_union(a))
+      return as_union_all(b) ? in_body_of_b(a, b, invariant, depth) : union_more(a, b, invariant, depth + 1);
     if (x && !invariant && x->name == b_.type_name)
       if (const std::optional<bool> known = type_of_type_more(x, b)) return *known;
     if (auto* u = as_union(b)) {
@@ -243,8 +244,8 @@ class Specificity {
       // (Array{T,N}, Int...{N}) is before (Array, Int), which is before (AbstractArray, Int, Array): so is the first.
       if (!is_more && !below(p, q)) return some && is_tied(rest_x) && is_repeated(rest_x->count);
       // (…, T) is not before (…, S...) whose arguments are all of one type.
-      if (!is_more && i + 1 == size_x && size_x == size_y && !rest_x && rest_y && same(p, q) && as_var(p) && as_var(q) &&
-          !diagonal_x && diagonal_y)
+      if (!is_more && i + 1 == size_x && size_x == size_y && !rest_x && rest_y && same(p, q) && as_var(p) &&
+          as_var(q) && !diagonal_x && diagonal_y)
         return false;
       some |= is_more;
     }

@@ -179,6 +179,8 @@ class Subtyper {
       } else if (binding.upper != u->var->upper && !binding.upper->has_free_vars) {
         found = types_.var(u->var->name, b_.bottom, binding.upper);
       }
+      // What mentions a variable that the arguments leave open is no value: the parameter is not defined.
+      if (!as_var(found) && found->has_free_vars) found = u->var;
       solved_->push_back(found);
     }
     return ok;

@@ -225,7 +225,7 @@ struct InvariantWalk {
                            [&](const Type* m) { return find(m); });
       case TypeKind::union_all: {
         auto* u = as_union_all(in);
-        return u->var != var && (find(u->body) || anywhere(u->var->lower) || anywhere(u->var->upper));
+        return u->var != var && (find(u->body) || find(u->var->lower) || find(u->var->upper));
       }
       case TypeKind::vararg:
         return find(as_vararg(in)->element) || anywhere(as_vararg(in)->count);
@@ -385,7 +385,11 @@ const Type* TypeTable::union_of(std::span<const Type* const> members) {
       flat.push_back(m);
     }
   }
-  std::sort(flat.begin(), flat.end(), [](const Type* a, const Type* b) { return a->id < b->id; });
+  // Variables last: of Union{T,Vector{T}} the vector is tried first, and T is its element type.
+  std::sort(flat.begin(), flat.end(), [](const Type* a, const Type* b) {
+    const bool var_a = as_var(a) != nullptr, var_b = as_var(b) != nullptr;
+    return var_a != var_b ? var_b : a->id < b->id;
+  });
   flat.erase(std::unique(flat.begin(), flat.end()), flat.end());
   if (flat.size() > 1) {
     // Members that another member contains go. Those with free variables can't be judged yet.
