@@ -263,7 +263,9 @@ class Imports {
   bool enter(NodeId path, Module*& at, const Symbol* name) {
     const Binding* binding = runtime_.resolve(at == nullptr ? module_ : at, name);
     if (binding != nullptr && binding->value.type == runtime_.types.builtin().module && binding->value.defined()) {
-      at = binding->value.module;
+      const bool is_librarys = at == nullptr && binding->module == runtime_.base && module_->parent != runtime_.base;
+      if (is_librarys && !load_package(path, at, name, "package_before_library")) return false;
+      if (at == nullptr || !is_librarys) at = binding->value.module;
       return true;
     }
     if (at == nullptr && is_part_of_base(name->name)) {
@@ -274,10 +276,11 @@ class Imports {
     return load_package(path, at, name);
   }
 
-  // The library's Base.require_package finds and loads packages.
-  bool load_package(NodeId path, Module*& at, const Symbol* name) {
-    const Binding* load = runtime_.resolve(runtime_.base, runtime_.symbol("require_package"));
-    if (load == nullptr || !load->value.defined()) return fail(path, "module " + name->name + " not found");
+  // The library's Base.require_package finds and loads packages; Base.package_before_library one of a library module's
+  // name that stands on the load path, or gives `nothing` (and `at` stays).
+  bool load_package(NodeId path, Module*& at, const Symbol* name, std::string_view loader = "require_package") {
+    const Binding* load = runtime_.resolve(runtime_.base, runtime_.symbol(loader));
+    if (load == nullptr || !load->value.defined()) return loader != "require_package" || fail(path, "module " + name->name + " not found");
     const Value arguments[] = {Value(runtime_.types.builtin().module, static_cast<const void*>(module_)),
                                runtime_.from_string(name->name)};
     Value package;
@@ -285,6 +288,7 @@ class Imports {
     const bool ok = runtime_.call(ctx_, load->value, arguments, 2, package);
     ctx_.world = outer;
     if (!ok) return false;
+    if (package.type == runtime_.types.builtin().nothing) return true;
     if (package.type != runtime_.types.builtin().module) return fail(path, "module " + name->name + " not found");
     at = package.module;
     return true;

@@ -267,6 +267,7 @@ class Types {
         field.type = ast_.child(node, 1);
         break;
       case Head::global_:  // global function made(x) … new(x) … end: a function of the module that can call `new`
+        if (is_names(node)) return true;  // of such functions that follow
         if (ast_.child_count(node) != 1 ||
             (ast_.head(ast_.child(node, 0)) != Head::function && ast_.head(ast_.child(node, 0)) != Head::macrocall &&
              !is_short_definition(ast_, ast_.child(node, 0))))
@@ -279,6 +280,8 @@ class Types {
         // @inline Foo(x) = …
         const auto parts = ast_.children(node);
         const Symbol* macro = runtime_.symbol(identifier_text(ast_, parts[0]));
+        // Tasks of one engine run one at a time: each field is read and written whole.
+        if (parts.size() == 2 && macro->name == "@atomic") return read_field(parts[1]);
         if (const Binding* known = runtime_.resolve(module_, macro);
             ast_.head(parts[0]) == Head::dot || (known != nullptr && known->value.defined()))
           return read_expansion(node);
@@ -310,6 +313,10 @@ class Types {
         return raise_at(ctx_, ast_.node(node).span, "duplicate field name: \"" + field.name->name + "\" is not unique");
     fields_.push_back(field);
     return true;
+  }
+  bool is_names(NodeId node) const {
+    const auto names = ast_.children(node);
+    return std::all_of(names.begin(), names.end(), [&](NodeId n) { return ast_.head(n) == Head::identifier; });
   }
   bool raise_at(Context& ctx, Span span, std::string message, const std::string& help = {}) {
     return lower::raise_at(ctx, span, help.empty() ? std::move(message) : message + "; " + help);
