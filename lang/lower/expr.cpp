@@ -448,6 +448,13 @@ class Reader {
     return span_;
   }
 
+  // The module of the macro that made the code, when it knows a macro of this name: it is meant, not the caller's.
+  const Module* definer_of_macro(Value name) {
+    if (hygiene_ == nullptr || name.type != runtime_.types.builtin().symbol) return nullptr;
+    const Binding* known = runtime_.resolve(hygiene_->module, name.symbol);
+    return known != nullptr && known->value.defined() ? hygiene_->module : nullptr;
+  }
+
   NodeId macro_call(const std::vector<Value>& args) {
     const auto& builtin = runtime_.types.builtin();
     Module* owner = nullptr;
@@ -455,6 +462,8 @@ class Reader {
     std::vector<NodeId> children;
     if (args[0].type == builtin.global_ref && reference_parts(runtime_, ctx_, args[0], owner, referred)) {
       children.push_back(macro_of(owner, referred));
+    } else if (const Module* definer = definer_of_macro(args[0]); definer != nullptr) {
+      children.push_back(macro_of(const_cast<Module*>(definer), args[0].symbol));
     } else {
       children.push_back(label(args[0]));
     }

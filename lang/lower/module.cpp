@@ -280,7 +280,8 @@ class Imports {
   // name that stands on the load path, or gives `nothing` (and `at` stays).
   bool load_package(NodeId path, Module*& at, const Symbol* name, std::string_view loader = "require_package") {
     const Binding* load = runtime_.resolve(runtime_.base, runtime_.symbol(loader));
-    if (load == nullptr || !load->value.defined()) return loader != "require_package" || fail(path, "module " + name->name + " not found");
+    if (load == nullptr || !load->value.defined())
+      return loader != "require_package" || fail(path, "module " + name->name + " not found");
     const Value arguments[] = {Value(runtime_.types.builtin().module, static_cast<const void*>(module_)),
                                runtime_.from_string(name->name)};
     Value package;

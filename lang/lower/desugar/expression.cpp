@@ -86,7 +86,12 @@ Form* Desugar::special_call(NodeId node) {
       return base_call(span(node), "call_pointer", std::move(parts));
     }
   }
-  if (text == "ccall" || text == "cglobal" || text == "llvmcall")
+  if (text == "cglobal") {  // a place in a library that is not there
+    std::vector<Form*> parts;
+    for (const NodeId argument : arguments) parts.push_back(expression(argument));
+    return base_call(span(node), "cglobal", std::move(parts));
+  }
+  if (text == "ccall" || text == "llvmcall")
     return unsupported(node, "`" + std::string(text) + "` is not part of Slope",
                        "register a C++ function with the engine instead");
   return nullptr;
