@@ -36,7 +36,7 @@ class ForwardRule {
     for (std::size_t i = 0; i < types_.size(); ++i) given_.push_back(given_type(i));
     std::vector<const Type*> call{frule->value.type, runtime_.types.tuple(given_)};
     for (const Type* t : target_.types->params) call.push_back(t);
-    const Method* written = runtime_.lookup(runtime_.types.tuple(call), ctx_.world).method;
+    const Method* written = diff::written_rule(runtime_, runtime_.types.tuple(call), 2, ctx_.world);
     // `frule(tangents, f, args…; names…)`: it says nothing of the keywords, which must not carry a derivative.
     if (!written && types_.size() > 2 && !active_[1]) {
       const Type* positional = runtime_.types.tuple(std::span(given_).subspan(2));

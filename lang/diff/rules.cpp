@@ -61,9 +61,20 @@ const Method* keyword_rule(Runtime& runtime, const DataType* rule_types, World w
   return own ? method : nullptr;
 }
 
+const Method* written_rule(Runtime& runtime, const DataType* rule_types, std::size_t place, World world) {
+  const Method* method = rule_types ? runtime.lookup(rule_types, world).method : nullptr;
+  if (!method) return nullptr;
+  const Type* signature = method->signature;
+  while (const UnionAllType* open = as_union_all(signature)) signature = open->body;
+  const DataType* parameters = as_data(signature);
+  const bool for_all =
+      parameters && parameters->params.size() > place && parameters->params[place] == runtime.types.builtin().any;
+  return for_all ? nullptr : method;
+}
+
 bool is_keyword_rule(Runtime& runtime, const DataType* call_types, World world) {
   return positional_call(runtime, call_types) &&
-         !runtime.lookup(rule_call(runtime, KnownName::rrule, call_types), world).method &&
+         !written_rule(runtime, rule_call(runtime, KnownName::rrule, call_types), 1, world) &&
          keyword_rule(runtime, keyword_rule_call(runtime, KnownName::rrule, call_types), world);
 }
 
@@ -76,22 +87,22 @@ const DataType* builder_call(Runtime& runtime, KnownName builder, const DataType
 
 bool has_forward_rule(Runtime& runtime, const DataType* call_types, World world, std::vector<Edge>* edges) {
   bool found = false;
-  auto look = [&](const DataType* types) {
+  auto look = [&](const DataType* types, std::size_t function_at) {
     if (!types) return;
     if (edges) edges->push_back({Edge::Kind::lookup, types, nullptr});
-    found |= runtime.lookup(types, world).method != nullptr;
+    found |= written_rule(runtime, types, function_at, world) != nullptr;
   };
   if (Binding* rule = library_binding(runtime, KnownName::frule); rule && rule->value.defined()) {
     std::vector<const Type*> types{rule->value.type, runtime.types.builtin().tuple_any};
     types.insert(types.end(), call_types->params.begin(), call_types->params.end());
-    look(runtime.types.tuple(types));
+    look(runtime.types.tuple(types), 2);
   }
   if (const DataType* named =
           keyword_rule_call(runtime, KnownName::frule, call_types, runtime.types.builtin().tuple_any)) {
     if (edges) edges->push_back({Edge::Kind::lookup, named, nullptr});
     found |= keyword_rule(runtime, named, world) != nullptr;
   }
-  look(builder_call(runtime, KnownName::build_frule, call_types));
+  look(builder_call(runtime, KnownName::build_frule, call_types), 1);
   return found;
 }
 
@@ -128,10 +139,11 @@ bool is_of_library(Runtime& runtime, const Method* method) {
 RuleKind find_rule(Runtime& runtime, const DataType* call_types, World world, std::vector<Edge>* edges) {
   RuleKind found = RuleKind::none;
   World defined = 0;
-  auto look = [&](RuleKind kind, const DataType* types, bool of_programs = false) {
+  auto look = [&](RuleKind kind, const DataType* types, bool of_programs = false, std::size_t function_at = 0) {
     if (!types) return;
     if (edges) edges->push_back({Edge::Kind::lookup, types, nullptr});
-    const Method* method = runtime.lookup(types, world).method;
+    const Method* method =
+        function_at ? written_rule(runtime, types, function_at, world) : runtime.lookup(types, world).method;
     if (!method || (found != RuleKind::none && method->min_world <= defined)) return;
     if (of_programs && is_of_library(runtime, method)) return;
     found = kind;
@@ -140,7 +152,7 @@ RuleKind find_rule(Runtime& runtime, const DataType* call_types, World world, st
   bool mixed = false;
   if (scalar_call(runtime, call_types, mixed))
     look(RuleKind::scalar, rule_call(runtime, KnownName::scalar_partials, call_types, true), mixed);
-  look(RuleKind::reverse, rule_call(runtime, KnownName::rrule, call_types));
+  look(RuleKind::reverse, rule_call(runtime, KnownName::rrule, call_types), false, 1);
   look(RuleKind::built, builder_call(runtime, KnownName::build_rrule, call_types));
   look(RuleKind::stateful, rule_call(runtime, KnownName::rule_state, call_types));
   look(RuleKind::non_differentiable, rule_call(runtime, KnownName::nondifferentiable, call_types));

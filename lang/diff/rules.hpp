@@ -37,6 +37,9 @@ const DataType* keyword_rule_call(Runtime& runtime, KnownName rule, const DataTy
 
 // The method for such a call of a rule, written for that rule. Null: there is none.
 const Method* keyword_rule(Runtime& runtime, const DataType* rule_types, World world);
+// The method of rrule or frule for a call whose function is the argument at `place`; null for the one for all functions,
+// by which ChainRulesCore says that there is no rule: rrule(::Any, ::Vararg{Any}) = nothing.
+const Method* written_rule(Runtime& runtime, const DataType* rule_types, std::size_t place, World world);
 
 // Whether the rrule for such calls is one with keywords: it is called with them, and its pullback knows nothing of them.
 bool is_keyword_rule(Runtime& runtime, const DataType* call_types, World world);

@@ -532,6 +532,10 @@ class Reader {
       return plain(name == "struct" ? Head::struct_ : Head::module_, args, 1, flag ? 1 : 0);
     }
     if (name == "try") return try_(args);
+    if (name == "tryfinally" && args.size() == 2) {
+      const Value absent = runtime_.from_bool(false);
+      return try_({args[0], absent, absent, args[1]});
+    }
     if (name == "quote") {
       // Names inside a quote are data.
       Hygiene* outer = std::exchange(hygiene_, nullptr);
