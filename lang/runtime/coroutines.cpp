@@ -38,6 +38,11 @@ constexpr std::size_t stack_bytes =
 constexpr std::size_t stack_bytes = tuning::coroutine_stack;
 #endif
 constexpr std::size_t counted_bytes = tuning::coroutine_counted;
+// So many are alive before the first look for those that nobody can resume: the heap does not see what stacks take.
+constexpr std::size_t least_look = 1024;
+#if defined(__SANITIZE_ADDRESS__)
+constexpr std::size_t outermost_bytes = 64 * 1024;  // of a stack: what enter and run_current may take
+#endif
 static_assert(stack_bytes % page == 0 && stack_bytes > 2 * tuning::native_stack_reserve);
 
 }  // namespace
@@ -65,10 +70,10 @@ struct Coroutine {
     bounds = {low + page, high};
     return mprotect(low, page, PROT_NONE) == 0;
   }
-  // The outermost frames never return.
+  // The outermost frames never return. Those inside have, and the marks of the whole stack would take megabytes.
   void forget_frames() {
 #if defined(__SANITIZE_ADDRESS__)
-    if (low) __asan_unpoison_memory_region(low, stack_bytes);
+    if (low) __asan_unpoison_memory_region(high - outermost_bytes, outermost_bytes);
 #endif
   }
   static void enter(boost::context::detail::transfer_t transfer);
@@ -115,7 +120,7 @@ struct Coroutine {
 };
 
 Coroutines::Coroutines(Runtime& runtime)
-    : runtime_(runtime), root_(std::make_unique<Coroutine>(*this)), current_(root_.get()) {
+    : runtime_(runtime), root_(std::make_unique<Coroutine>(*this)), current_(root_.get()), next_look_(least_look) {
   runtime.heap.set_suspended(this);
   root_key_ = runtime.heap.add_root_tracer([this](Tracer& tracer) {
     for (const Coroutine* held : {static_cast<const Coroutine*>(root_.get()), static_cast<const Coroutine*>(current_),
@@ -259,6 +264,11 @@ bool Coroutines::may_switch(Context& ctx) {
 
 bool Coroutines::wait(Context& ctx) {
   if (!may_switch(ctx)) return false;
+  if (alive_.size() >= next_look_) {
+    ctx.heap->collect();
+    reap(ctx);
+    next_look_ = std::max(least_look, 2 * alive_.size());
+  }
   if (!doomed_.empty()) reap(ctx);
   if (!current(ctx)) return false;
   Coroutine* to = nullptr;

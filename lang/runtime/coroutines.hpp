@@ -90,6 +90,7 @@ class Coroutines final : private SuspendedStacks {
   std::vector<Coroutine*> doomed_;                 // nobody can resume them
   std::deque<CoroutineObject*> ready_;
   std::multimap<Clock::time_point, CoroutineObject*> asleep_;
+  std::size_t next_look_;  // when so many are alive: for those that nobody can resume
   std::size_t depth_ = 0;
   const std::size_t* uses_ = nullptr;
   int root_key_ = 0;
