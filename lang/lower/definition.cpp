@@ -19,6 +19,7 @@ bool is_library(const Runtime& runtime, const Module* module) {
 
 bool raise_diagnostics(Runtime& runtime, Context& ctx, const std::vector<Diagnostic>& diagnostics) {
   if (ctx.failed()) return false;
+  if (ctx.interrupt.load(std::memory_order_relaxed) != no_interrupt) return ctx.stop();  // that is what ended it
   std::string text = "syntax: ";
   for (std::size_t i = 0; i < diagnostics.size(); ++i) {
     if (i > 0) text += "\n";

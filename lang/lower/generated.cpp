@@ -13,6 +13,7 @@
 #include "lang/lower/scope.hpp"
 #include "lang/lower/state.hpp"
 #include "lang/runtime/call_text.hpp"
+#include "lang/support/exception_safe.hpp"
 #include "lang/syntax/print.hpp"
 
 namespace slope::lower {
@@ -148,7 +149,7 @@ class Generation {
   bool lower(Value body, Source& source) {
     const CollectionPause pause(runtime_.heap);
     LoweringState& state = state_of(runtime_);
-    const bool outer = std::exchange(state.of_source, true);
+    const Restored of_source(state.of_source, true);
     const bool macro_ran = std::exchange(state.macro_ran, false);
     const std::size_t spliced = state.spliced.values.size();
     const bool ok = lower_body(body, source);
@@ -156,7 +157,6 @@ class Generation {
       runtime_.outside_heap.remove((state.spliced.values.size() - spliced) * sizeof(Value));
       state.spliced.values.resize(spliced);
     }
-    state.of_source = outer;
     state.macro_ran = state.macro_ran || macro_ran;
     return ok;
   }

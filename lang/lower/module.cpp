@@ -4,6 +4,7 @@
 
 #include "lang/lower/definition.hpp"
 #include "lang/lower/desugar/desugar.hpp"
+#include "lang/support/exception_safe.hpp"
 
 namespace slope::lower {
 
@@ -14,7 +15,7 @@ using syntax::NodeId;
 
 bool run_statements(Runtime& runtime, Context& ctx, Module* module, std::shared_ptr<Ast> ast,
                     std::span<const NodeId> statements, Value& result) {
-  const World outer = ctx.world;
+  const Restored world(ctx.world, ctx.world);
   bool ok = true;
   for (const NodeId statement : statements) {
     ctx.world = runtime.world();
@@ -30,7 +31,6 @@ bool run_statements(Runtime& runtime, Context& ctx, Module* module, std::shared_
                                         : ctx.raise_error("no interpreter to run the statement");
     if (!ok) break;
   }
-  ctx.world = outer;
   return ok;
 }
 
@@ -38,7 +38,7 @@ namespace {
 
 // Calls `__init__` of modules that are complete, inner ones first.
 bool start_modules(Runtime& runtime, Context& ctx, const std::vector<Module*>& modules) {
-  const World outer = ctx.world;
+  const Restored world(ctx.world, ctx.world);
   bool ok = true;
   for (Module* module : modules) {
     const Binding* start = module->own(runtime.symbol("__init__"));
@@ -48,7 +48,6 @@ bool start_modules(Runtime& runtime, Context& ctx, const std::vector<Module*>& m
     ok = runtime.call(ctx, start->value, nullptr, 0, ignored);
     if (!ok) break;
   }
-  ctx.world = outer;
   return ok;
 }
 
@@ -145,7 +144,10 @@ constexpr const char* names_of_core[] = {"AbstractArray",
                                          "typeof",
                                          "undef"};
 
+constexpr std::size_t import_bytes = 64;  // of a name in a module's tables
+
 void see_core(Runtime& runtime, Module* module) {
+  runtime.outside_heap.add(std::size(names_of_core) * import_bytes);
   for (const char* text : names_of_core) {
     const Symbol* name = runtime.symbol(text);
     Binding* theirs = runtime.base->entered(name);
@@ -192,9 +194,11 @@ bool define_module(Runtime& runtime, Context& ctx, Definition& definition, Value
   if (definition.module->parent == nullptr && is_package_root(definition.module)) module->parent = nullptr;
   Value ignored;
   std::vector<Module*>& open = state_of(runtime).open_modules;
-  open.push_back(module);
-  const bool ok = run_statements(runtime, ctx, module, definition.ast, statements, ignored);
-  open.pop_back();
+  const bool ok = [&] {
+    open.push_back(module);
+    const Finally leave([&] { open.pop_back(); });
+    return run_statements(runtime, ctx, module, definition.ast, statements, ignored);
+  }();
   result = value;
   if (ok) state_of(runtime).to_start.push_back(module);
   if (!open.empty()) return ok;
@@ -228,7 +232,7 @@ class Imports {
     const auto text = identifier_text(ast_, node);
     if (text.empty()) return fail(node, "expected a name after `export`");
     const Symbol* name = runtime_.symbol(text);
-    module_->exported_names.insert(name);
+    if (module_->exported_names.insert(name).second) runtime_.outside_heap.add(import_bytes);
     Binding* own = module_->entered(name);
     if (own != nullptr && own->module == module_) own->exported = true;
     return true;
@@ -285,10 +289,8 @@ class Imports {
     const Value arguments[] = {Value(runtime_.types.builtin().module, static_cast<const void*>(module_)),
                                runtime_.from_string(name->name)};
     Value package;
-    const World outer = std::exchange(ctx_.world, runtime_.world());
-    const bool ok = runtime_.call(ctx_, load->value, arguments, 2, package);
-    ctx_.world = outer;
-    if (!ok) return false;
+    const Restored world(ctx_.world, runtime_.world());
+    if (!runtime_.call(ctx_, load->value, arguments, 2, package)) return false;
     if (package.type == runtime_.types.builtin().nothing) return true;
     if (package.type != runtime_.types.builtin().module) return fail(path, "module " + name->name + " not found");
     at = package.module;
@@ -311,6 +313,7 @@ class Imports {
         return fail(node, "UndefVarError: `" + name->name + "` not defined in " + from->name->name);
     }
     Binding*& slot = module_->bindings[as];
+    if (slot == nullptr) runtime_.outside_heap.add(import_bytes);
     if (slot != nullptr && slot != source && slot->module == module_ && slot->value.defined() &&
         !slot->value.identical(source->value))
       return fail(node, "importing " + from->name->name + "." + name->name + " into " + module_->name->name +

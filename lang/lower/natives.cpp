@@ -16,6 +16,7 @@
 #include "lang/lower/reflect/lowered_code.hpp"
 #include "lang/lower/state.hpp"
 #include "lang/runtime/granted_path.hpp"
+#include "lang/support/exception_safe.hpp"
 #include "lang/syntax/operators.hpp"
 #include "lang/syntax/parse.hpp"
 #include "lang/syntax/print.hpp"
@@ -132,11 +133,8 @@ bool newest_world(Context& ctx, const Value*, std::size_t, Value& result) {
 // f(args…) in the newest world, whatever world the caller runs in.
 bool invoke_latest(Context& ctx, const Value* args, std::size_t count, Value& result) {
   if (count == 0) return ctx.argument_error("invoke_latest takes a function");
-  const World outer = ctx.world;
-  ctx.world = ctx.runtime->world();
-  const bool ok = ctx.runtime->call(ctx, args[0], args + 1, count - 1, result);
-  ctx.world = outer;
-  return ok;
+  const Restored world(ctx.world, ctx.runtime->world());
+  return ctx.runtime->call(ctx, args[0], args + 1, count - 1, result);
 }
 
 bool world_age(Context& ctx, const Value*, std::size_t, Value& result) {
@@ -153,10 +151,8 @@ bool invoke_in_world(Context& ctx, const Value* args, std::size_t count, Value& 
   if (args[0].bits < 1 || static_cast<World>(args[0].bits) > runtime.world())
     return ctx.argument_error("there is no world " + std::to_string(args[0].bits) + ": they are 1 to " +
                               std::to_string(runtime.world()));
-  const World outer = std::exchange(ctx.world, static_cast<World>(args[0].bits));
-  const bool ok = runtime.call(ctx, args[1], args + 2, count - 2, result);
-  ctx.world = outer;
-  return ok;
+  const Restored world(ctx.world, static_cast<World>(args[0].bits));
+  return runtime.call(ctx, args[1], args + 2, count - 2, result);
 }
 
 // What definitions ended, newest last: a vector of (world, what was defined, what ended, why).

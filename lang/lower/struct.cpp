@@ -9,6 +9,7 @@
 #include "lang/lower/emit.hpp"
 #include "lang/lower/expr.hpp"
 #include "lang/lower/type_expression.hpp"
+#include "lang/support/exception_safe.hpp"
 
 namespace slope::lower {
 
@@ -234,10 +235,10 @@ class Types {
     if (!to_value(runtime_, ctx_, *definition_.ast, call, code)) return false;
     const Value arguments[] = {Value(runtime_.types.builtin().module, static_cast<const void*>(module_)), code};
     Value expansion;
-    const World outer = std::exchange(ctx_.world, runtime_.world());
-    const bool ok = runtime_.call(ctx_, expand->value, arguments, 2, expansion);
-    ctx_.world = outer;
-    if (!ok) return false;
+    {
+      const Restored world(ctx_.world, runtime_.world());
+      if (!runtime_.call(ctx_, expand->value, arguments, 2, expansion)) return false;
+    }
     std::string problem;
     const NodeId made = from_value(runtime_, ctx_, *definition_.ast, at, expansion, nullptr, problem);
     if (ctx_.failed()) return false;

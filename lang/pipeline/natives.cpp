@@ -1,6 +1,7 @@
 // Natives of Core that need the pipeline alone: inferred result types, counts of code.
 #include "lang/derive/natives/call.hpp"
 #include "lang/pipeline/impl.hpp"
+#include "lang/support/exception_safe.hpp"
 
 namespace slope {
 
@@ -9,9 +10,8 @@ const Type* Pipeline::return_type(Context& ctx, const DataType* call_types) {
   if (!ctx.generating) return infer::return_type(runtime_, ctx, call_types, ctx.world, infer_options());
   // Of the program that wants the code, whose world is another than the generator's, also for what is optimised on the
   // way; what the answer depends on, the code depends on.
-  const World outer = std::exchange(ctx.world, ctx.generating->world);
+  const Restored world(ctx.world, ctx.generating->world);
   infer::InferResult found = infer::infer_call(runtime_, ctx, call_types, ctx.world, infer_options());
-  ctx.world = outer;
   Source& source = *ctx.generating->source;
   source.min_world = std::max(source.min_world, found.min_world);
   source.max_world = std::min(source.max_world, found.max_world);

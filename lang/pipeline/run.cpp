@@ -4,14 +4,15 @@
 #include "lang/lower/lower.hpp"
 #include "lang/pipeline/pipeline.hpp"
 #include "lang/runtime/call_native.hpp"
+#include "lang/support/exception_safe.hpp"
 #include "lang/syntax/image.hpp"
 #include "lang/syntax/parse.hpp"
 
 namespace slope {
 
 bool Pipeline::run(Context& ctx, Module* module, FileId file, Value& result, std::vector<Diagnostic>& diagnostics) {
-  const World outer = ctx.world;
-  const bool ok = without_exceptions(ctx, "this text", [&] {
+  const Restored world(ctx.world, ctx.world);
+  return without_exceptions(ctx, "this text", [&] {
     syntax::ParseResult parsed =
         syntax::parse(runtime_.sources, file, {.interrupt = &ctx.interrupt, .memory = &runtime_.outside_heap});
     if (!parsed.ok()) {
@@ -22,14 +23,12 @@ bool Pipeline::run(Context& ctx, Module* module, FileId file, Value& result, std
     return run_parsed(ctx, module, lower::counted(runtime_, std::make_shared<syntax::Ast>(std::move(parsed.ast))),
                       result, diagnostics);
   });
-  ctx.world = outer;
-  return ok;
 }
 
 bool Pipeline::run_parsed(Context& ctx, Module* module, std::shared_ptr<syntax::Ast> ast, Value& result,
                           std::vector<Diagnostic>& diagnostics) {
   result = runtime_.nothing();
-  World outer = ctx.world;
+  const Restored world(ctx.world, ctx.world);
   std::vector<syntax::NodeId> statements(ast->children(ast->root).begin(), ast->children(ast->root).end());
   bool ok = true;
   for (syntax::NodeId statement : statements) {
@@ -45,7 +44,6 @@ bool Pipeline::run_parsed(Context& ctx, Module* module, std::shared_ptr<syntax::
     ok = runtime_.interpreter->run_toplevel(ctx, *body, result);
     if (!ok) break;
   }
-  ctx.world = outer;
   return ok;
 }
 

@@ -15,6 +15,7 @@
 #include "lang/runtime/context_tapes.hpp"
 #include "lang/runtime/runtime.hpp"
 #include "lang/support/address_space.hpp"
+#include "lang/support/exception_safe.hpp"
 #include "lang/support/thread_stack.hpp"
 #include "lang/support/tuning.hpp"
 
@@ -324,6 +325,8 @@ bool Coroutines::begin(Context& ctx, CoroutineObject* object, Coroutine*& made) 
     coroutine->fiber = __tsan_create_fiber(0);
 #endif
   }
+  make_room_for_one(alive_);
+  make_room_for_one(doomed_);
   runtime_.outside_heap.add(counted_bytes);
   coroutine->object = object;
   coroutine->stack_base = coroutine->high;

@@ -97,10 +97,11 @@ const Type* Runtime::Impl::callee_of(const Type* signature) const {
 
 MethodTable* Runtime::Impl::table_of(TypeName* name) {
   if (!name->methods) {
-    tables.emplace_back();
-    name->methods = &tables.back();
-    name->methods->name = name->name;
-    name->methods->cache = std::make_shared<MethodTable::Cache>();
+    auto cache = std::make_shared<MethodTable::Cache>();
+    MethodTable& made = tables.emplace_back();
+    made.name = name->name;
+    made.cache = std::move(cache);
+    name->methods = &made;
   }
   return name->methods;
 }
@@ -214,6 +215,7 @@ CachedLookup& Runtime::Impl::cached_lookup(const DataType* call_types, World wor
   MethodTable* table = table_of(callee_name(call_types->params[0]));
   CachedLookup& entry = table->cache->answers[call_types];
   if (!entry.computed || world < entry.lookup.min_world || world > entry.lookup.max_world) {
+    entry.computed = false;  // half an answer is none: an allocation may throw
     compute_lookup(call_types, world, entry.lookup);
     entry.computed = true;
   }

@@ -13,6 +13,7 @@
 
 #include "lang/memory/heap_impl.hpp"
 #include "lang/runtime/runtime_impl.hpp"
+#include "lang/support/exception_safe.hpp"
 #include "lang/support/tuning.hpp"
 
 namespace slope {
@@ -120,19 +121,21 @@ Source Runtime::source(Context& ctx, Specialization& target, SourceUse use, Worl
   made.max_world = method.max_world;
   AllocationRecord record;
   GeneratorRun run{&target, world, &made, &record, ctx.generating};
-  AllocationRecord* const outer_record = heap.record_allocations(&record);
   running.push_back(&target);
-  ctx.generating = &run;
-  const World outer_world = std::exchange(ctx.world, method.min_world);
   const auto start = std::chrono::steady_clock::now();
   ++counts.calls;
-  const bool ok = hooks_.generate_source && hooks_.generate_source(ctx, target, made);
+  const bool ok = [&] {
+    AllocationRecord* const outer_record = heap.record_allocations(&record);
+    const Finally leave([&] {
+      heap.record_allocations(outer_record);
+      running.pop_back();
+    });
+    const Restored generating(ctx.generating, &run);
+    const Restored in_world(ctx.world, method.min_world);
+    return hooks_.generate_source && hooks_.generate_source(ctx, target, made);
+  }();
   counts.nanoseconds += static_cast<std::uint64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start).count());
-  heap.record_allocations(outer_record);
-  ctx.world = outer_world;
-  ctx.generating = const_cast<GeneratorRun*>(run.outer);
-  running.pop_back();
   if (!ok) {
     made.code = nullptr;
     if (!ctx.failed()) ctx.raise_error("nothing runs generators here");

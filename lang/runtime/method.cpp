@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "lang/runtime/runtime_impl.hpp"
+#include "lang/support/exception_safe.hpp"
 #include "lang/support/tuning.hpp"
 #include "lang/types/walk.hpp"
 
@@ -175,15 +176,21 @@ Method* Runtime::add_method(std::unique_ptr<Method> added) {
     method->is_vararg = !tuple->params.empty() && as_vararg(tuple->params.back()) != nullptr;
     method->arg_count = static_cast<std::uint32_t>(tuple->params.size() - (method->is_vararg ? 1 : 0));
   }
+  // The three lists agree at any time.
+  std::vector<std::uint64_t>& shapes = table->cache->shapes;
+  std::vector<std::uint64_t>& call_shapes = table->cache->call_shapes;
+  make_room_for_one(shapes);
+  make_room_for_one(call_shapes);
+  make_room_for_one(table->methods);
   method->min_world = waited ? impl_->next_postponed_world++ : world_ + 1;
   method->max_world = newest_world;
-  std::vector<std::uint64_t>& shapes = table->cache->shapes;
   const std::uint64_t shape = shape_of(method->signature);
   for (std::size_t i = 0; i < shapes.size(); ++i) {
     if (!shapes_agree(shapes[i], shape)) continue;
     const auto& old = table->methods[i];
     if (old->max_world != newest_world || !signatures_may_equal(old->signature, method->signature)) continue;
     if (!type_equal(types, old->signature, method->signature)) continue;
+    make_room_for_one(impl_->replaced);
     old->max_world = method->min_world - 1;
     impl_->replaced.push_back(old.get());
     impl_->cause = {method, nullptr, nullptr, nullptr, true, false};
@@ -205,7 +212,6 @@ Method* Runtime::add_method(std::unique_ptr<Method> added) {
   const auto position = at - table->methods.begin();
   shapes.insert(shapes.begin() + position, shape);
   const DataType* tuple = signature_tuple(method->signature);
-  std::vector<std::uint64_t>& call_shapes = table->cache->call_shapes;
   call_shapes.insert(call_shapes.begin() + position, tuple ? call_shape(tuple) : 0);
   table->methods.insert(at, std::move(added));
   if (!waited) impl_->release_when_due();
@@ -226,8 +232,8 @@ Specialization* Runtime::specialize(Method* method, const DataType* call_types,
   made->method = method;
   made->types = call_types;
   made->static_params.assign(static_params.begin(), static_params.end());
-  slot = made.get();
   method->specializations.push_back(std::move(made));
+  slot = method->specializations.back().get();
   return slot;
 }
 

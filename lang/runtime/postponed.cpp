@@ -22,6 +22,7 @@
 
 #include "lang/runtime/library_names.hpp"
 #include "lang/runtime/runtime_impl.hpp"
+#include "lang/support/exception_safe.hpp"
 
 namespace slope {
 
@@ -124,13 +125,17 @@ bool Runtime::Impl::make(const MethodTable* table, const Binding* binding, const
   context.heap = &runtime.heap;
   context.tapes = runtime.context.tapes;
   context.world = item.first_world - 1;
-  const World outer = std::exchange(next_postponed_world, item.first_world);
-  const bool outer_type = std::exchange(making_type, binding != nullptr);
-  if (binding) being_made.push_back(binding);
-  const bool made = runtime.hooks().define_postponed(context, item.what);
-  making_type = outer_type;
-  if (binding) being_made.pop_back();
-  const World end = std::exchange(next_postponed_world, outer);
+  bool made = false;
+  World end = 0;
+  {
+    const Restored postponed_world(next_postponed_world, item.first_world);
+    const Restored type(making_type, binding != nullptr);
+    const std::size_t outer = being_made.size();
+    if (binding) being_made.push_back(binding);
+    const Finally leave([&] { being_made.resize(outer); });
+    made = runtime.hooks().define_postponed(context, item.what);
+    end = next_postponed_world;
+  }
   const World expected = item.first_world + item.methods;
   if (made && end <= expected) return true;
   std::string why = "internal error: a definition of " + (table ? table->name : binding->name)->name;
@@ -148,7 +153,11 @@ bool Runtime::Impl::is_being_made(std::uint32_t number) const {
 
 void Runtime::Impl::open(MethodTable& table) {
   MethodTable::Cache& cache = *table.cache;
-  for (std::uint32_t at = std::exchange(cache.first_waiting, none_waiting); at != none_waiting;) {
+  std::uint32_t at = std::exchange(cache.first_waiting, none_waiting);
+  const Finally wait_again([&] {  // when an allocation has thrown
+    if (at != none_waiting) cache.first_waiting = at;
+  });
+  while (at != none_waiting) {
     const Waiting item = waiting(at);
     make(&table, nullptr, item);
     at = item.next;
@@ -162,8 +171,13 @@ void Runtime::make_postponed(Binding& binding) {
   const Impl::Waiting item = impl_->waiting(binding.waiting);
   // A module that is being made asks for names that Base imports from it: they mean nothing there yet.
   if (item.module != LibraryIndex::none && impl_->is_being_made(item.module)) return;
-  binding.waiting = Impl::none_waiting;
-  if (!impl_->make(nullptr, &binding, item) || !is_type_value(binding.value)) return;
+  std::uint32_t again = std::exchange(binding.waiting, Impl::none_waiting);
+  const Finally wait_again([&] {  // when an allocation has thrown
+    if (again != Impl::none_waiting) binding.waiting = again;
+  });
+  const bool made = impl_->make(nullptr, &binding, item);
+  again = Impl::none_waiting;
+  if (!made || !is_type_value(binding.value)) return;
   MethodTable& table = *impl_->table_of(impl_->callee_name(types.type_type(binding.value.as_type)));
   const std::uint32_t number = impl_->library.find(binding.name->name);
   if (number != LibraryIndex::none && impl_->library.names()[number].has_keywords)

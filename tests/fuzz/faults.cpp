@@ -143,7 +143,7 @@ std::uint64_t count_allocations(const char* text, Tier tier) {
 
 }  // namespace
 
-// --count: how many of the allocations of each program fail, one at a time.
+// --count: how many of the allocations of each program fail, one at a time. With --here: which one fails.
 FuzzReport fuzz_faults(const FuzzOptions& options) {
   FuzzReport found;
   const std::uint64_t points = options.count != 0 ? options.count : 12;
@@ -153,6 +153,10 @@ FuzzReport fuzz_faults(const FuzzOptions& options) {
     if (!options.only.empty() && options.only != std::to_string(number)) continue;
     for (const auto& [title, tier] : tiers) {
       if (options.tier != "all" && options.tier != title) continue;
+      if (options.here) {  // for a debugger
+        run_one(text, tier, static_cast<std::int64_t>(options.count));
+        continue;
+      }
       Page& page = shared_page();
       const auto& [name, mode] = std::pair(title, tier);
       isolated({.seconds = 120}, [&, mode = mode](Page& shared) { shared.attempts = count_allocations(text, mode); });

@@ -7,6 +7,7 @@
 #include "lang/lower/desugar/desugar.hpp"
 #include "lang/lower/expr.hpp"
 #include "lang/lower/state.hpp"
+#include "lang/support/exception_safe.hpp"
 #include "lang/support/tuning.hpp"
 
 namespace slope::lower {
@@ -55,12 +56,11 @@ Form* Desugar::user_macro(NodeId node, Value macro, Module* definer) {
   Value expansion;
   LoweringState& state = state_of(runtime_);
   state.macro_ran = true;
-  const bool of_source = std::exchange(state.of_source, false);
-  const World outer = std::exchange(ctx_.world, runtime_.world());
-  const bool ok = runtime_.call(ctx_, macro, arguments.values.data(), arguments.values.size(), expansion);
-  ctx_.world = outer;
-  state.of_source = of_source;
-  if (!ok) return failed();
+  {
+    const Restored of_source(state.of_source, false);
+    const Restored world(ctx_.world, runtime_.world());
+    if (!runtime_.call(ctx_, macro, arguments.values.data(), arguments.values.size(), expansion)) return failed();
+  }
   arguments.values.push_back(expansion);
   Hygiene hygiene;
   hygiene.module = definer;

@@ -8,6 +8,7 @@
 #include "lang/lower/reflect/lowered_code.hpp"
 #include "lang/runtime/library_names.hpp"
 #include "lang/runtime/library_natives.hpp"
+#include "lang/support/exception_safe.hpp"
 #include "lang/types/object.hpp"
 
 namespace slope::lower {
@@ -305,11 +306,11 @@ bool lowered_code(Context& ctx, const Value* args, std::size_t count, Value& res
   Specialization* target = runtime.specialize(found.method, types, found.static_params);
   const CollectionPause pause(runtime.heap);
   // A method is lowered as it is when it is called: macros in it may do what they like.
-  if (!target->method->generator) ctx.generating = nullptr;
-  const World outer = std::exchange(ctx.world, world);
-  const Source source = runtime.source(ctx, *target, SourceUse::reflection, world);
-  ctx.world = outer;
-  ctx.generating = run;
+  const Source source = [&] {
+    const Restored generating(ctx.generating, target->method->generator ? run : nullptr);
+    const Restored in_world(ctx.world, world);
+    return runtime.source(ctx, *target, SourceUse::reflection, world);
+  }();
   if (!source.code) return false;
   note(source.min_world, source.max_world);
   if (run) run->source->edges.insert(run->source->edges.end(), source.edges.begin(), source.edges.end());
