@@ -129,14 +129,15 @@ std::unique_ptr<llvm::MemoryBuffer> ObjectCache::find_in_image(const Key& key) c
 std::unique_ptr<llvm::MemoryBuffer> ObjectCache::find_in_folder(const Key& key) const {
   if (folder_.empty()) return nullptr;
   const std::string file = path(key);
-  auto read = llvm::MemoryBuffer::getFile(file, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  // Read, not mapped: the file may change after its hash was checked.
+  auto read =
+      llvm::MemoryBuffer::getFile(file, /*IsText=*/false, /*RequiresNullTerminator=*/false, /*IsVolatile=*/true);
   if (!read) return nullptr;
   llvm::StringRef bytes = (*read)->getBuffer();
   if (!bytes.consume_front(file_head) || bytes.size() < hash_size) return nullptr;
   const llvm::StringRef object = bytes.drop_front(hash_size);
   if (std::memcmp(hash_of(object).data(), bytes.data(), hash_size) != 0) return nullptr;
   utimes(file.c_str(), nullptr);  // drop_oldest goes by the time of the last use
-  // A copy: the file may change while it is mapped.
   return llvm::MemoryBuffer::getMemBufferCopy(object, "slope");
 }
 

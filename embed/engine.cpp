@@ -49,8 +49,9 @@ Result<Value> Engine::run_file(const std::string& path) {
     return detail::engine_error("cannot read " + path + ": " + std::strerror(EISDIR));
   std::ifstream in(path, std::ios::binary);
   std::ostringstream text;
-  if (in) text << in.rdbuf();
-  if (!in || in.bad()) return detail::engine_error("cannot read " + path + ": " + std::strerror(errno));
+  if (in && in.peek() != std::ifstream::traits_type::eof()) text << in.rdbuf();
+  if (!in.is_open() || in.bad() || text.fail())
+    return detail::engine_error("cannot read " + path + ": " + std::strerror(errno));
   const auto file = std::filesystem::weakly_canonical(std::filesystem::absolute(path, failed), failed);
   if (!failed) state_->runtime.capabilities.include.push_back(file.parent_path().string());
   return state_->run(path, std::move(text).str());

@@ -13,8 +13,10 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <iostream>
 #include <iterator>
+#include <stdexcept>
 
 #include "repl/build.hpp"
 #include "repl/check.hpp"
@@ -97,9 +99,13 @@ class Command {
     if (!ran || line_.interactive) return run_prompt(engine_, output_, {line_.color, line_.startup});
     return status;
   }
-  void finish() {
+  // What the script printed last may meet a full disk only now.
+  int finish(int status) {
     if (const std::string times = tools::compile_times(engine_); !times.empty()) output_.err(times);
     output_.flush();
+    if (output_.failure() == 0 || knows_of_failure_) return status;
+    output_.err("slope: " + write_failure() + "\n");
+    return status == 0 ? 1 : status;
   }
 
  private:
@@ -114,7 +120,12 @@ class Command {
     options.cache = cache_folder();
     options.compile_threads = line_.compile_threads;
     options.capabilities = Capabilities::all();
-    options.output = [this](std::string_view text) { output_.out(text); };
+    options.output = [this](std::string_view text) {
+      output_.out(text);
+      if (output_.failure() == 0) return;
+      knows_of_failure_ = true;
+      throw std::runtime_error(write_failure());  // an error of the script: it need not run for nothing
+    };
     options.error_output = [this](std::string_view text) { output_.err(text); };
     return options;
   }
@@ -129,8 +140,13 @@ class Command {
     return line_.interactive;
   }
 
+  std::string write_failure() const {
+    return std::string("cannot write to standard output: ") + std::strerror(output_.failure());
+  }
+
   CommandLine line_;
   bool paints_errors_ = false;
+  bool knows_of_failure_ = false;  // the script
   Output output_;
   Engine engine_;
 };
@@ -146,19 +162,22 @@ struct Task {
 [[noreturn]] void* run_task(void* given) {
   const auto* task = static_cast<Task*>(given);
   if (task->subcommand) {
-    const int status = task->subcommand(task->count, task->arguments);
-    std::cout.flush();
+    int status = task->subcommand(task->count, task->arguments);
+    if (!std::cout.flush()) {
+      std::cerr << "slope: cannot write to standard output\n";
+      if (status == 0) status = 1;
+    }
     std::_Exit(status);
   }
   auto* command = new Command(std::move(static_cast<Task*>(given)->line));
   const int status = command->run();
-  command->finish();
-  std::_Exit(status);
+  std::_Exit(command->finish(status));
 }
 
 }  // namespace
 
 int run_command(int count, char** arguments) {
+  open_closed_streams();
   int status = 0;
   Task task;
   if (count > 1 && std::string_view(arguments[1]) == "fmt") return run_fmt(count - 2, arguments + 2);

@@ -1,5 +1,6 @@
 #include "repl/output.hpp"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -74,16 +75,29 @@ void Output::flush_from_outside(bool waits) {
 }
 
 void Output::flush_locked() {
-  write_all(STDOUT_FILENO, buffer_);
+  if (const int failed = write_all(STDOUT_FILENO, buffer_); failed != 0 && failure_ == 0) failure_ = failed;
   buffer_.clear();
 }
 
-void Output::write_all(int descriptor, std::string_view text) {
+int Output::write_all(int descriptor, std::string_view text) {
   while (!text.empty()) {
-    ssize_t written = write(descriptor, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;  // nobody reads any more, or the disk is full: there is nowhere to say so
-    text.remove_prefix(static_cast<std::size_t>(written));
+    const ssize_t written = write(descriptor, text.data(), text.size());
+    if (written > 0) {
+      text.remove_prefix(static_cast<std::size_t>(written));
+    } else if (written < 0 && errno == EAGAIN) {  // somebody made it non-blocking
+      pollfd ready = {descriptor, POLLOUT, 0};
+      if (poll(&ready, 1, -1) < 0 && errno != EINTR) return errno;
+    } else if (written == 0 || errno != EINTR) {
+      return written == 0 ? EIO : errno;
+    }
+  }
+  return 0;
+}
+
+void open_closed_streams() {
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(descriptor, F_GETFD) == 0 || errno != EBADF) continue;
+    if (open("/dev/null", O_RDONLY) != descriptor) return;  // the lowest that is free
   }
 }
 

@@ -18,6 +18,7 @@
 // made together with the others of their definition. So a lookup in kwcall has two steps: first the table of the second
 // argument is opened, or those of all owners of keyword methods when that argument is not a single function.
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "lang/runtime/library_names.hpp"
@@ -71,23 +72,29 @@ void Runtime::open_library(const LibraryIndex& index) {
 
 Binding* Runtime::Impl::enter(std::uint32_t number, const Symbol* name) {
   const LibraryName& what = library.names()[number];
-  entered[number] = true;
-  if (what.kind != LibraryNameKind::function && what.kind != LibraryNameKind::value) return nullptr;
-  Binding*& slot = runtime.base->bindings[name];
-  if (slot) return slot;  // a statement that ran at the start was first
+  const bool is_function = what.kind == LibraryNameKind::function;
+  auto& names = runtime.base->bindings;
+  const auto known = names.find(name);
+  if ((!is_function && what.kind != LibraryNameKind::value) || (known != names.end() && known->second)) {
+    entered[number] = true;
+    return known == names.end() ? nullptr : known->second;  // a statement that ran at the start was first
+  }
+  // What needs memory comes first: a name is entered whole or not at all.
+  const DataType* type = is_function ? runtime.types.function_type(name, runtime.base) : nullptr;
+  MethodTable* table = is_function ? table_of(type->name) : nullptr;
+  make_room_for_one(keyword_owners);
   Binding& made = bindings.emplace_back();
-  slot = &made;
+  names[name] = &made;
+  entered[number] = true;
   made.module = runtime.base;
   made.name = name;
   made.exported = what.is_exported != 0;
-  if (what.kind == LibraryNameKind::value) {
+  if (!is_function) {
     made.waiting = what.first;
     return &made;
   }
-  const DataType* type = runtime.types.function_type(name, runtime.base);
   made.value = type->instance;
   made.is_constant = true;
-  MethodTable* table = table_of(type->name);
   table->cache->first_waiting = what.first;
   if (what.has_keywords) keyword_owners.push_back(table);
   return &made;
@@ -138,6 +145,8 @@ bool Runtime::Impl::make(const MethodTable* table, const Binding* binding, const
   }
   const World expected = item.first_world + item.methods;
   if (made && end <= expected) return true;
+  if (!made && context.error.type == runtime.types.builtin().out_of_memory_error)
+    throw std::bad_alloc();  // again later
   std::string why = "internal error: a definition of " + (table ? table->name : binding->name)->name;
   why += " in the standard library ";
   why += made ? "gave more methods than its index says"

@@ -303,6 +303,7 @@ std::span<const Type* const> TypeTable::Impl::keep(std::span<const Type* const> 
 }
 
 DataType* TypeTable::Impl::find_or_make(TypeName* name, std::span<const Type* const> params) {
+  if (!unfinished.empty() && completing == 0) complete_unfinished();
   std::uint64_t hash = hash_list(reinterpret_cast<std::uintptr_t>(name) >> 4, params);
   DataType* found = data_set.find(hash, [&](const DataType* d) {
     return d->name == name && std::equal(params.begin(), params.end(), d->params.begin(), d->params.end());
@@ -327,8 +328,10 @@ DataType* TypeTable::Impl::find_or_make(TypeName* name, std::span<const Type* co
     d->levels = std::max(d->levels, p->levels + 1);
   }
   too_deep |= d->levels > most_type_levels;
+  if (unfinished.capacity() <= unfinished.size() + completing)
+    unfinished.reserve(2 * (unfinished.size() + completing) + 16);
   data_set.insert(hash, d);
-  complete(d);
+  complete_or_note(d);
   return d;
 }
 

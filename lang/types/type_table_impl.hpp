@@ -153,6 +153,10 @@ struct TypeTable::Impl {
 
   // Data types whose supertype or fields wait for the definition of a TypeName, or were cut off by `layout_depth`.
   std::vector<DataType*> pending;
+  // Whose completion an allocation that failed has ended: they are completed before any other type is asked for. Has
+  // room for all that are being completed.
+  std::vector<DataType*> unfinished;
+  std::size_t completing = 0;
   std::vector<const DataType*> laying_out;
   std::unordered_map<const DataType*, std::uint32_t> inline_levels;  // of aggregates that have aggregates in them
   int layout_depth = 0;
@@ -176,8 +180,10 @@ struct TypeTable::Impl {
   Value make_immortal(Value v);
 
   DataType* find_or_make(TypeName* name, std::span<const Type* const> params);
-  void complete(DataType* type);  // supertype and layout, when its name is defined
-  bool lay_out(DataType* type);   // false: something it needs is not defined yet
+  void complete(DataType* type);          // supertype and layout, when its name is defined
+  void complete_or_note(DataType* type);  // the same; `unfinished` has it when that throws
+  void complete_unfinished();
+  bool lay_out(DataType* type);  // false: something it needs is not defined yet
   bool list_fields(DataType* type, std::vector<Field>& fields, bool& concrete);  // likewise
   void name_defined(TypeName* name);
   void retry_pending();

@@ -5,6 +5,7 @@
 // itself) is stored as a reference, as it must be on the heap.
 #include <algorithm>
 
+#include "lang/support/exception_safe.hpp"
 #include "lang/support/tuning.hpp"
 #include "lang/types/type_table_impl.hpp"
 
@@ -86,6 +87,25 @@ void TypeTable::Impl::complete(DataType* d) {
   if (d->is_abstract || d->has_layout) return;
   if (layout_depth > max_layout_depth) return;  // `find_or_make` asks again
   if (!lay_out(d)) pending.push_back(d);
+}
+
+void TypeTable::Impl::complete_or_note(DataType* d) {
+  ++completing;
+  bool is_complete = false;
+  const Finally leave([&] {
+    --completing;
+    if (!is_complete) unfinished.push_back(d);
+  });
+  complete(d);
+  is_complete = true;
+}
+
+void TypeTable::Impl::complete_unfinished() {
+  while (!unfinished.empty()) {
+    DataType* const d = unfinished.back();
+    unfinished.pop_back();
+    complete_or_note(d);
+  }
 }
 
 // The fields in order, not placed yet. `concrete` becomes false where their types leave something open.
@@ -213,9 +233,12 @@ bool TypeTable::Impl::lay_out(DataType* d) {
 }
 
 void TypeTable::Impl::retry_pending() {
+  unfinished.reserve(unfinished.size() + completing + pending.size() + 1);
   std::vector<DataType*> waiting = std::move(pending);
   pending.clear();
-  for (DataType* d : waiting) complete(d);
+  std::reverse(waiting.begin(), waiting.end());
+  const Finally keep_rest([&] { unfinished.insert(unfinished.end(), waiting.begin(), waiting.end()); });
+  for (; !waiting.empty(); waiting.pop_back()) complete(waiting.back());
 }
 
 void TypeTable::Impl::name_defined(TypeName* name) {

@@ -2,12 +2,15 @@
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Module.h>
 #include <llvm/Support/BLAKE3.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -99,4 +102,51 @@ TEST_CASE("A damaged image has no code") {
   CHECK(!finds(whole + "x"));
   CHECK(!ObjectCache::open("", (folder.path / "missing").string(), "machine", 1 << 20));
   CHECK(!ObjectCache::open("", "", "machine", 1 << 20));
+}
+
+TEST_CASE("A damaged file of the cache is a miss") {
+  const Folder folder;
+  const CodeKey key{4, 5, 6};
+  const auto cache = ObjectCache::open((folder.path / "cache").string(), "", "machine", 1 << 20);
+  REQUIRE(cache);
+  const std::string object(1000, 'o');
+  cache->keep(key, object);
+  const auto found = cache->find(key);
+  REQUIRE(found);
+  CHECK(found->getBuffer() == object);
+  fs::path path;
+  for (const auto& entry : fs::recursive_directory_iterator(folder.path))
+    if (entry.is_regular_file()) path = entry.path();
+  std::ifstream file(path, std::ios::binary);
+  const std::string whole{std::istreambuf_iterator<char>(file), {}};
+  REQUIRE(whole.size() > object.size());
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    std::string damaged = whole;
+    damaged[i] ^= static_cast<char>(1 << i % 8);
+    write(path, damaged);
+    CHECK(!cache->find(key));
+    write(path, whole.substr(0, i));
+    CHECK(!cache->find(key));
+  }
+  write(path, whole + "x");
+  CHECK(!cache->find(key));
+  cache->keep(key, object);
+  CHECK(cache->find(key));
+}
+
+TEST_CASE("A disk that takes no more leaves no part of a file") {
+  const Folder folder;
+  const auto cache = ObjectCache::open((folder.path / "cache").string(), "", "machine", 1 << 20);
+  REQUIRE(cache);
+  const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit old{};
+  REQUIRE(getrlimit(RLIMIT_FSIZE, &old) == 0);
+  rlimit few = old;
+  few.rlim_cur = 100;
+  REQUIRE(setrlimit(RLIMIT_FSIZE, &few) == 0);
+  cache->keep(CodeKey{7}, std::string(1000, 'o'));
+  setrlimit(RLIMIT_FSIZE, &old);
+  std::signal(SIGXFSZ, old_handler);
+  CHECK(!cache->find(CodeKey{7}));
+  for (const auto& entry : fs::recursive_directory_iterator(folder.path)) CHECK(!entry.is_regular_file());
 }

@@ -116,6 +116,52 @@ TEST_CASE("Output and errors keep their order, and much output comes whole") {
   CHECK(std::count(run.out.begin(), run.out.end(), '\n') == 20000);
 }
 
+TEST_CASE("Output that cannot be written is an error") {
+  const auto run_to = [](const std::string& target, const std::string& code) {
+    const std::string line = "exec \"$0\" -e '" + code + "' " + target;
+    return slope::test::run_process({"/bin/sh", "-c", line, SLOPE_COMMAND}, "", std::chrono::seconds(60));
+  };
+  for (const char* code :
+       {"println(1)", "print(\"x\"^100000)", "while true; println(1); end", "println(1); flush(stdout)"}) {
+    const auto full = run_to(">/dev/full", code);
+    CHECK(full.status == 1);
+    CHECK(full.err.find("cannot write to standard output: No space left on device") != std::string::npos);
+    const auto closed = run_to(">&-", code);
+    CHECK(closed.status == 1);
+    CHECK(closed.err.find("cannot write to standard output: Bad file descriptor") != std::string::npos);
+  }
+  CHECK(run_to(">/dev/full", "exit(7)").status == 7);
+  CHECK(run_to(">/dev/full", "try; println(1); flush(stdout); catch e; print(stderr, typeof(e)); end")
+            .err.rfind("ErrorException", 0) == 0);
+  CHECK(run_to("2>/dev/full", "println(stderr, 1)").status == 0);
+  // A file never takes the place of a closed stream.
+  const auto file = std::filesystem::temp_directory_path() / ("slope-closed-" + std::to_string(getpid()));
+  const std::string code = "open(\"" + file.string() + "\", \"w\") do f; println(1); println(f, \"kept\"); end";
+  CHECK(run_to(">&-", code).status == 1);
+  std::ifstream written(file);
+  std::string text;
+  std::getline(written, text);
+  CHECK(text == "kept");
+  std::filesystem::remove(file);
+  CHECK(run_to("<&-", "print(isempty(readline()))").out == "true");
+}
+
+TEST_CASE("Bytes that are no text") {
+  const auto says = [](const std::string& text, const std::string& part) {
+    Script script(text);
+    const auto run = run_slope({script.path});
+    CHECK(run.status == 1);
+    CHECK(run.err.find(part) != std::string::npos);
+  };
+  Script windows("\xef\xbb\xbfx = \"\"\"a\r\nb\"\"\"\r\nprint(repr(x))\r\n");
+  CHECK(run_slope({windows.path}).out == "\"a\\nb\"");
+  says(std::string("print(1)\0print(2)", 17), "a control character may stand in text only as an escape");
+  says("print(1)\n\xff = 2", "this is not valid UTF-8");
+  const auto unreadable = run_slope({"/proc/self/mem"});
+  CHECK(unreadable.status == 1);
+  CHECK(unreadable.err.find("cannot read /proc/self/mem") != std::string::npos);
+}
+
 TEST_CASE("-i without a terminal reads inputs, shows values and goes on after errors") {
   auto run = run_slope({"-i", "-e", "x = 4"},
                        "x + 1\nans * 2\nfunction f(y)\n    y^2\nend\nf(3);\nf(ans)\nundefined_name\n\"end\"\n");
