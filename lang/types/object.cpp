@@ -1,6 +1,10 @@
 // Identity: `===` and its hash.
 #include "lang/types/object.hpp"
 
+#include <sys/random.h>
+
+#include <bit>
+#include <random>
 #include <vector>
 
 #include "lang/types/module.hpp"
@@ -25,6 +29,40 @@ bool has_identity_by_content(const DataType* type) {
 std::uint64_t mix(std::uint64_t hash, std::uint64_t word) {
   hash = (hash ^ word) * 0x9fb21c651e98df25ull;
   return hash ^ (hash >> 32);
+}
+
+struct Key {
+  std::uint64_t low;
+  std::uint64_t high;
+};
+
+Key make_key() {
+  Key key{};
+  if (getrandom(&key, sizeof key, 0) == static_cast<ssize_t>(sizeof key)) return key;
+  std::random_device device;
+  return {std::uint64_t{device()} << 32 | device(), std::uint64_t{device()} << 32 | device()};
+}
+
+// Of what is known by its address. Scripts see it (objectid, hash, how a Task is printed) and must not learn the address
+// from it: SipHash-1-3 (Aumasson, Bernstein: SipHash, 2012) of one word with a secret of the process.
+std::uint64_t mix_address(std::uint64_t hash, std::uint64_t address) {
+  static const Key key = make_key();
+  std::uint64_t a = key.low ^ 0x736f6d6570736575ull, b = key.high ^ 0x646f72616e646f6dull,
+                c = key.low ^ 0x6c7967656e657261ull, d = key.high ^ 0x7465646279746573ull;
+  const auto round = [&] {
+    a += b, b = std::rotl(b, 13) ^ a, a = std::rotl(a, 32);
+    c += d, d = std::rotl(d, 16) ^ c;
+    a += d, d = std::rotl(d, 21) ^ a;
+    c += b, b = std::rotl(b, 17) ^ c, c = std::rotl(c, 32);
+  };
+  for (const std::uint64_t word : {address, std::uint64_t{8} << 56}) {
+    d ^= word;
+    round();
+    a ^= word;
+  }
+  c ^= 0xff;
+  for (int i = 0; i < 3; ++i) round();
+  return mix(hash, a ^ b ^ c ^ d);
 }
 
 std::uint64_t hash_bytes(std::uint64_t hash, const char* bytes, std::size_t count) {
@@ -165,7 +203,7 @@ std::uint64_t hash_immortal(std::uint64_t hash, Value v) {
   if (kind == "Module") return mix(hash, static_cast<const Module*>(v.pointer)->name->hash);
   if (kind == "DataType" || kind == "UnionAll" || kind == "Union" || kind == "TypeofBottom")
     return hash_of(hash, static_cast<const Type*>(v.pointer));
-  return mix(hash, static_cast<std::uint64_t>(v.bits));
+  return mix_address(hash, static_cast<std::uint64_t>(v.bits));
 }
 
 std::uint64_t hash_value(std::uint64_t hash, Value v, std::vector<Content>& work) {
@@ -179,7 +217,7 @@ std::uint64_t hash_value(std::uint64_t hash, Value v, std::vector<Content>& work
     std::string_view text = static_cast<StringObject*>(v.object)->view();
     return hash_bytes(hash, text.data(), text.size());
   }
-  if (!has_identity_by_content(type)) return mix(hash, static_cast<std::uint64_t>(v.bits));
+  if (!has_identity_by_content(type)) return mix_address(hash, static_cast<std::uint64_t>(v.bits));
   work.push_back({type, v.object->payload()});
   return hash;
 }
