@@ -425,9 +425,10 @@ CodeInstance* publish(Runtime& runtime, Specialization& target, InferResult&& re
   code->effects = result.effects;
   code->typed = std::move(result.typed);
   code->edges = std::move(result.edges);
-  constexpr std::size_t bytes_of_instruction = 384;  // as IR, bytecode and machine code
-  code->counted.add(runtime.outside_heap,
-                    sizeof(CodeInstance) + (code->typed ? code->typed->insts.size() * bytes_of_instruction : 0));
+  constexpr std::size_t bytes_of_instruction = 384;         // as IR, bytecode and machine code
+  constexpr std::size_t bytes_of_edge = sizeof(Edge) + 64;  // with its place among the dependents
+  code->counted.add(runtime.outside_heap, sizeof(CodeInstance) + code->edges.size() * bytes_of_edge +
+                                              (code->typed ? code->typed->insts.size() * bytes_of_instruction : 0));
   CodeInstance* made = code.get();
   target.code.push_back(std::move(code));
   target.current = made;

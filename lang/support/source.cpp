@@ -73,7 +73,22 @@ std::string SourceMap::describe(Span span) const {
   return source.name() + ":" + std::to_string(where.line) + ":" + std::to_string(where.column);
 }
 
-std::uint32_t SourceMap::line_of(Span span) const { return file(span.file).line_column(span.begin).line; }
+// Without the column, which takes time in proportion to the line: generated programs are often one line.
+std::uint32_t SourceMap::line_of(Span span) const {
+  const SourceFile& source = file(span.file);
+  const auto begins_before = [&](std::uint32_t number) {
+    const std::string_view line = source.line(number);
+    return line.data() && line.data() - source.text().data() <= static_cast<std::ptrdiff_t>(span.begin);
+  };
+  std::uint32_t last = 1;  // begins before
+  std::uint32_t after = 2;
+  while (begins_before(after)) last = std::exchange(after, 2 * after);
+  while (after - last > 1) {
+    const std::uint32_t middle = last + (after - last) / 2;
+    (begins_before(middle) ? last : after) = middle;
+  }
+  return last;
+}
 
 std::string SourceMap::excerpt(Span span) const {
   const SourceFile& source = file(span.file);

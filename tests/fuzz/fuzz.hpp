@@ -33,5 +33,6 @@ FuzzReport fuzz_arguments(const FuzzOptions& options);
 FuzzReport fuzz_hostile(const FuzzOptions& options);
 FuzzReport fuzz_faults(const FuzzOptions& options);
 FuzzReport fuzz_grammar(const FuzzOptions& options);
+FuzzReport fuzz_soak(const FuzzOptions& options);
 
 }  // namespace slope::test

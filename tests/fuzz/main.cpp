@@ -16,6 +16,7 @@ const FuzzTarget targets[] = {
     {"hostile", "programs that mean harm (tests/fuzz/hostile, or the file or folder of --text)", fuzz_hostile},
     {"faults", "small programs while an allocation fails (--count: how many for each)", fuzz_faults},
     {"grammar", "random programs from a grammar (--seed, --count): the tiers print the same", fuzz_grammar},
+    {"soak", "what a host does for hours leaves no memory behind (--seconds for each kind)", fuzz_soak},
 };
 
 int help() {
