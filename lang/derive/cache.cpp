@@ -39,6 +39,12 @@ diff::Refusal refusal_of(const Specialization& target, const std::string& reason
   return {target.method->span, target.method, reason};
 }
 
+diff::Refusal not_inferred(const Specialization& target, const std::string& reason) {
+  diff::Refusal refusal = refusal_of(target, reason);
+  refusal.not_inferred = true;
+  return refusal;
+}
+
 std::string name_of(const Specialization& target) { return std::string(target.method->name->name); }
 
 }  // namespace
@@ -197,7 +203,7 @@ bool DerivativeCache::find_subject(Context& ctx, const Key& key, Subject& subjec
   }
   if (!subject.code) {
     if (key.kind != DerivativeKind::gradient)
-      refusal = refusal_of(target, "the types of `" + name_of(target) + "` could not be inferred");
+      refusal = not_inferred(target, "the types of `" + name_of(target) + "` could not be inferred");
     primals.take_refusal(target, refusal);
     return false;
   }
@@ -205,10 +211,10 @@ bool DerivativeCache::find_subject(Context& ctx, const Key& key, Subject& subjec
   if (subject.by_rule) subject.code = subject.by_rule.get();
   subject.result_type = subject.by_rule ? as_data(subject.by_rule->return_type)->params[0] : subject.code->return_type;
   if (key.kind == DerivativeKind::gradient || tangents.known(subject.code->return_type)) return true;
-  refusal = refusal_of(target, key.kind == DerivativeKind::forward
-                                   ? "the types of `" + name_of(target) + "` could not be inferred"
-                                   : "the result type of `" + name_of(target) + "` is not inferred (" +
-                                         to_string(subject.result_type) + ")");
+  refusal = not_inferred(target, key.kind == DerivativeKind::forward
+                                     ? "the types of `" + name_of(target) + "` could not be inferred"
+                                     : "the result type of `" + name_of(target) + "` is not inferred (" +
+                                           to_string(subject.result_type) + ")");
   return false;
 }
 
@@ -403,10 +409,55 @@ bool DerivativeCache::put_memory_back(Context& ctx, const Subject& subject, cons
   std::vector<Edge> all = edges;
   all.push_back({Edge::Kind::callee, nullptr, nullptr, inner.target});
   compiler.publish(part, std::move(result), all);
+  guarded_.insert(part.target);
   entry.parts.insert(entry.parts.begin(), &part);
   entry.gradient.target = part.target;
   entry.gradient.callee = part.callee;
   return true;
+}
+
+namespace {
+
+bool opens_level(const ir::Inst& inst) {
+  if (inst.op != ir::Op::native) return false;
+  const std::string_view name = inst.aux_as<const NativeInfo>()->name;
+  return name == "keep_memory_within" || name == "keep_memory_of";
+}
+
+}  // namespace
+
+// What catches, the gradients of put_memory_back, ends its own levels and those within.
+bool DerivativeCache::may_leave_level(const Specialization& target) {
+  std::vector<const Specialization*> work{&target};
+  std::vector<const Specialization*> seen{&target};
+  bool found = false;
+  while (!work.empty() && !found) {
+    const Specialization& one = *work.back();
+    work.pop_back();
+    if (guarded_.contains(&one)) continue;
+    if (!one.current || !one.current->typed) {  // still being made
+      found = true;
+      break;
+    }
+    if (const auto known = leave_level_.find(&one); known != leave_level_.end() && known->second.first == one.current) {
+      found = known->second.second;
+      continue;
+    }
+    for (const ir::Block& block : one.current->typed->blocks)
+      for (std::uint32_t id : block.insts) {
+        const ir::Inst& inst = one.current->typed->insts[id];
+        found |= opens_level(inst);
+        const auto* callee = inst.op == ir::Op::invoke ? inst.aux_as<Specialization>() : nullptr;
+        if (!callee || std::find(seen.begin(), seen.end(), callee) != seen.end()) continue;
+        seen.push_back(callee);
+        if (!callee->current || (callee->current->effects & effect_writes)) work.push_back(callee);
+      }
+  }
+  if (found)
+    leave_level_[&target] = {target.current, true};
+  else
+    for (const Specialization* one : seen) leave_level_[one] = {one->current, false};
+  return found;
 }
 
 const ir::Function* DerivativeCache::source_of(const Specialization& target) const {
@@ -465,6 +516,8 @@ void DerivativeCache::forget(const GoneCode& gone) {
   const auto is_emptied = [&](const auto& entry) { return gone.emptied.contains(entry.first); };
   std::erase_if(sources_, is_emptied);
   std::erase_if(saved_, is_emptied);
+  std::erase_if(guarded_, [&](const Specialization* target) { return gone.emptied.contains(target); });
+  leave_level_.clear();
   std::erase_if(entries_, [&](const auto& entry) {
     const std::vector<Synthetic*>& parts = entry.second.parts;
     return std::any_of(parts.begin(), parts.end(),

@@ -71,6 +71,10 @@ class DerivativeCache {
   // The same as text, a line each: where it is kept, what it is, why there.
   std::string saved_text(const Specialization& gradient) const;
 
+  // Whether an exception may leave a level of kept memory open in the code of a derivative: then the native is to call it,
+  // which ends what is left (natives/call.cpp).
+  bool may_leave_level(const Specialization& target);
+
   std::uint64_t made() const;  // transforms that ran
   // Of gradients, pullbacks and forward derivatives in turn: how often the transform ran, kept code was used, there was
   // none, a definition had ended it; bytes of what is valid now, nanoseconds.
@@ -135,6 +139,8 @@ class DerivativeCache {
   std::vector<const Specialization*> in_work_;  // primals whose derivatives are being made, outermost first
   std::map<const Specialization*, std::shared_ptr<ir::Function>> sources_;
   std::map<const Specialization*, std::vector<diff::SavedValue>> saved_;  // by gradient function
+  std::unordered_set<const Specialization*> guarded_;  // gradients that put memory back, also after an exception
+  std::unordered_map<const Specialization*, std::pair<const CodeInstance*, bool>> leave_level_;
   std::array<Counts, derivative_kinds> counts_;
   std::uint64_t made_ = 0;
 };

@@ -584,6 +584,13 @@ bool keep_memory_within(Context& ctx, const Value* args, std::size_t count, Valu
   return begin_keeping(ctx, args, count, true, result);
 }
 
+// next_kept_level() → the level that will be opened next, for put_back_memory where an exception is caught
+// (lang/diff/exceptions.cpp).
+bool next_kept_level(Context& ctx, const Value*, std::size_t, Value& result) {
+  result = ctx.runtime->from_int(static_cast<std::int64_t>(KeptMemory::depth(ctx)) + 1);
+  return true;
+}
+
 // put_back_memory(level): all is as it was when the level was opened.
 bool put_back_memory(Context& ctx, const Value* args, std::size_t count, Value& result) {
   if (count != 1 || args[0].type != ctx.runtime->types.builtin().int64)
@@ -607,9 +614,12 @@ bool keep_memory_of(Context& ctx, const Value* args, std::size_t count, Value& r
   const Stores& stores = derivatives_of(ctx).stores.of(ctx, *target);
   if (!stores.any() && !stores.calls_unknown) return true;
   KeptMemory& memory = kept_memory_of(ctx);
-  result = runtime.from_int(memory.open(true));
   const std::size_t all = arguments.values.size();
-  memory.keep(stores, arguments.values.data(), all, target->method->is_vararg ? target->method->arg_count : all);
+  const std::size_t fixed = target->method->is_vararg ? target->method->arg_count : all;
+  // A pullback leaves memory as its function does: for a derivative around it that is a store like others.
+  if (memory.is_open()) memory.keep(stores, arguments.values.data(), all, fixed);
+  result = runtime.from_int(memory.open(true));
+  memory.keep(stores, arguments.values.data(), all, fixed);
   return true;
 }
 
@@ -664,6 +674,7 @@ constexpr std::uint32_t on_memory = effect_throws | effect_reads | effect_writes
 const NativeInfo kept_memory_natives[] = {
     {"keep_memory", keep_memory, on_memory, gives_int, false, false, true},
     {"keep_memory_within", keep_memory_within, on_memory, gives_int, false, false, true},
+    {"next_kept_level", next_kept_level, effect_reads, gives_int, false, false, true},
     {"put_back_memory", put_back_memory, on_memory, gives_nothing, false, false, true},
     {"keep_memory_of", keep_memory_of, on_memory | effect_allocates, gives_int},
     {"take_away_memory", take_away_memory, on_memory | effect_allocates, nullptr},

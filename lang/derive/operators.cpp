@@ -46,17 +46,10 @@ class OperatorExpansion {
     if (makes_named_tuple(native)) return named_tuple(native);
     if (is_gradient_into(native)) {
       if (!find_target(native.operands[0], native.operands[2])) return {};
-      into_ = native.operands[1];
-      const DataType* given = as_data(type_of(into_));
-      if (!given || !given->is_tuple || !given->is_concrete || given->fields.size() != user_.size())
-        return failed(made);
-      const Sharing sharing = name_of(native) == "value_and_gradient_into" ? sharing_of_call() : Sharing::none;
-      if (sharing == Sharing::unknown || (may_share() && !derivatives_.is_plain_type(type_of(native.operands[2]))))
-        return failed(made);
-      Operand done = sharing == Sharing::looked_for
-                         ? call_base("gradient_into_if_apart", with_constants(native.operands), nullptr)
-                         : gradient();
-      return done.valid() ? done : failed(made);
+      const Operand done = gradient_into(native);
+      if (done.valid()) return done;
+      failed(made);
+      return is_plain_ ? Operand() : call_base("value_and_gradient_by_copy", native.operands, nullptr);
     }
     const std::string_view name = name_of(native);
     if (name == "call_derivative") {
@@ -81,6 +74,17 @@ class OperatorExpansion {
                          ? call_base("gradient_if_apart", with_constants(native.operands), nullptr)
                          : gradient();
     return result.valid() ? result : failed(made);
+  }
+  Operand gradient_into(const ir::Inst& native) {
+    into_ = native.operands[1];
+    const DataType* given = as_data(type_of(into_));
+    if (!given || !given->is_tuple || !given->is_concrete || given->fields.size() != user_.size()) return {};
+    const Sharing sharing = name_of(native) == "value_and_gradient_into" ? sharing_of_call() : Sharing::none;
+    if (sharing == Sharing::unknown || (may_share() && !derivatives_.is_plain_type(type_of(native.operands[2]))))
+      return {};
+    return sharing == Sharing::looked_for
+               ? call_base("gradient_into_if_apart", with_constants(native.operands), nullptr)
+               : gradient();
   }
   static Operand failed(std::vector<std::uint32_t>& made) {
     made.clear();
@@ -288,11 +292,12 @@ class OperatorExpansion {
     asked[0] = 0;
     diff::Refusal refusal;  // raised when the call is reached
     const DerivativeCache::FoundHalves found = derivatives_.cache.halves(ctx_, *target_, asked, refusal);
+    if (!found.halves) return refused(refusal);
     if (!found.ready) return {};
     const Halves& halves = *found.halves;
     edges_.push_back({Edge::Kind::callee, nullptr, nullptr, halves.forward});
     edges_.push_back({Edge::Kind::callee, nullptr, nullptr, halves.reverse});
-    check_sharing();
+    if (at_->operands.size() == 3) check_sharing();  // before the function runs: what it stores may share memory
     Value parts[6];
     if (!describe_halves(ctx_, *target_, halves, parts)) return {};
     std::vector<Operand> operands;
@@ -319,8 +324,21 @@ class OperatorExpansion {
         part = emit(Op::type_assert, {part, constant(runtime_.from_type(wanted))}, wanted);
       operands.push_back(part);
     }
+    if (!calls_directly(*target)) return {};
     edges_.push_back({Edge::Kind::callee, nullptr, nullptr, target});
     return emit(Op::invoke, operands, result, reinterpret_cast<std::uintptr_t>(target));
+  }
+  // In code that is not differentiated nothing else ends what an exception leaves open.
+  bool calls_directly(const Specialization& derivative) {
+    return !is_plain_ || !derivatives_.cache.may_leave_level(derivative);
+  }
+
+  // Where the derivative is refused. In code that is differentiated the native would become a call of the library's own
+  // `gradient`, whose derivative is this one again, without end: the error stands in its place.
+  Operand refused(const diff::Refusal& refusal) {
+    if (is_plain_ || ctx_.failed() || refusal.not_inferred || (refusal.reason.empty() && !refusal.of_result)) return {};
+    return call_base("throw_refused", {constant(runtime_.from_string(derivatives_.text_of(*target_, refusal)))},
+                     nullptr);
   }
 
   Operand gradient() {
@@ -328,11 +346,8 @@ class OperatorExpansion {
     asked[0] = 0;
     diff::Refusal refusal;  // raised when the call is reached
     const GradientCode* code = derivatives_.cache.gradient(ctx_, *target_, asked, refusal);
-    // A function that is differentiated itself would go on to the derivative of the library's own `gradient`.
-    if (!code && refusal.of_result && !is_plain_)
-      return call_base("throw_refused", {constant(runtime_.from_string(derivatives_.text_of(*target_, refusal)))},
-                       nullptr);
-    if (!code) return {};
+    if (!code) return refused(refusal);
+    if (!calls_directly(*code->target)) return {};
     if (is_plain_ && !tangents_.is_float(code->target->types->params.back()) && !is_of_numbers()) return {};
     edges_.push_back({Edge::Kind::callee, nullptr, nullptr, code->target});
     const Operand joint = into_.valid() ? Operand() : joint_shadows();
@@ -437,7 +452,8 @@ class OperatorExpansion {
     }
     diff::Refusal refusal;
     const Tangent* code = derivatives_.cache.tangent(ctx_, *target_, asked, width, refusal);
-    if (!code) return {};
+    if (!code) return width == 1 ? refused(refusal) : Operand();  // several go one by one
+    if (!calls_directly(*code->target)) return {};
     if (is_plain_ && !derivatives_.is_plain_type(code->result_type) && !is_of_numbers()) return {};
     asked = code->active;  // what is stored into, too: it stands still at first
     edges_.push_back({Edge::Kind::callee, nullptr, nullptr, code->target});

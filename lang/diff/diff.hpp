@@ -24,7 +24,8 @@ struct Refusal {  // what cannot be differentiated, where, why
   Span span;
   const Method* method = nullptr;
   std::string reason;
-  bool of_result = false;  // what the function returns has no gradient, whatever is in it
+  bool of_result = false;     // what the function returns has no gradient, whatever is in it
+  bool not_inferred = false;  // its types are not known here; they may be when it runs
 };
 
 // Where the transform gets what it does not own: typed primal code with primitives kept, callee derivatives.

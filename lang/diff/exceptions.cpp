@@ -12,6 +12,10 @@
 // All analyses and the reverse sweep see edges like any others. The forward sweep gives R a handler of its own, which
 // puts the exception into the box and goes on at D, as the branch would (Reverse::forward_terminator).
 //
+// What an inner derivative keeps of memory (lang/derive/kept_memory.hpp) is put back where an exception leaves it: its
+// own code catches nothing when it is differentiated. In both modes each handler ends the levels that were opened in its
+// `try`.
+//
 // A call that may have stored into memory before it raised cannot be undone to an unknown point: there D raises.
 #include <algorithm>
 #include <string>
@@ -224,7 +228,63 @@ class Exceptions {
   std::vector<Operand> boxes_;  // by block, of handlers
 };
 
+// Whether a level of kept memory may be open where it raises.
+bool may_open_level(const ir::Inst& inst) {
+  switch (inst.op) {
+    case Op::invoke: {
+      const CodeInstance* code = inst.aux_as<Specialization>()->current;
+      return !code || (code->effects & effect_writes) != 0;
+    }
+    case Op::native:
+      return (inst.aux_as<const NativeInfo>()->effects & effect_writes) != 0;
+    default:
+      return inst.op == Op::call || inst.op == Op::call_splat;
+  }
+}
+
+// Before anything else in `at`, or where it ends.
+std::uint32_t insert_native(ir::Function& function, Runtime& runtime, const char* name, BlockId at, std::size_t before,
+                            std::vector<Operand> operands, const Type* type, const ir::Inst& like) {
+  ir::Inst made;
+  made.op = Op::native;
+  made.operands = std::move(operands);
+  made.type = type;
+  const Value native = runtime.core->find(runtime.symbol(name))->value;
+  made.aux = reinterpret_cast<std::uintptr_t>(native.pointer);
+  made.span = like.span;
+  made.scope = like.scope;
+  made.block = at;
+  const auto id = static_cast<std::uint32_t>(function.insts.size());
+  std::vector<std::uint32_t>& insts = function.blocks[at].insts;
+  insts.insert(insts.begin() + static_cast<std::ptrdiff_t>(before), id);
+  function.insts.push_back(std::move(made));
+  return id;
+}
+
 }  // namespace
+
+void close_kept_levels(ir::Function& function, Runtime& runtime) {
+  std::vector<BlockId> handlers;
+  for (const ir::Block& block : function.blocks)
+    if (block.handler != ir::no_block && std::find(handlers.begin(), handlers.end(), block.handler) == handlers.end() &&
+        std::any_of(block.insts.begin(), block.insts.end(),
+                    [&](std::uint32_t id) { return may_open_level(function.insts[id]); }))
+      handlers.push_back(block.handler);
+  if (handlers.empty()) return;
+  const ir::Cfg cfg = ir::build_cfg(function);
+  for (const BlockId handler : handlers) {
+    if (!cfg.reachable(handler)) continue;
+    BlockId before = cfg.idom[handler];
+    while (before != ir::no_block && function.blocks[before].handler == handler) before = cfg.idom[before];
+    if (before == ir::no_block) continue;  // the function begins with the `try`: no block is before it
+    const ir::Inst like = function.insts[function.blocks[handler].insts[0]];
+    const std::uint32_t level =
+        insert_native(function, runtime, "next_kept_level", before, function.blocks[before].insts.size(), {},
+                      runtime.types.builtin().int64, like);
+    insert_native(function, runtime, "put_back_memory", handler, 1, {Operand::inst(level)},
+                  runtime.types.builtin().nothing, like);
+  }
+}
 
 void follow_exceptions(ir::Function& function, Runtime& runtime, MemoryEffects& memory) {
   Exceptions(function, runtime, memory).run();

@@ -254,6 +254,7 @@ bool normalise(ir::Function& function, Runtime& runtime, Refusal& refusal, Memor
   group_splats(function, runtime);
   replace_builtins(function, runtime);
   choose_roads(function, runtime);
+  close_kept_levels(function, runtime);
   if (memory) follow_exceptions(function, runtime, *memory);
   if (!function.slots.empty()) ir::promote_slots(function, &runtime.types.builtin());
   if (!ir::find_loops(function, ir::build_cfg(function)).reducible) make_reducible(function, runtime);

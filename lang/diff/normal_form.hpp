@@ -13,6 +13,8 @@ bool normalise(ir::Function& function, Runtime& runtime, Refusal& refusal, Memor
 // The aux of a branch that is never taken to its first edge: where the block of its second edge raises, control goes
 // there, with the exception in the Box that the first instruction of that block reads.
 inline constexpr std::uintptr_t branch_on_raise = 1;
+// Ends what an inner derivative left open where its exception is caught; in forward mode too.
+void close_kept_levels(ir::Function& function, Runtime& runtime);
 void follow_exceptions(ir::Function& function, Runtime& runtime, MemoryEffects& memory);
 
 }  // namespace slope::diff

@@ -141,15 +141,15 @@ bool run_reverse_half(Context& ctx, const Value* args, Value& result) {
   return primal.finish(cotangents, result);
 }
 
-// pullback_step(f, xs::Tuple, active::Int or nothing): what the two halves are, for what differentiates a pullback
-// again (Base.pullback_forward_again): (forward half, reverse half, which that is, seed type, active arguments as bits,
+// pullback_step(f, xs::Tuple), pullback_step(f, xs::Tuple, true) before the forward half: what the two halves are, for
+// what differentiates a pullback again (Base.pullback_forward_again): (forward half, reverse half, which that is, seed type, active arguments as bits,
 // where a vararg begins).
 bool pullback_step(Context& ctx, const Value* args, std::size_t count, Value& result) {
-  if (count != 2) return ctx.argument_error("pullback_step takes a function and a tuple of arguments");
+  if (count != 2 && count != 3) return ctx.argument_error("pullback_step takes a function and a tuple of arguments");
   Runtime& runtime = *ctx.runtime;
   DerivedCall primal(ctx);
   if (!primal.resolve(args[0], args[1]) || !primal.find_shared_memory()) return false;
-  if (primal.shared || primal.stores_forbidden) return raise_sharing(ctx, *primal.target);
+  if (count == 3 && (primal.shared || primal.stores_forbidden)) return raise_sharing(ctx, *primal.target);
   const Halves* halves = derivatives_of(ctx).halves(ctx, *primal.target, primal.asked);
   if (!halves) return false;
   Value parts[6];

@@ -41,6 +41,8 @@ bool Reverse::backward_step(std::uint32_t id) {
   if (const auto found = found_slot_of_.find(id); found != found_slot_of_.end()) {
     const Operand there = r_.emit(Op::slot_get, {}, builtin_.any, static_cast<std::uintptr_t>(found->second));
     call_library(r_, KnownName::put_back_later, {there}, nullptr);
+    // Of a `try` that catches nothing the next time.
+    r_.emit(Op::slot_set, {r_.constant(runtime_.nothing())}, nullptr, static_cast<std::uintptr_t>(found->second));
     return true;
   }
   if (extra_of_[id] != no_value && inst.op == Op::invoke) return backward_call(id);
