@@ -133,6 +133,7 @@ DerivativeCache::Entry* DerivativeCache::find(Context& ctx, const Key& key, Spec
     ++counts.hits;
     return &known->second;
   }
+  if (in_work_.empty()) derivatives_.primals.let_go_unused();
   const Making making(derivatives_.compiler, counts, known != entries_.end());
   if (key.kind == DerivativeKind::gradient) gradients_in_work_.push_back(key);
   in_work_.push_back(&target);
@@ -374,6 +375,7 @@ bool DerivativeCache::complete(Context& ctx, const Key& key, const Subject& subj
       entry.parts = {&compiler.synthetic("∇" + name_of(subject.target), parameter_types(*result.typed), subject.code)};
     Synthetic& part = *entry.parts[i];
     part.layouts = derivative.layouts;
+    ir::compact(*functions[i]);
     sources_[part.target] = std::shared_ptr<ir::Function>(std::move(functions[i]));
     compiler.publish(part, std::move(result), derivative.edges);
   }

@@ -98,7 +98,7 @@ Specialization* PrimalCodes::under_pass(Context& ctx, Specialization& target, Pr
     return true;
   };
   bool any = false;
-  for (const auto& [rule, method] : noting.rules)
+  for (const auto& [rule, method] : noting.rules.all)
     any = any || (method && rule->params[1] == call->params[0] && of_program(method));
   if (!any) return nullptr;
   why =

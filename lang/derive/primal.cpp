@@ -1,6 +1,7 @@
 #include "lang/derive/primal.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "lang/derive/derivatives.hpp"
 #include "lang/diff/tangent.hpp"
@@ -15,15 +16,34 @@ bool PrimalCodes::usable(Context& ctx, const PrimalCode& known, const CodeInstan
   if (known.basis != basis) return false;
   for (const Edge& edge : known.edges)
     if (edge.kind == Edge::Kind::callee && !valid_code(ctx, *edge.callee)) return false;
-  return std::all_of(known.rules.begin(), known.rules.end(), [&](const auto& rule) {
+  if (known.rules_hold_in == ctx.world) return true;
+  const auto& rules = known.rules.all;
+  const bool hold = std::all_of(rules.begin(), rules.end(), [&](const NotedRules::Rule& rule) {
     return derivatives_.runtime.lookup(rule.first, ctx.world).method == rule.second;
   });
+  if (hold) known.rules_hold_in = ctx.world;
+  return hold;
+}
+
+void PrimalCodes::NotedRules::add(const DataType* call, const Method* found) {
+  const auto at = std::lower_bound(all.begin(), all.end(), call,
+                                   [](const Rule& rule, const DataType* wanted) { return rule.first < wanted; });
+  if (at == all.end() || at->first != call) all.insert(at, {call, found});
+}
+
+void PrimalCodes::NotedRules::add(const NotedRules& others) {
+  std::vector<Rule> both;
+  both.reserve(all.size() + others.all.size());
+  const auto by_call = [](const Rule& a, const Rule& b) { return a.first < b.first; };
+  std::set_union(all.begin(), all.end(), others.all.begin(), others.all.end(), std::back_inserter(both), by_call);
+  both.shrink_to_fit();
+  all = std::move(both);
 }
 
 void PrimalCodes::note(Context& ctx, const std::vector<Edge>& asked, PrimalCode& noting) {
   for (const Edge& edge : asked) {
     const DataType* call = as_data(edge.signature);
-    noting.rules.emplace(call, derivatives_.runtime.lookup(call, ctx.world).method);
+    noting.rules.add(call, derivatives_.runtime.lookup(call, ctx.world).method);
   }
 }
 
@@ -45,13 +65,23 @@ void PrimalCodes::add_edges(const Specialization& target, std::vector<Edge>& edg
   edges.push_back({Edge::Kind::callee, nullptr, nullptr, const_cast<Specialization*>(&target)});
   for (const Codes* known : {&primals_, &rule_calls_})
     if (const auto found = known->find(&target); found != known->end())
-      for (const auto& [call, method] : found->second.rules)
+      for (const auto& [call, method] : found->second.rules.all)
         edges.push_back({Edge::Kind::lookup, call, nullptr, nullptr});
 }
 
 void PrimalCodes::take_refusal(const Specialization& target, diff::Refusal& refusal) const {
   if (const auto known = primals_.find(&target); known != primals_.end() && known->second.refusal)
     refusal = *known->second.refusal;
+}
+
+// A program that lives long makes ever new functions (closures above all), of which most are differentiated once.
+void PrimalCodes::let_go_unused() {
+  constexpr std::size_t bytes_of_generation = std::size_t{16}
+                                              << 20;  // as ir::byte_count; about three times as much in all
+  if (made_bytes_ < bytes_of_generation || !in_work_.empty()) return;
+  std::erase_if(primals_, [&](const auto& entry) { return entry.second.code && entry.second.asked_in < generation_; });
+  ++generation_;
+  made_bytes_ = 0;
 }
 
 void PrimalCodes::trace(Tracer& tracer) const {
@@ -99,8 +129,7 @@ opt::OptOptions PrimalCodes::inlining(Context& ctx, const Specialization& target
         diff::tangent_types(derivatives_.runtime).is_forward_half(&callee))
       return nullptr;
     const ir::Function* inlined = primal(ctx, callee);
-    if (const auto known = primals_.find(&callee); known != primals_.end())
-      noted.rules.insert(known->second.rules.begin(), known->second.rules.end());
+    if (const auto known = primals_.find(&callee); known != primals_.end()) noted.rules.add(known->second.rules);
     // In two halves a call costs a record and what lies in it: the program's own functions stay calls only when they
     // are larger than those of the library, which have rules where it matters.
     const bool own =
@@ -137,8 +166,11 @@ const ir::Function* PrimalCodes::primal(Context& ctx, Specialization& target) {
   CodeInstance* basis = derivatives_.compiler.typed_code(ctx, target);
   if (!basis || !basis->typed) return nullptr;
   auto known = primals_.find(&target);
-  if (known != primals_.end() && usable(ctx, known->second, basis)) return known->second.code.get();
-  primals_[&target] = PrimalCode{basis, nullptr, {}, {}, {}};  // recursion: stays a call
+  if (known != primals_.end() && usable(ctx, known->second, basis)) {
+    known->second.asked_in = generation_;
+    return known->second.code.get();
+  }
+  primals_[&target] = PrimalCode{basis, nullptr, {}, {}, 0, generation_, {}};  // recursion: stays a call
   const InWork work(in_work_, target);
   PrimalCode noted;
   infer::Inference inference(derivatives_.runtime, ctx, ctx.world, derivatives_.compiler.infer_options());
@@ -180,7 +212,14 @@ const ir::Function* PrimalCodes::primal(Context& ctx, Specialization& target) {
   result.typed->return_type = result.return_type;
   dump("primal", *result.typed);
   auto& made = primals_[&target];
-  made = {basis, std::shared_ptr<ir::Function>(std::move(result.typed)), std::move(edges), std::move(noted.rules), {}};
+  made = {basis,
+          std::shared_ptr<ir::Function>(std::move(result.typed)),
+          std::move(edges),
+          std::move(noted.rules),
+          0,
+          generation_,
+          {}};
+  made_bytes_ += ir::byte_count(*made.code) + made.rules.all.size() * sizeof(NotedRules::Rule);
   return made.code.get();
 }
 
@@ -235,7 +274,7 @@ const ir::Function* PrimalCodes::primal_or_rule(Context& ctx, Specialization& ta
   if (!basis || !basis->typed) return nullptr;
   auto& made = rule_calls_[&target];
   if (made.basis == basis && usable(ctx, made, basis)) return made.code.get();
-  made = {basis, rule_call(*basis, target, *called), {}, std::move(noted.rules), {}};
+  made = {basis, rule_call(*basis, target, *called), {}, std::move(noted.rules), 0, generation_, {}};
   return made.code.get();
 }
 

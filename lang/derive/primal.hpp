@@ -32,16 +32,27 @@ class PrimalCodes {
   // Adds what a derivative of this code rests on.
   void add_edges(const Specialization& target, std::vector<Edge>& edges) const;
 
+  // Where no derivative is being made: code that was not asked for in a long time is let go, and made again when it is.
+  void let_go_unused();
   void trace(Tracer& tracer) const;
   void forget(const GoneCode& gone);
 
  private:
+  // Calls of rules, and the methods that were found for them; sorted by the calls, without gaps: there are thousands of
+  // functions with hundreds of these.
+  struct NotedRules {
+    using Rule = std::pair<const DataType*, const Method*>;
+    std::vector<Rule> all;
+    void add(const DataType* call, const Method* found);
+    void add(const NotedRules& others);
+  };
   struct PrimalCode {
-    const CodeInstance* basis = nullptr;  // the ordinary code it stands beside: ends with it
-    std::shared_ptr<ir::Function> code;   // null while being made
-    std::vector<Edge> edges;              // derivatives that it calls
-    // The calls of rules that were looked up for it and for what is inlined in it, and what was found.
-    std::map<const DataType*, const Method*> rules;
+    const CodeInstance* basis = nullptr;   // the ordinary code it stands beside: ends with it
+    std::shared_ptr<ir::Function> code;    // null while being made
+    std::vector<Edge> edges;               // derivatives that it calls
+    NotedRules rules;                      // looked up for it and for what is inlined in it
+    mutable World rules_hold_in = 0;       // the world in which they were compared last
+    std::uint64_t asked_in = 0;            // as generation_
     std::optional<diff::Refusal> refusal;  // why there is none
   };
   using Codes = std::map<const Specialization*, PrimalCode>;
@@ -60,6 +71,8 @@ class PrimalCodes {
   Derivatives& derivatives_;
   Codes primals_;
   Codes rule_calls_;
+  std::uint64_t generation_ = 1;                // they begin where code is let go
+  std::size_t made_bytes_ = 0;                  // in this one
   std::vector<const Specialization*> in_work_;  // whose code is being made, outermost first
 };
 

@@ -1,5 +1,8 @@
 #include "lang/pipeline/synthetic.hpp"
 
+#include <algorithm>
+#include <tuple>
+
 #include "lang/ir/ir.hpp"
 #include "lang/pipeline/impl.hpp"
 
@@ -82,6 +85,12 @@ Specialization* Pipeline::synthetic_of(Value callee) const { return impl_->synth
 CodeInstance* Pipeline::publish(derive::Synthetic& synthetic, infer::InferResult&& result,
                                 const std::vector<Edge>& more_edges) {
   result.edges.insert(result.edges.end(), more_edges.begin(), more_edges.end());
+  // What a derivative and its primal rest on is mostly the same.
+  const auto key = [](const Edge& e) { return std::tuple(e.kind, e.signature, e.binding, e.callee); };
+  std::sort(result.edges.begin(), result.edges.end(), [&](const Edge& a, const Edge& b) { return key(a) < key(b); });
+  const auto same = [&](const Edge& a, const Edge& b) { return key(a) == key(b); };
+  result.edges.erase(std::unique(result.edges.begin(), result.edges.end(), same), result.edges.end());
+  result.edges.shrink_to_fit();
   // Those of what it was made from: one that is a type with free variables stays a parameter in the code.
   if (result.typed) synthetic.target->static_params = result.typed->static_params;
   return infer::publish(runtime_, *synthetic.target, std::move(result));
