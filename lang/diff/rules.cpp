@@ -128,6 +128,14 @@ bool scalar_call(Runtime& runtime, const DataType* call_types, bool& mixed) {
   return any;
 }
 
+// Then the `rrule` and `frule` that the macro defines beside the partials hold, as of complex arguments. The function was
+// inferred before anyone asks how it is differentiated.
+bool gives_complex(Runtime& runtime, const DataType* call_types, World world) {
+  const Specialization* target = runtime.lookup_specialization(call_types, world);
+  const CodeInstance* code = target ? target->current : nullptr;
+  return code && is_complex(runtime, code->return_type);
+}
+
 }  // namespace
 
 bool is_of_library(Runtime& runtime, const Method* method) {
@@ -145,7 +153,9 @@ RuleKind find_rule(Runtime& runtime, const DataType* call_types, World world, st
     const Method* method =
         function_at ? written_rule(runtime, types, function_at, world) : runtime.lookup(types, world).method;
     if (!method || (found != RuleKind::none && method->min_world <= defined)) return;
-    if (of_programs && is_of_library(runtime, method)) return;
+    const bool of_library = kind == RuleKind::scalar && is_of_library(runtime, method);
+    if (of_programs && of_library) return;
+    if (kind == RuleKind::scalar && !of_library && gives_complex(runtime, call_types, world)) return;
     found = kind;
     defined = method->min_world;
   };
