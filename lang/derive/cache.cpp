@@ -423,7 +423,7 @@ namespace {
 bool opens_level(const ir::Inst& inst) {
   if (inst.op != ir::Op::native) return false;
   const std::string_view name = inst.aux_as<const NativeInfo>()->name;
-  return name == "keep_memory_within" || name == "keep_memory_of";
+  return name == "keep_memory_within" || name == "keep_memory_of" || name == "open_level_for";
 }
 
 }  // namespace

@@ -474,6 +474,24 @@ bool KeptMemory::put_back_later(Value taken) {
   return ok || ctx_.out_of_memory();
 }
 
+bool KeptMemory::open_for(Value taken, std::int64_t& level) {
+  if (!expect_taken(taken)) return false;
+  level = open(true);
+  if (as_data(taken.type)->object_kind == DataType::ObjectKind::array) {
+    const auto* pairs = static_cast<const ArrayObject*>(taken.object);
+    for (std::int64_t i = 0; i < pairs->length; i += 2) {
+      const auto* pair = reinterpret_cast<const Value*>(pairs->data) + i;
+      Entry entry = entry_of(pair, runtime_.types.builtin());
+      entry.has_references = true;  // or not: what is looked at conservatively may be numbers
+      const Object* content = pair[1].object;
+      copy(entry,
+           entry.kind == Entry::Kind::array ? static_cast<const ArrayObject*>(content)->data : content->payload());
+    }
+  }
+  top().begun = true;
+  return true;
+}
+
 bool KeptMemory::took_only_numbers(Value taken) {
   if (as_data(taken.type)->object_kind != DataType::ObjectKind::array || !expect_taken(taken)) return true;
   diff::TangentTypes& tangents = diff::tangent_types(runtime_);
@@ -650,6 +668,22 @@ bool put_back_later(Context& ctx, const Value* args, std::size_t count, Value& r
   return kept_memory_of(ctx).put_back_later(args[0]);
 }
 
+// open_level_for(taken) → a level: an exception puts back what take_away_memory gave; close_level(level): nothing did.
+bool open_level_for(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count != 1) return ctx.argument_error("open_level_for takes what take_away_memory gave");
+  std::int64_t level = 0;
+  if (!kept_memory_of(ctx).open_for(args[0], level)) return false;
+  result = ctx.runtime->from_int(level);
+  return true;
+}
+bool close_level(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count != 1 || args[0].type != ctx.runtime->types.builtin().int64)
+    return ctx.argument_error("close_level takes a level");
+  kept_memory_of(ctx).close(args[0].bits);
+  result = ctx.runtime->nothing();
+  return true;
+}
+
 // exchange_later(taken): put_back_later, and what was there; nothing when that is nothing
 bool exchange_later(Context& ctx, const Value* args, std::size_t count, Value& result) {
   if (count != 1) return ctx.argument_error("exchange_later takes what exchange_memory gave");
@@ -681,6 +715,8 @@ const NativeInfo kept_memory_natives[] = {
     {"take_away_all", take_away_all, on_memory | effect_allocates, nullptr},
     {"exchange_memory", exchange_memory, on_memory | effect_allocates, nullptr},
     {"put_back_later", put_back_later, on_memory, gives_nothing},
+    {"open_level_for", open_level_for, on_memory, gives_int},
+    {"close_level", close_level, on_memory, gives_nothing, false, false, true},
     {"exchange_later", exchange_later, on_memory | effect_allocates, nullptr},
     {"watch_calls", watch_calls, on_memory, gives_nothing, false, false, true},
 };

@@ -11,6 +11,7 @@
 // What derivatives accumulate into is never told.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -110,6 +111,9 @@ class KeptMemory final : public CallWatch {
   bool put_back_later(Value taken);
   // Whether what was taken is of objects that hold only numbers, whose length is the same now.
   bool took_only_numbers(Value taken);
+  // A level that an exception puts `taken` back by. What is kept meanwhile goes to the level around it when it is closed.
+  bool open_for(Value taken, std::int64_t& level);
+  void close(std::int64_t level) { cut_to(static_cast<std::size_t>(std::max<std::int64_t>(level, 1)) - 1); }
   // The same; what was there until then, as a value for put_back_later.
   bool exchange_later(Value taken, Value& result);
 
