@@ -135,8 +135,7 @@ bool Derivatives::is_declared_constant(Context& ctx, const Specialization& targe
   declared_world_ = ctx.world;
   const auto [known, fresh] = declared_constant_.try_emplace(&target);
   if (fresh)
-    known->second =
-        diff::find_rule(runtime, target.types, ctx.world, nullptr) == diff::RuleKind::non_differentiable;
+    known->second = diff::find_rule(runtime, target.types, ctx.world, nullptr) == diff::RuleKind::non_differentiable;
   return known->second;
 }
 

@@ -268,7 +268,7 @@ struct Function {
   std::string name;                   // for printing
   const Type* return_type = nullptr;  // typed IR
   std::vector<Inst> insts;
-  std::vector<Block> blocks;            // 0 is the entry
+  std::vector<Block> blocks;  // 0 is the entry
   Constants constants;
   std::vector<const Symbol*> slots;     // names of the slots that remain
   std::vector<const Type*> slot_types;  // typed IR

@@ -483,7 +483,7 @@ bool parse_expression(Context& ctx, const Value* args, std::size_t count, Value&
   return to_value(runtime, ctx, tree, node, result);
 }
 
-// parse_statements(text): the statements of a text, where each of them ends and its line, in turn: [expression, bytes, line, …].
+// parse_statements(text): of each statement the expression, the number of bytes before its end, and its line, in turn.
 bool parse_statements(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Runtime& runtime = *ctx.runtime;
   const auto& builtin = runtime.types.builtin();

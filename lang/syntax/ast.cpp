@@ -184,9 +184,8 @@ Ast::Ast(const FixedTree& fixed) : root(fixed.root), fixed_(fixed) {
 std::size_t Ast::bytes() const {
   constexpr std::size_t name_bytes = 96;  // the spelling, and its place in the table
   constexpr std::size_t empty_deque = 576;
-  return sizeof(Ast) + empty_deque + nodes_.capacity() * sizeof(Node) +
-         children_.capacity() * sizeof(NodeId) + names_.size() * name_bytes + texts_.capacity() * sizeof(std::string) +
-         text_bytes_;
+  return sizeof(Ast) + empty_deque + nodes_.capacity() * sizeof(Node) + children_.capacity() * sizeof(NodeId) +
+         names_.size() * name_bytes + texts_.capacity() * sizeof(std::string) + text_bytes_;
 }
 
 NodeId Ast::leaf(Head head, Span span) {

@@ -236,7 +236,7 @@ class Desugar : private FormMaker {
   bool keep_expansion_ = false;   // … as syntax, in `expansion_`
   NodeId expansion_ = no_node;
   NodeId transient_node_ = no_node;  // a generator whose result does not outlive the expression around it
-  Form* interrupted_ = nullptr;  // stands for all that is not looked at any more
+  Form* interrupted_ = nullptr;      // stands for all that is not looked at any more
   int depth_ = 0;
   const char* stack_limit_ = recursion_limit(3);  // scopes and code are made of the same tree
   int macro_depth_ = 0;

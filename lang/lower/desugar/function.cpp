@@ -320,7 +320,7 @@ Form* Desugar::closure_of(std::shared_ptr<const SignatureSyntax> signature) {
   for (const Variant variant : variants_of(*signature)) {
     made->lambdas.push_back(lambda(signature, variant));
     // Now, because there may be many: a method for each parameter that has a default.
-    arena_.count(runtime_.outside_heap);
+    arena_.count();
     if (is_interrupted(signature->span)) break;
   }
   return made;
@@ -391,7 +391,7 @@ Form* Desugar::function_definition(NodeId node, DefinitionHints hints) {
     for (const Variant variant : variants_of(*signature)) {
       made->lambdas.push_back(lambda(signature, variant));
       made->lambdas.back()->inline_hint = hints.inline_hint;
-      arena_.count(runtime_.outside_heap);
+      arena_.count();
       if (is_interrupted(signature->span)) break;
     }
   }
