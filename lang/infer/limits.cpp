@@ -71,6 +71,27 @@ Complexity complexity(const Type* t) {
   });
 }
 
+// The types that values of a type are made of: its parameters, and what its fields are declared to hold. Types of fields
+// may be larger than the type itself: those of `struct M; w::Vector{Float64}; end`. Of a type whose fields are of ever
+// larger types only the first are looked at.
+bool is_part_of(const Type* part, const Type* whole) {
+  constexpr std::size_t most_parts = 256;
+  std::vector<const Type*> parts{whole};
+  const auto add = [&](const Type* t) {
+    if (parts.size() < most_parts && std::find(parts.begin(), parts.end(), t) == parts.end()) parts.push_back(t);
+  };
+  for (std::size_t at = 0; at < parts.size(); ++at) {
+    if (const UnionType* either = as_union(parts[at]))
+      for (const Type* member : either->members) add(member);
+    const DataType* data = as_data(parts[at]);
+    if (!data || data->is_type_of_type) continue;
+    for (const Type* p : data->params) add(p);
+    if (data->is_concrete)
+      for (const Field& field : data->fields) add(field.type);
+  }
+  return std::find(parts.begin() + 1, parts.end(), part) != parts.end();
+}
+
 // The nominal type of an argument; of Type{T} that of T.
 const TypeName* nominal(const Type* t) {
   const DataType* data = as_data(t);
@@ -152,18 +173,24 @@ bool Inference::Impl::constant_limits_reached(const Specialization& target) cons
 }
 
 // An argument whose type is smaller than in every activation before (the tree that a walk goes down) ends the recursion,
-// whatever else grows meanwhile (the path to where it is).
+// whatever else grows meanwhile (the path to where it is). So does one that is a part of the first activation's and was
+// none of the others': there are finitely many.
 template <class Stack>
 static bool descends(const Stack& stack, const Specialization& target) {
   const std::span<const Type* const> now = target.types->params;
   for (std::size_t i = 1; i < now.size(); ++i) {
     const int size = complexity(now[i]).size;
-    const bool smallest = std::all_of(stack.begin(), stack.end(), [&](const Frame* f) {
-      if (!repeats(*f, target)) return true;
+    bool is_smallest = true, is_new = true;
+    const Type* first = nullptr;
+    for (const Frame* f : stack) {
+      if (!repeats(*f, target)) continue;
       const std::span<const Type* const> before = f->target->types->params;
-      return i < before.size() && size < complexity(before[i]).size;
-    });
-    if (smallest) return true;
+      is_smallest &= i < before.size() && size < complexity(before[i]).size;
+      is_new &= i < before.size() && now[i] != before[i];
+      if (!is_new) break;
+      if (!first) first = before[i];
+    }
+    if (is_smallest || (is_new && first && is_part_of(now[i], first))) return true;
   }
   return false;
 }
