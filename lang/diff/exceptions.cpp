@@ -286,6 +286,81 @@ void close_kept_levels(ir::Function& function, Runtime& runtime) {
   }
 }
 
+namespace {
+
+// Its type, that it is raised again, or whether derivative code goes on with it.
+bool asks_for_kind(const ir::Function& function, const ir::Inst& inst, Runtime& runtime) {
+  if (inst.op == Op::isa || inst.op == Op::throw_) return true;
+  if ((inst.op != Op::invoke && inst.op != Op::call) || !inst.operands[0].is_constant()) return false;
+  const Value callee = function.constant_value(inst.operands[0]);
+  return callee.identical(library_value(runtime, KnownName::check_refused)) ||
+         callee.identical(library_value(runtime, KnownName::throw_caught_in_reverse));
+}
+
+// Follows a value through variables: block parameters, and cells that nobody else has.
+class ExceptionUses {
+ public:
+  ExceptionUses(const ir::Function& function, Runtime& runtime, std::vector<bool> values)
+      : function_(function), runtime_(runtime), values_(std::move(values)) {}
+
+  CaughtUse find() {
+    do {
+      changed_ = false;
+      for (const ir::Block& block : function_.blocks) look(block);
+    } while (changed_ && use_ != CaughtUse::content);
+    return use_;
+  }
+
+ private:
+  bool is_value(Operand o) const { return o.is_inst() && values_[o.index()]; }
+  void follow(std::uint32_t id) {
+    changed_ |= !values_[id];
+    values_[id] = true;
+  }
+  void look(const ir::Block& block) {
+    for (std::uint32_t id : block.insts) look(function_.insts[id]);
+    if (block.terminator != ~0u) look(function_.insts[block.terminator]);
+    for (const ir::Edge& edge : block.edges)
+      for (std::size_t i = 0; i < edge.arguments.size(); ++i)
+        if (is_value(edge.arguments[i])) follow(function_.blocks[edge.target].parameters[i]);
+  }
+  void look(const ir::Inst& inst) {
+    if (std::none_of(inst.operands.begin(), inst.operands.end(), [&](Operand o) { return is_value(o); })) return;
+    if (asks_for_kind(function_, inst, runtime_))
+      use_ = std::max(use_, CaughtUse::kind);
+    else if (inst.op != Op::cell_set || is_value(inst.operands[0]) || !follow_cell(inst.operands[0]))
+      use_ = CaughtUse::content;
+  }
+  bool follow_cell(Operand cell) {
+    if (!cell.is_inst() || function_.insts[cell.index()].op != Op::cell_new) return false;
+    for (const ir::Block& block : function_.blocks) {
+      for (const ir::Edge& edge : block.edges)
+        if (std::count(edge.arguments.begin(), edge.arguments.end(), cell) != 0) return false;
+      for (std::uint32_t id : block.insts) {
+        const ir::Inst& inst = function_.insts[id];
+        const auto uses = std::count(inst.operands.begin(), inst.operands.end(), cell);
+        if (uses == 0) continue;
+        const bool is_access = inst.op == Op::cell_get || inst.op == Op::cell_set || inst.op == Op::cell_defined;
+        if (!is_access || uses != 1 || inst.operands[0] != cell) return false;
+        if (inst.op == Op::cell_get) follow(id);
+      }
+    }
+    return true;
+  }
+
+  const ir::Function& function_;
+  Runtime& runtime_;
+  std::vector<bool> values_;
+  CaughtUse use_ = CaughtUse::none;
+  bool changed_ = false;
+};
+
+}  // namespace
+
+CaughtUse use_of_exception(const ir::Function& function, Runtime& runtime, std::vector<bool> values) {
+  return ExceptionUses(function, runtime, std::move(values)).find();
+}
+
 void follow_exceptions(ir::Function& function, Runtime& runtime, MemoryEffects& memory) {
   Exceptions(function, runtime, memory).run();
 }

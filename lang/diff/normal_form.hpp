@@ -15,6 +15,9 @@ bool normalise(ir::Function& function, Runtime& runtime, Refusal& refusal, Memor
 inline constexpr std::uintptr_t branch_on_raise = 1;
 // Ends what an inner derivative left open where its exception is caught; in forward mode too.
 void close_kept_levels(ir::Function& function, Runtime& runtime);
+// What is done with an exception: nothing; its type is looked at, or it is raised again; what it holds is looked at.
+enum class CaughtUse : std::uint8_t { none, kind, content };
+CaughtUse use_of_exception(const ir::Function& function, Runtime& runtime, std::vector<bool> values);  // by instruction
 void follow_exceptions(ir::Function& function, Runtime& runtime, MemoryEffects& memory);
 
 }  // namespace slope::diff

@@ -29,6 +29,7 @@
 #include "lang/infer/infer.hpp"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "lang/infer/engine.hpp"
 #include "lang/ir/build.hpp"
@@ -297,9 +298,9 @@ void Inference::Impl::run(Frame& frame) {
 
   std::vector<Outcome*> done = std::move(frame.members);
   frame.members.clear();
-  std::erase_if(done, [](const Outcome* member) { return member->finished; });
-  std::sort(done.begin(), done.end());
-  done.erase(std::unique(done.begin(), done.end()), done.end());
+  // In the order in which they were met: what is optimised first is what the others inline.
+  std::unordered_set<const Outcome*> seen;
+  std::erase_if(done, [&](const Outcome* member) { return member->finished || !seen.insert(member).second; });
   // What the last iteration did not ask for was found from results that have changed since: it is no result.
   std::erase_if(done, [&](Outcome* member) {
     if (member == frame.outcome || member->frame->stamp == frame.stamp) return false;

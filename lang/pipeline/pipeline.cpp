@@ -104,16 +104,20 @@ opt::OptOptions Pipeline::opt_options(const Specialization* self) {
   return options;
 }
 
+// Inference within the optimisation of what inference found, and so on.
+constexpr int most_nested_refinements = 3;
+
 void Pipeline::Impl::optimise(Context& ctx, infer::InferResult& result, const opt::OptOptions& options) {
   const StageTime time(pipeline.times, StageTimes::Stage::optimisation, [&] { return result.typed->name; });
   const bool promoted = opt::optimise(runtime, *result.typed, options);
-  if (promoted && !refine(ctx, result, options)) return;
+  // What a second inference infers anew is optimised too, and may be this function again, as a member of its cycle.
+  const bool is_deep = refining >= most_nested_refinements;
+  if (promoted && !is_deep && !refine(ctx, result, options)) return;
   // An operator that is expanded may become calls of others.
   for (int round = 0; round < 3; ++round) {
     const bool expanded = pipeline.derivatives().calls_known_gradient(*result.typed) &&
                           pipeline.derivatives().expand_operators(ctx, *result.typed, result.edges, true);
-    // What the second inference infers anew may want one, too; the bound is on the way down.
-    if (!expanded && (round > 0 || refining >= 3 || !pipeline.has_decidable_calls(*result.typed))) return;
+    if (!expanded && (round > 0 || is_deep || !pipeline.has_decidable_calls(*result.typed))) return;
     if (!refine(ctx, result, options)) return;
   }
 }

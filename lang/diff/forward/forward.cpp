@@ -1,5 +1,6 @@
 #include "lang/diff/forward/forward.hpp"
 
+#include "lang/diff/normal_form.hpp"
 #include "lang/diff/operations.hpp"
 #include "lang/diff/partials.hpp"
 #include "lang/ir/passes/checked.hpp"
@@ -315,19 +316,11 @@ bool Forward::inst(std::uint32_t id) {
 // An exception is not differentiated: numbers that it carries out of the `try` would lose their tangents.
 void Forward::check_caught(std::uint32_t id) {
   if (!activity_.any_varied) return;
-  Operand exception = Operand::inst(id);
-  bool looked_into = false;
-  auto use = [&](const ir::Inst& inst) {
-    for (Operand o : inst.operands) looked_into |= o == exception && inst.op != Op::isa && inst.op != Op::throw_;
-  };
-  for (const ir::Block& block : primal_->blocks) {
-    for (std::uint32_t other : block.insts) use(primal_->insts[other]);
-    for (const ir::Edge& edge : block.edges)
-      for (Operand o : edge.arguments) looked_into |= o == exception;
-  }
+  std::vector<bool> caught(primal_->insts.size(), false);
+  caught[id] = true;
   // A refusal is the derivative's, not the program's: whoever caught it would take another way than the function does.
   call_library(*b_, KnownName::check_refused, {value_[id]}, nullptr);
-  if (looked_into)
+  if (use_of_exception(*primal_, runtime_, std::move(caught)) == CaughtUse::content)
     call_library(*b_, KnownName::check_caught,
                  {value_[id], b_->constant(runtime_.from_string(described(primal_->insts[id])))}, nullptr);
 }

@@ -121,23 +121,13 @@ bool Reverse::forward_block(BlockId b) {
   return true;
 }
 
-// Whether the handler does more with what it caught than to ask for its type, or to throw it again. What a call raised
-// brings no cotangents back.
-bool Reverse::looks_into_caught(Operand box) const {
+// What the handler does with what it caught.
+CaughtUse Reverse::use_of_caught(Operand box) const {
   std::vector<bool> caught(primal_->insts.size(), false);
   for (const ir::Block& block : primal_->blocks)
     for (std::uint32_t id : block.insts)
       caught[id] = primal_->insts[id].op == Op::cell_get && primal_->insts[id].operands[0] == box;
-  const auto is_caught = [&](Operand o) { return o.is_inst() && caught[o.index()]; };
-  for (const ir::Block& block : primal_->blocks) {
-    for (std::uint32_t id : block.insts) {
-      const ir::Inst& inst = primal_->insts[id];
-      if (inst.op != Op::isa && std::any_of(inst.operands.begin(), inst.operands.end(), is_caught)) return true;
-    }
-    for (const ir::Edge& edge : block.edges)
-      if (std::any_of(edge.arguments.begin(), edge.arguments.end(), is_caught)) return true;
-  }
-  return false;
+  return use_of_exception(*primal_, runtime_, std::move(caught));
 }
 
 // Where the block that may raise does so, control goes to `edge`, as from here (exceptions.cpp).
@@ -150,12 +140,15 @@ void Reverse::raise_to(const ir::Block& block, const ir::Edge& edge) {
   const Operand box = primal_->insts[primal_->blocks[block.edges[0].target].insts[0]].operands[0];
   // A refusal is the derivative's, not the program's: whoever caught it would take another way than the function does.
   call_library(f_, KnownName::check_refused, {exception}, nullptr);
-  if (looks_into_caught(box)) {
+  const CaughtUse use = use_of_caught(box);
+  if (use == CaughtUse::content) {  // what a call raised brings no cotangents back
     const ir::Inst& raising = primal_->insts[block.terminator];
     call_library(f_, KnownName::check_caught, {exception, f_.constant(runtime_.from_string(described(raising)))},
                  nullptr);
   }
-  f_.emit(Op::cell_set, {values_.forward(box), exception}, builtin_.nothing);
+  // What nobody looks at is not kept: the derivative of this code would have to follow what the exception holds.
+  const Operand kept = use == CaughtUse::none ? f_.constant(runtime_.nothing()) : exception;
+  f_.emit(Op::cell_set, {values_.forward(box), kept}, builtin_.nothing);
   f_.emit(Op::caught_end, {}, builtin_.nothing);
   f_.jump(edge.target, edge.arguments);
   f_.set_block(here);

@@ -19,6 +19,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "lang/diff/normal_form.hpp"
 #include "lang/diff/reverse/adjoint.hpp"
 #include "lang/diff/reverse/loops.hpp"
 #include "lang/diff/reverse/overwritten.hpp"
@@ -44,7 +45,7 @@ class Reverse : private Transform {
   void forward_parameters();
   bool forward_block(ir::BlockId block);
   void forward_terminator(ir::BlockId block);
-  bool looks_into_caught(ir::Operand box) const;
+  CaughtUse use_of_caught(ir::Operand box) const;
   void raise_to(const ir::Block& block, const ir::Edge& edge);
   bool reverse_sweep(ir::BlockId start);
   bool reverse_block(ir::BlockId block);
