@@ -36,6 +36,7 @@ struct Pipeline::Impl {
   std::function<CodeGenerator*()> load_generator;
   bool asked_for_generator = false;
   CodeGenerator* code_generator = nullptr;
+  std::unordered_set<const Specialization*> optimising;
   int refining = 0;  // how deep inside second inferences of `optimise`
   // Limits that inference passed, by function, for `@why`.
   std::unordered_map<const Specialization*, std::vector<infer::LimitPassed>> limits;

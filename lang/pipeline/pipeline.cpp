@@ -14,6 +14,7 @@
 #include "lang/pipeline/pipeline.hpp"
 
 #include "lang/pipeline/impl.hpp"
+#include "lang/support/exception_safe.hpp"
 
 namespace slope {
 
@@ -68,8 +69,12 @@ infer::InferOptions Pipeline::infer_options() {
   infer::InferOptions options;
   options.on_finished = [this](Specialization& target, infer::InferResult&& result) {
     ++statistics_.inferred;
-    if (result.typed && infer::is_runnable(runtime_, target))
+    // Optimising one of the functions that call each other may infer them all again, this one too: then it is left as it
+    // is, or that would never end.
+    if (result.typed && infer::is_runnable(runtime_, target) && impl_->optimising.insert(&target).second) {
+      const Finally ended([&] { impl_->optimising.erase(&target); });
       impl_->optimise(runtime_.context, result, opt_options(&target));
+    }
     infer::publish(runtime_, target, std::move(result));
   };
   options.on_limit = [this](const Specialization& target, infer::LimitPassed passed) { note_limit(target, passed); };
@@ -104,20 +109,15 @@ opt::OptOptions Pipeline::opt_options(const Specialization* self) {
   return options;
 }
 
-// Inference within the optimisation of what inference found, and so on.
-constexpr int most_nested_refinements = 3;
-
 void Pipeline::Impl::optimise(Context& ctx, infer::InferResult& result, const opt::OptOptions& options) {
   const StageTime time(pipeline.times, StageTimes::Stage::optimisation, [&] { return result.typed->name; });
   const bool promoted = opt::optimise(runtime, *result.typed, options);
-  // What a second inference infers anew is optimised too, and may be this function again, as a member of its cycle.
-  const bool is_deep = refining >= most_nested_refinements;
-  if (promoted && !is_deep && !refine(ctx, result, options)) return;
+  if (promoted && !refine(ctx, result, options)) return;
   // An operator that is expanded may become calls of others.
   for (int round = 0; round < 3; ++round) {
     const bool expanded = pipeline.derivatives().calls_known_gradient(*result.typed) &&
                           pipeline.derivatives().expand_operators(ctx, *result.typed, result.edges, true);
-    if (!expanded && (round > 0 || is_deep || !pipeline.has_decidable_calls(*result.typed))) return;
+    if (!expanded && (round > 0 || refining >= 3 || !pipeline.has_decidable_calls(*result.typed))) return;
     if (!refine(ctx, result, options)) return;
   }
 }
