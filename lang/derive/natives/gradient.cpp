@@ -142,8 +142,8 @@ bool run_reverse_half(Context& ctx, const Value* args, Value& result) {
 }
 
 // pullback_step(f, xs::Tuple), pullback_step(f, xs::Tuple, true) before the forward half: what the two halves are, for
-// what differentiates a pullback again (Base.pullback_forward_again): (forward half, reverse half, which that is, seed type, active arguments as bits,
-// where a vararg begins).
+// what differentiates a pullback again (Base.pullback_forward_again): (forward half, reverse half, which that is, seed
+// type, active arguments as bits, where a vararg begins).
 bool pullback_step(Context& ctx, const Value* args, std::size_t count, Value& result) {
   if (count != 2 && count != 3) return ctx.argument_error("pullback_step takes a function and a tuple of arguments");
   Runtime& runtime = *ctx.runtime;
