@@ -370,17 +370,18 @@ bool is_covered(TypeTable& types, const Type* call_types, const DataType* tuple,
   });
 }
 
+std::vector<Lookup> unknown_methods() {
+  Lookup nothing_known;
+  nothing_known.exact = nothing_known.covered = false;
+  return {nothing_known};
+}
+
 }  // namespace
 
 std::vector<Lookup> Runtime::lookup_all(const Type* call_types, World world, int limit) {
-  auto unknown = [] {
-    Lookup nothing_known;
-    nothing_known.exact = nothing_known.covered = false;
-    return std::vector<Lookup>{nothing_known};
-  };
   const DataType* tuple = as_data(call_types);
   if (!tuple) tuple = signature_tuple(call_types);
-  if (!tuple || !tuple->is_tuple || tuple->params.empty()) return unknown();
+  if (!tuple || !tuple->is_tuple || tuple->params.empty()) return unknown_methods();
   bool concrete = true;
   for (const Type* p : tuple->params) {
     auto* d = as_data(p);
@@ -402,10 +403,26 @@ std::vector<Lookup> Runtime::lookup_all(const Type* call_types, World world, int
   }
   const Type* callee = tuple->params[0];
   // Only callees whose tables can be listed: an abstract callee may have methods anywhere below it.
-  if (!impl_->callee_is_leaf(callee)) return unknown();
+  if (!impl_->callee_is_leaf(callee)) return unknown_methods();
+  ListedMethods& listed = impl_->listed;
+  if (world != this->world()) return impl_->list_methods(call_types, tuple, world, limit);
+  if (listed.world != world || listed.limit != limit) {
+    listed.answers.clear();
+    listed.world = world;
+    listed.limit = limit;
+  }
+  if (auto it = listed.answers.find(call_types); it != listed.answers.end()) return it->second;
+  std::vector<Lookup> found = impl_->list_methods(call_types, tuple, world, limit);
+  if (listed.world == world && listed.answers.size() < tuning::listed_calls) listed.answers.emplace(call_types, found);
+  return found;
+}
+
+std::vector<Lookup> Runtime::Impl::list_methods(const Type* call_types, const DataType* tuple, World world, int limit) {
+  TypeTable& types = runtime.types;
+  const Type* callee = tuple->params[0];
   std::vector<MethodTable*> chain;
-  impl_->table_of(impl_->callee_name(callee));  // from now on it was asked, though it may have no methods yet
-  impl_->tables_for(callee, tuple, chain);
+  table_of(callee_name(callee));  // from now on it was asked, though it may have no methods yet
+  tables_for(callee, tuple, chain);
 
   std::vector<Candidate> found;
   World min_world = 1, max_world = newest_world;
@@ -428,11 +445,11 @@ std::vector<Lookup> Runtime::lookup_all(const Type* call_types, World world, int
       min_world = std::max(min_world, method->min_world);
       max_world = std::min(max_world, method->max_world);
       found.push_back(candidate_for(types, call_types, *method, part));
-      if (found.size() > tuning::methods_considered) return unknown();
+      if (found.size() > tuning::methods_considered) return unknown_methods();
     }
   }
   std::vector<Candidate> kept = visible_in_order(types, std::move(found));
-  if (static_cast<int>(kept.size()) > limit) return unknown();
+  if (static_cast<int>(kept.size()) > limit) return unknown_methods();
   find_ambiguous(types, kept);
   const bool covered = is_covered(types, call_types, tuple, kept);
   std::vector<Lookup> results;

@@ -22,6 +22,14 @@ struct CachedLookup {
   bool computed = false;
 };
 
+// All answers for call types that are not exact: those of the newest world are kept until there is a newer one.
+// Inference lists the methods of a call once for each time that it looks at the call.
+struct ListedMethods {
+  World world = 0;
+  int limit = 0;
+  std::unordered_map<const Type*, std::vector<Lookup>> answers;
+};
+
 struct MethodTable::Cache {
   std::unordered_map<const DataType*, CachedLookup> answers;
   // By method of the table, in its order: what its signature looks like, so that most pairs that differ are told apart
@@ -50,6 +58,7 @@ struct Runtime::Impl {
   // Direct-mapped, by the types of callee and arguments: what Runtime::call asks first.
   static constexpr std::size_t dispatch_ways = tuning::dispatch_ways;
   std::vector<CallCache::Entry> dispatch_cache;
+  ListedMethods listed;
 
   struct SpecializationKey {
     const Method* method;
@@ -135,6 +144,7 @@ struct Runtime::Impl {
   void tables_for(const Type* callee_type, const DataType* call_types, std::vector<MethodTable*>& chain);
   void compute_lookup(const DataType* call_types, World world, Lookup& result);
   CachedLookup& cached_lookup(const DataType* call_types, World world);
+  std::vector<Lookup> list_methods(const Type* call_types, const DataType* tuple, World world, int limit);
   const Type* callee_of(const Type* signature) const;  // first parameter under the union_alls
   void end_answers(const Method& method, bool leaf);
   void forget_dependent(const CodeInstance& code);  // before it is destroyed

@@ -319,11 +319,17 @@ bool more_specific(TypeTable& types, const Type* a, const Type* b) {
   if (a == b) return false;
   std::vector<TypeTable::Impl::Order>& orders = types.impl_->orders;
   if (orders.empty()) orders.resize(tuning::order_answers);
+  if (types.impl_->orders_missed > 2 * orders.size() && orders.size() < tuning::order_answers_most) {
+    orders = std::vector<TypeTable::Impl::Order>(4 * orders.size());
+    types.impl_->orders_missed = 0;
+  }
   const std::uint64_t hash = mix_hash(reinterpret_cast<std::uintptr_t>(a), reinterpret_cast<std::uintptr_t>(b));
   const std::size_t at = hash & (orders.size() - 1);
   if (orders[at].a == a && orders[at].b == b) return orders[at].more;
+  ++types.impl_->orders_missed;
   const bool more = walk_types(a, b, [&] { return compare(types, a, b); });
-  orders[at] = {a, b, more};
+  // What compares may have compared others, and the table may have grown meanwhile.
+  orders[hash & (orders.size() - 1)] = {a, b, more};
   return more;
 }
 

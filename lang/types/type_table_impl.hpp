@@ -171,6 +171,7 @@ struct TypeTable::Impl {
     bool more = false;
   };
   std::vector<Order> orders;
+  std::size_t orders_missed = 0;  // since the table has its size
 
   std::mutex trace_mutex;
   std::deque<TraceMap> trace_maps;
