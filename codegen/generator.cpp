@@ -423,7 +423,7 @@ std::string Generator::dump(Context& ctx, CodeInstance& code, Dump what) {
   if (!batch.build(code, alone, why)) return why + "\n";
   batch.emit(false);
   llvm::Module& module = batch.units().front()->module();
-  jit_->translator().optimise(module, runtime_.code_effort != CodeEffort::none && !Translator::is_huge({&module}));
+  jit_->translator().optimise(module, Translator::is_huge({&module}) ? CodeEffort::none : runtime_.code_effort);
   if (what == Dump::native) return jit_->translator().assembly(module);
   std::string text;
   llvm::raw_string_ostream stream(text);

@@ -48,6 +48,7 @@ struct Passes::Impl {
   llvm::PassBuilder builder;
   llvm::FunctionPassManager straight;  // for functions without loops
   llvm::FunctionPassManager with_loops;
+  llvm::FunctionPassManager straight_once, with_loops_once;  // the same where compiling is to take little time
 
   Impl(llvm::TargetMachine& machine, bool vector_math)
       : builder(&machine, llvm::PipelineTuningOptions(), std::nullopt, &callbacks) {
@@ -69,6 +70,7 @@ struct Passes::Impl {
     builder.registerLoopAnalyses(loops);
     builder.crossRegisterProxies(loops, functions, components, modules);
     build();
+    build_once();
   }
 
   void build() {
@@ -130,17 +132,41 @@ struct Passes::Impl {
     f.addPass(llvm::SimplifyCFGPass(late));
   }
 
+  // What takes most of the time away from selecting instructions, and what rests on what our code says of memory: each
+  // kind of pass once, and none that makes several of one.
+  void build_once() {
+    llvm::SimplifyCFGOptions options;
+    straight_once.addPass(llvm::SROAPass(llvm::SROAOptions::PreserveCFG));
+    straight_once.addPass(llvm::EarlyCSEPass(true));
+    straight_once.addPass(llvm::InstCombinePass());
+    straight_once.addPass(llvm::SimplifyCFGPass(options));
+
+    llvm::FunctionPassManager& f = with_loops_once;
+    f.addPass(llvm::SROAPass(llvm::SROAOptions::PreserveCFG));
+    f.addPass(llvm::EarlyCSEPass(true));
+    f.addPass(llvm::InstCombinePass());
+    f.addPass(llvm::SimplifyCFGPass(options));
+    llvm::LoopPassManager loops_once;
+    loops_once.addPass(llvm::LoopRotatePass());
+    loops_once.addPass(llvm::LICMPass(llvm::LICMOptions()));
+    f.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(loops_once), /*UseMemorySSA=*/true));
+    f.addPass(llvm::GVNPass());
+    f.addPass(llvm::SimplifyCFGPass(options));
+  }
+
   static bool has_loop(llvm::Function& function) {
     llvm::DominatorTree dominators(function);
     llvm::LoopInfo info(dominators);
     return !info.empty();
   }
 
-  void run(llvm::Module& module, bool only_needed, const std::atomic<std::uint32_t>* stop) {
+  void run(llvm::Module& module, CodeEffort level, const std::atomic<std::uint32_t>* stop) {
     cancelled = stop;
+    const bool once = level == CodeEffort::passes;
     for (llvm::Function& function : module) {
-      if (function.isDeclaration() || only_needed) continue;
-      (has_loop(function) ? with_loops : straight).run(function, functions);
+      if (function.isDeclaration() || level == CodeEffort::none) continue;
+      llvm::FunctionPassManager& of_loops = once ? with_loops_once : with_loops;
+      (has_loop(function) ? of_loops : once ? straight_once : straight).run(function, functions);
     }
     lower_polls(module);
     clear();
@@ -156,8 +182,8 @@ struct Passes::Impl {
 
 Passes::Passes(llvm::TargetMachine& machine, bool vector_math) : impl_(std::make_unique<Impl>(machine, vector_math)) {}
 Passes::~Passes() = default;
-void Passes::run(llvm::Module& module, bool only_needed, const std::atomic<std::uint32_t>* cancelled) {
-  impl_->run(module, only_needed, cancelled);
+void Passes::run(llvm::Module& module, CodeEffort level, const std::atomic<std::uint32_t>* cancelled) {
+  impl_->run(module, level, cancelled);
 }
 
 void Passes::inline_marked(llvm::Module& module) {

@@ -8,6 +8,8 @@
 #include <atomic>
 #include <memory>
 
+#include "lang/runtime/runtime.hpp"
+
 namespace slope::codegen {
 
 class Passes {
@@ -16,9 +18,9 @@ class Passes {
   Passes(llvm::TargetMachine& machine, bool vector_math);
   ~Passes();
   Passes(const Passes&) = delete;
-  // `only_needed`: what the code generator can't do without. `cancelled`, where there is one: nobody wants the result
-  // any more; what can be left out is.
-  void run(llvm::Module& module, bool only_needed, const std::atomic<std::uint32_t>* cancelled = nullptr);
+  // `none`: what the code generator can't do without; `passes`: each kind of pass once. `cancelled`, where there is one:
+  // nobody wants the result any more; what can be left out is.
+  void run(llvm::Module& module, CodeEffort level, const std::atomic<std::uint32_t>* cancelled = nullptr);
 
   // Functions that are marked for it become part of their callers.
   void inline_marked(llvm::Module& module);

@@ -92,7 +92,7 @@ void Translator::optimise_whole(llvm::Module& module) {
         (function.hasOneUse() || (!function.hasNUsesOrMore(5) && function.getInstructionCount() < most)))
       function.addFnAttr(llvm::Attribute::AlwaysInline);
   passes_->inline_marked(module);
-  passes_->run(module, false);
+  passes_->run(module, CodeEffort::full);
   passes_->drop_unused(module);
 }
 
@@ -215,7 +215,7 @@ std::unique_ptr<llvm::MemoryBuffer> Translator::make_object(Unit& unit, const Ef
                                                             const std::atomic<std::uint32_t>* cancelled,
                                                             std::string& why) {
   if (!verify(unit.module(), effort.verifies, why)) return nullptr;
-  passes_->run(unit.module(), effort.level == CodeEffort::none, cancelled);
+  passes_->run(unit.module(), effort.level, cancelled);
   if (cancelled && *cancelled) {
     why = "interrupted";
     return nullptr;

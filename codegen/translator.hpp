@@ -40,7 +40,7 @@ class Translator {
   // So long that LLVM's effort, which grows faster than the text, would not come back: such code is translated as it
   // stands.
   static bool is_huge(llvm::ArrayRef<const llvm::Module*> modules);
-  void optimise(llvm::Module& module, bool wanted) { passes_->run(module, !wanted); }
+  void optimise(llvm::Module& module, CodeEffort level) { passes_->run(module, level); }
   // All of a program: functions that are called once, and short ones, become part of their callers first.
   void optimise_whole(llvm::Module& module);
   void drop_unused(llvm::Module& module) { passes_->drop_unused(module); }
