@@ -70,6 +70,56 @@ class Analysis {
     result_.returns.assign(function_.blocks.size(), false);
     for (ir::BlockId b = 0; b < function_.blocks.size(); ++b)
       if (function_.insts[function_.blocks[b].terminator].op == Op::ret) result_.returns[b] = true;
+    spread_returning();
+    if (!forward_mode_) return;  // in reverse mode what a call stored before it raised is refused (exceptions.cpp)
+    // Whoever catches what is raised goes on with what was stored before.
+    std::vector<ir::BlockId> storing;
+    for (ir::BlockId b = 0; b < function_.blocks.size(); ++b) {
+      const ir::Block& block = function_.blocks[b];
+      if (!result_.returns[b] && std::any_of(block.insts.begin(), block.insts.end(),
+                                             [&](std::uint32_t id) { return stores_for_others(id); }))
+        storing.push_back(b);
+    }
+    for (ir::BlockId b : storing) result_.returns[b] = true;
+    if (!storing.empty()) spread_returning();
+  }
+
+  // Of code that only leads to an error. What makes its message is no store: the library's functions write texts.
+  bool stores_for_others(std::uint32_t id) {
+    const ir::Inst& inst = function_.insts[id];
+    switch (inst.op) {
+      case Op::array_set:
+      case Op::array_init:
+      case Op::array_resize:
+      case Op::array_resize_front:
+      case Op::set_field:
+      case Op::set_field_at:
+      case Op::cell_set:
+        return may_carry(type_of(inst.operands[0])) && !is_made_in_vain(inst.operands[0]);
+      case Op::invoke: {
+        if (result_.rules[id] == RuleKind::non_differentiable) return false;
+        const MemorySummary effects = memory_.of_call(inst);
+        const Runtime& runtime = tangents_.runtime();
+        const Module* module = inst.aux_as<Specialization>()->method->module;
+        if (module == runtime.base || module == runtime.core) return (effects.writes & ~global_memory) != 0;
+        return (effects.writes | effects.unknown) != 0;
+      }
+      case Op::call:
+      case Op::call_splat:
+        return std::any_of(inst.operands.begin(), inst.operands.end(),
+                           [&](Operand o) { return o.is_inst() && is_memory(type_of(o)) && !is_made_in_vain(o); });
+      default:
+        return false;
+    }
+  }
+  bool is_made_in_vain(Operand o) const {
+    if (!o.is_inst()) return false;
+    const ir::Inst& made = function_.insts[o.index()];
+    return (made.op == Op::array_new || made.op == Op::make_struct || made.op == Op::cell_new) &&
+           made.block != ir::no_block && !result_.returns[made.block];
+  }
+
+  void spread_returning() {
     for (bool grew = true; grew;) {
       grew = false;
       for (ir::BlockId b = static_cast<ir::BlockId>(function_.blocks.size()); b-- > 0;) {  // as it spreads

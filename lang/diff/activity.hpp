@@ -20,7 +20,7 @@ namespace slope::diff {
 struct Activity {
   std::vector<bool> varied;
   std::vector<bool> written;
-  std::vector<bool> returns;       // by block: a return can be reached from it
+  std::vector<bool> returns;       // by block: a return, or in forward mode a store, can be reached from it
   std::vector<bool> varied_slots;  // forward mode: variables that live across a `try`
   bool any_varied = false;
   std::vector<RuleKind> rules;          // by inst: of invokes

@@ -16,7 +16,8 @@
 // own code catches nothing when it is differentiated. In both modes each handler ends the levels that were opened in its
 // `try`.
 //
-// A call that may have stored into memory before it raised cannot be undone to an unknown point: there D raises.
+// A call that may have stored into memory before it raised cannot be undone to an unknown point: there D raises. Of a
+// call whose target is found when it runs D asks for the target (check_stored_nothing).
 #include <algorithm>
 #include <string>
 
@@ -210,10 +211,19 @@ class Exceptions {
       end(raised, make(raised, Op::jump, {}, builtin_.nothing, inst), {{handler, {}}});
       return;
     }
-    const Binding* raise = library_binding(runtime_, KnownName::throw_caught_in_reverse);
     const Refusal here = refusal_at(function_, inst, runtime_, "");
     std::string where = "\n  --> " + runtime_.sources.describe(here.span) + "\n" + runtime_.sources.excerpt(here.span);
     while (where.back() == '\n') where.pop_back();
+    if (inst.op == Op::call) {  // whose target is known when it runs
+      std::vector<Operand> call{Operand::inst(exception), function_.constant(runtime_.from_string(where))};
+      call.insert(call.end(), inst.operands.begin(), inst.operands.end());
+      const Value native = runtime_.core->find(runtime_.symbol("check_stored_nothing"))->value;
+      add(raised, make(raised, Op::native, std::move(call), builtin_.nothing, inst,
+                       reinterpret_cast<std::uintptr_t>(native.pointer)));
+      end(raised, make(raised, Op::jump, {}, builtin_.nothing, inst), {{handler, {}}});
+      return;
+    }
+    const Binding* raise = library_binding(runtime_, KnownName::throw_caught_in_reverse);
     add(raised, make(raised, Op::call,
                      {function_.constant(raise ? raise->value : runtime_.nothing()), Operand::inst(exception),
                       function_.constant(runtime_.from_string(where))},
@@ -291,6 +301,9 @@ namespace {
 // Its type, that it is raised again, or whether derivative code goes on with it.
 bool asks_for_kind(const ir::Function& function, const ir::Inst& inst, Runtime& runtime) {
   if (inst.op == Op::isa || inst.op == Op::throw_) return true;
+  if (inst.op == Op::native)
+    return std::string_view(inst.aux_as<const NativeInfo>()->name) == "check_stored_nothing" &&
+           std::count(inst.operands.begin(), inst.operands.end(), inst.operands[0]) == 1;
   if ((inst.op != Op::invoke && inst.op != Op::call) || !inst.operands[0].is_constant()) return false;
   const Value callee = function.constant_value(inst.operands[0]);
   return callee.identical(library_value(runtime, KnownName::check_refused)) ||

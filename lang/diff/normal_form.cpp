@@ -264,6 +264,11 @@ bool normalise(ir::Function& function, Runtime& runtime, Refusal& refusal, Memor
   // The entry is never a loop header, so that what is made before everything else has a place.
   ir::Cfg cfg = ir::build_cfg(function);
   ir::LoopForest forest = ir::find_loops(function, cfg);
+  if (!forest.reducible && !memory) {  // handlers stay; forward mode goes along any graph
+    unify_returns(function);
+    ir::check_after(function, "normalisation", ir::Typing::partial);
+    return true;
+  }
   if (!forest.reducible) {
     refusal.span = function.span;
     refusal.method = function.method;

@@ -115,6 +115,8 @@ bool Forward::dynamic_call(std::uint32_t id) {
                 b_->emit(Op::tuple, shadows, nullptr), int_constant(*b_, static_cast<std::int64_t>(active)),
                 b_->constant(runtime_.from_string(described(inst))), b_->emit(Op::tuple, tangents, nullptr)},
                nullptr);
+  value_[id] = result;
+  if (inst.type == builtin_.bottom) return true;
   Binding* made = library_binding(runtime_, KnownName::dynamic_call_type);
   result = b_->emit(Op::type_assert, {result, b_->constant(made->value)}, made->value.as_type);
   Operand found = b_->emit(Op::field_at, {result}, builtin_.any, 0);
@@ -180,7 +182,7 @@ bool Forward::callee_tangent(std::uint32_t id) {
   const DataType* parts = as_data(result_type(callee.result_type));
   Operand result = b_->emit(Op::invoke, operands, parts, reinterpret_cast<std::uintptr_t>(callee.target));
   value_[id] = b_->emit(Op::field_at, {result}, parts->params[0], 0);
-  if (!activity_.varied[id]) return true;
+  if (!activity_.varied[id] || inst.type == builtin_.bottom) return true;
   std::size_t next = 1;
   for_each_direction([&] {
     std::size_t at = next;

@@ -59,6 +59,7 @@ bool Forward::run(Derivative& result) {
 }
 
 const Type* Forward::result_type(const Type* primal) {
+  if (primal == builtin_.bottom) primal = builtin_.nothing;  // of a function that always raises
   const Type* shadow = tangents_.shadow(primal);
   const Type* cotangent = tangents_.cotangent(primal);
   if (!shadow || !cotangent) shadow = cotangent = builtin_.nothing;
