@@ -11,6 +11,7 @@
 
 #include "lang/derive/derivatives.hpp"
 #include "lang/derive/environment.hpp"
+#include "lang/diff/normal_form.hpp"
 #include "lang/diff/rules.hpp"
 #include "lang/diff/tangent.hpp"
 #include "lang/infer/growth.hpp"
@@ -284,16 +285,27 @@ DerivativeCache::Entry DerivativeCache::declare(const Key& key, const Subject& s
   return entry;
 }
 
+// What Base.caught_call calls, of such a call.
+const Specialization* DerivativeCache::called_within(Context& ctx, const Specialization* target) const {
+  if (!diff::is_caught_call(derivatives_.runtime, *target)) return target;
+  const std::vector<const Type*> types(target->types->params.begin() + 1, target->types->params.end());
+  const Specialization* called =
+      derivatives_.runtime.lookup_specialization(derivatives_.runtime.types.tuple(types), ctx.world);
+  return called ? called : target;
+}
+
 // Recursion whose argument types grow: the derivative of each call would ask for that of the next. Such a call becomes
 // one whose target is found when it runs.
 void DerivativeCache::leave_growing_calls(Context& ctx, Subject& subject) const {
+  std::vector<const Specialization*> followed;
+  for (const Specialization* target : in_work_) followed.push_back(called_within(ctx, target));
   std::vector<std::uint32_t> growing;
   for (const ir::Block& block : subject.code->blocks)
     for (std::uint32_t id : block.insts) {
       const ir::Inst& inst = subject.code->insts[id];
       if (inst.op != ir::Op::invoke || inst.operands.empty()) continue;
       const Specialization& callee = *inst.aux_as<Specialization>();
-      if (infer::types_grow(in_work_, callee) &&
+      if (infer::types_grow(followed, callee) &&
           diff::find_rule(derivatives_.runtime, callee.types, ctx.world, nullptr) == diff::RuleKind::none)
         growing.push_back(id);
     }

@@ -122,6 +122,7 @@ class DerivativeCache {
   bool overwrites_arguments(Context& ctx, Specialization& target);
   Entry declare(const Key& key, const Subject& subject, const std::vector<char>& asked);
   void leave_growing_calls(Context& ctx, Subject& subject) const;
+  const Specialization* called_within(Context& ctx, const Specialization* target) const;
   bool differentiate(Context& ctx, const Key& key, Subject& subject, const std::vector<char>& asked,
                      const std::shared_ptr<TapeLayout>& stack, diff::Derivative& derivative, diff::Refusal& refusal);
   bool complete(Context& ctx, const Key& key, const Subject& subject, diff::Derivative& derivative, Entry& entry,

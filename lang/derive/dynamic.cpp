@@ -13,6 +13,7 @@
 #include "lang/derive/dynamic.hpp"
 
 #include "lang/derive/derivatives.hpp"
+#include "lang/diff/normal_form.hpp"
 #include "lang/diff/operations.hpp"
 #include "lang/diff/tangent.hpp"
 #include "lang/ir/execute/execute.hpp"
@@ -331,6 +332,11 @@ class DynamicForward {
   }
 
   bool refuse(const std::string& reason, const Method* method) {
+    if (method && operands_.size() > 1 && diff::is_caught_call(runtime_, *target_)) {  // the call in a `try`
+      const Specialization* called = runtime_.dispatch(ctx_, operands_[1], operands_.data() + 2, operands_.size() - 2);
+      if (!called) return false;
+      method = called->method;
+    }
     std::string name = method && method->name ? std::string(method->name->name) : std::string();
     return ctx_.raise_message(runtime_.types.builtin().differentiation_error,
                               "cannot differentiate" + (name.empty() ? "" : " the call of `" + name + "`") + ": " +

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "lang/derive/derivatives.hpp"
+#include "lang/diff/normal_form.hpp"
 #include "lang/diff/tangent.hpp"
 #include "lang/infer/growth.hpp"
 #include "lang/ir/build.hpp"
@@ -160,6 +161,43 @@ class InWork {
 
 }  // namespace
 
+namespace {
+
+// No parameter of its own is left open in it, and it is of a size that blocks of single instructions bear.
+bool stands_anywhere(const ir::Function& body) {
+  std::size_t size = 0;
+  for (const ir::Block& block : body.blocks) {
+    size += block.insts.size() + 1;
+    for (std::uint32_t id : block.insts)
+      if (body.insts[id].op == ir::Op::static_param) return false;
+  }
+  return size <= tuning::inline_total;
+}
+
+}  // namespace
+
+// In Base.caught_call the call is replaced by its code, so that every point of it where something may be raised is in the
+// `try` and the reverse sweep can begin there (lang/diff/exceptions.cpp).
+bool PrimalCodes::inline_caught_call(Context& ctx, const Specialization& target, ir::Function& code,
+                                     const opt::OptOptions& options, PrimalCode& noted) {
+  if (!diff::is_caught_call(derivatives_.runtime, target)) return false;
+  for (ir::BlockId b = 0; b < code.blocks.size(); ++b) {
+    if (code.blocks[b].handler == ir::no_block) continue;
+    for (std::uint32_t id : code.blocks[b].insts) {
+      const ir::Inst& call = code.insts[id];
+      if (call.op != ir::Op::invoke || options.is_primitive(call)) continue;
+      Specialization& callee = *call.aux_as<Specialization>();
+      const ir::Function* body = primal(ctx, callee);
+      if (const auto known = primals_.find(&callee); known != primals_.end()) noted.rules.add(known->second.rules);
+      if (!body || !stands_anywhere(*body)) return false;
+      const std::unique_ptr<ir::Function> copy = body->clone();
+      opt::inline_with_handlers(derivatives_.runtime, code, id, *copy, callee);
+      return true;
+    }
+  }
+  return false;
+}
+
 // The callee's code as differentiation wants it: everything inlined but calls that have rules, at any depth.
 const ir::Function* PrimalCodes::primal(Context& ctx, Specialization& target) {
   const CollectionPause pause(derivatives_.runtime.heap);
@@ -188,6 +226,8 @@ const ir::Function* PrimalCodes::primal(Context& ctx, Specialization& target) {
   if (!use_rules_under_pass(ctx, *result.typed, noted)) return refused();
   const opt::OptOptions options = inlining(ctx, target, noted);
   bool promoted = opt::optimise(derivatives_.runtime, *result.typed, options);
+  if (inline_caught_call(ctx, target, *result.typed, options, noted))
+    promoted = opt::optimise(derivatives_.runtime, *result.typed, options) || promoted;
   // What was inlined is known more precisely in this place than it was on its own; then more calls may be, of gradients
   // too, which are a call of the derivative then.
   std::vector<Edge> edges;

@@ -59,6 +59,8 @@ class PrimalCodes {
 
   bool usable(Context& ctx, const PrimalCode& primal, const CodeInstance* basis) const;
   opt::OptOptions inlining(Context& ctx, const Specialization& target, PrimalCode& noted);
+  bool inline_caught_call(Context& ctx, const Specialization& target, ir::Function& code,
+                          const opt::OptOptions& options, PrimalCode& noted);
   std::shared_ptr<ir::Function> rule_call(const CodeInstance& basis, Specialization& target, Specialization& called);
   // The rules that may apply to a call of these types: looked up, and noted.
   diff::RuleKind rule_of(Context& ctx, const DataType* call_types, PrimalCode& noting);

@@ -16,13 +16,16 @@
 // own code catches nothing when it is differentiated. In both modes each handler ends the levels that were opened in its
 // `try`.
 //
-// A call that may have stored into memory before it raised cannot be undone to an unknown point: there D raises. Of a
-// call whose target is found when it runs D asks for the target (check_stored_nothing).
+// A call that may store into memory before it raises cannot be undone to an unknown point. It becomes a call of
+// Base.caught_call, a function like any other, which gives what was raised as its value; its code is that of the target
+// in a `try` (PrimalCodes::inline_caught_call). Where this cannot be (the target has a rule, or is one whose code is not
+// known), D raises. Of a call whose target is found when it runs D asks for the target first (check_stored_nothing).
 #include <algorithm>
 #include <string>
 
 #include "lang/diff/normal_form.hpp"
 #include "lang/diff/operations.hpp"
+#include "lang/diff/rules.hpp"
 #include "lang/ir/passes/passes.hpp"
 #include "lang/runtime/library_names.hpp"
 
@@ -32,12 +35,14 @@ using ir::BlockId;
 using ir::Op;
 using ir::Operand;
 
+bool is_caught_call(Runtime& runtime, const Method& method);
+
 namespace {
 
 class Exceptions {
  public:
-  Exceptions(ir::Function& function, Runtime& runtime, MemoryEffects& memory)
-      : function_(function), runtime_(runtime), builtin_(runtime.types.builtin()), memory_(memory) {}
+  Exceptions(ir::Function& function, Runtime& runtime, World world, MemoryEffects& memory)
+      : function_(function), runtime_(runtime), world_(world), builtin_(runtime.types.builtin()), memory_(memory) {}
 
   void run() {
     std::vector<BlockId> handler_of;
@@ -49,6 +54,9 @@ class Exceptions {
     raise_again();
     for (BlockId b = 0; b < boxes_.size(); ++b)
       if (boxes_[b].valid()) open_handler(b);
+    looked_into_.resize(boxes_.size());
+    for (BlockId b = 0; b < boxes_.size(); ++b)
+      if (boxes_[b].valid()) looked_into_[b] = is_looked_into(boxes_[b]);
     for (ir::Block& block : function_.blocks)
       std::erase_if(block.insts, [&](std::uint32_t id) { return function_.insts[id].op == Op::caught_end; });
     for (BlockId b = 0; b < handler_of.size(); ++b)
@@ -146,6 +154,14 @@ class Exceptions {
     caught.aux = 0;
   }
 
+  bool is_looked_into(Operand box) const {
+    std::vector<bool> caught(function_.insts.size(), false);
+    for (const ir::Block& block : function_.blocks)
+      for (std::uint32_t id : block.insts)
+        caught[id] = function_.insts[id].op == Op::cell_get && function_.insts[id].operands[0] == box;
+    return use_of_exception(function_, runtime_, std::move(caught)) == CaughtUse::content;
+  }
+
   static bool is_variable(Op op) {  // they are none any more when this is done
     return op == Op::slot_get || op == Op::slot_set || op == Op::slot_defined || op == Op::slot_clear;
   }
@@ -185,6 +201,11 @@ class Exceptions {
       const BlockId alone = new_block();
       const BlockId raised = new_block();
       const BlockId after = new_block();
+      if (may_have_stored(inst) && make_caught_call(id, at, looked_into_[handler])) {
+        take_apart(id, at, {raised, after}, handler);
+        at = after;
+        continue;
+      }
       add(at, make(at, Op::cell_set, {boxes_[handler], nothing()}, builtin_.nothing, inst));
       end(at,
           make(at, Op::branch, {function_.constant(runtime_.from_bool(false))}, builtin_.nothing, inst,
@@ -202,6 +223,65 @@ class Exceptions {
     } else {
       end(at, terminator, edges);
     }
+  }
+
+  // The call of Base.caught_call with the operands of `id`, at the end of `at`; false: it stays what it is.
+  bool make_caught_call(std::uint32_t id, BlockId at, bool looked_into) {
+    const ir::Inst inst = function_.insts[id];
+    const Value caught =
+        library_value(runtime_, looked_into ? KnownName::caught_call : KnownName::caught_call_unseen);
+    const bool within = function_.method && !function_.scopes.empty() && is_caught_call(runtime_, *function_.method) &&
+                        (inst.scope >= function_.scopes.size() || function_.scopes[inst.scope].parent == ~0u);
+    if (within || (inst.op != Op::call && inst.op != Op::invoke)) return false;
+    std::vector<Operand> operands{function_.constant(caught)};
+    operands.insert(operands.end(), inst.operands.begin(), inst.operands.end());
+    std::uintptr_t target = 0;
+    if (inst.op == Op::invoke) {
+      const Specialization& callee = *inst.aux_as<Specialization>();
+      if (runtime_.lookup_specialization(callee.types, world_) != &callee ||
+          find_rule(runtime_, callee.types, world_, nullptr) != RuleKind::none)
+        return false;
+      std::vector<const Type*> types{caught.type};
+      types.insert(types.end(), callee.types->params.begin(), callee.types->params.end());
+      Specialization* found = runtime_.lookup_specialization(runtime_.types.tuple(types), world_);
+      if (!found) return false;
+      target = reinterpret_cast<std::uintptr_t>(found);
+    }
+    caught_result_ = make(at, inst.op, std::move(operands), builtin_.any, inst, target);
+    function_.insts[caught_result_].flags = inst.flags;
+    add(at, caught_result_);
+    return true;
+  }
+
+  // What the call of `id` gave (to.second), or what it raised (to.first, on to the handler).
+  void take_apart(std::uint32_t id, BlockId at, std::pair<BlockId, BlockId> to, BlockId handler) {
+    const ir::Inst inst = function_.insts[id];
+    const Operand result = Operand::inst(caught_result_);
+    const Value raised_type = library_value(
+        runtime_, looked_into_[handler] ? KnownName::raised_type : KnownName::raised_unseen_type);
+    const std::uint32_t is_raised =
+        make(at, Op::isa, {result, function_.constant(raised_type)}, builtin_.boolean, inst);
+    add(at, is_raised);
+    end(at, make(at, Op::branch, {Operand::inst(is_raised)}, builtin_.nothing, inst), {{to.first, {}}, {to.second, {}}});
+    const std::uint32_t raised = make(to.first, Op::refine, {result}, raised_type.as_type, inst);
+    add(to.first, raised);
+    std::uint32_t exception = make(to.first, Op::field_at, {Operand::inst(raised)},
+                                   looked_into_[handler] ? builtin_.any : builtin_.exception, inst, 0);
+    add(to.first, exception);
+    if (!looked_into_[handler]) {
+      const Value thrown = library_value(runtime_, KnownName::as_thrown);
+      exception = make(to.first, Op::call, {function_.constant(thrown), Operand::inst(exception)}, builtin_.any, inst);
+      add(to.first, exception);
+    }
+    add(to.first, make(to.first, Op::cell_set, {boxes_[handler], Operand::inst(exception)}, builtin_.nothing, inst));
+    end(to.first, make(to.first, Op::jump, {}, builtin_.nothing, inst), {{handler, {}}});
+    ir::Inst& value = function_.insts[id];
+    value.op = Op::refine;
+    value.operands = {result};
+    value.aux = 0;
+    value.flags = 0;
+    if (value.type == builtin_.bottom) value.type = builtin_.any;  // it always raises
+    add(to.second, id);
   }
 
   void leave(BlockId raised, BlockId handler, const ir::Inst& inst) {
@@ -233,9 +313,12 @@ class Exceptions {
 
   ir::Function& function_;
   Runtime& runtime_;
+  World world_;
   const BuiltinTypes& builtin_;
   MemoryEffects& memory_;
   std::vector<Operand> boxes_;  // by block, of handlers
+  std::vector<bool> looked_into_;  // by block, of handlers: whether anything asks what an exception holds
+  std::uint32_t caught_result_ = 0;
 };
 
 // Whether a level of kept memory may be open where it raises.
@@ -306,7 +389,8 @@ bool asks_for_kind(const ir::Function& function, const ir::Inst& inst, Runtime& 
            std::count(inst.operands.begin(), inst.operands.end(), inst.operands[0]) == 1;
   if ((inst.op != Op::invoke && inst.op != Op::call) || !inst.operands[0].is_constant()) return false;
   const Value callee = function.constant_value(inst.operands[0]);
-  return callee.identical(library_value(runtime, KnownName::check_refused)) ||
+  return callee.identical(library_value(runtime, KnownName::as_exception)) ||
+         callee.identical(library_value(runtime, KnownName::check_refused)) ||
          callee.identical(library_value(runtime, KnownName::throw_caught_in_reverse));
 }
 
@@ -374,8 +458,16 @@ CaughtUse use_of_exception(const ir::Function& function, Runtime& runtime, std::
   return ExceptionUses(function, runtime, std::move(values)).find();
 }
 
-void follow_exceptions(ir::Function& function, Runtime& runtime, MemoryEffects& memory) {
-  Exceptions(function, runtime, memory).run();
+bool is_caught_call(Runtime& runtime, const Method& method) {
+  const DataType* signature = as_data(method.signature);
+  return signature && !signature->params.empty() &&
+         (signature->params[0] == library_value(runtime, KnownName::caught_call).type ||
+          signature->params[0] == library_value(runtime, KnownName::caught_call_unseen).type);
+}
+bool is_caught_call(Runtime& runtime, const Specialization& target) { return is_caught_call(runtime, *target.method); }
+
+void follow_exceptions(ir::Function& function, Runtime& runtime, World world, MemoryEffects& memory) {
+  Exceptions(function, runtime, world, memory).run();
 }
 
 }  // namespace slope::diff

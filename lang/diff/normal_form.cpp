@@ -249,13 +249,13 @@ void drop_rule_states(ir::Function& function, Runtime& runtime) {
 
 }  // namespace
 
-bool normalise(ir::Function& function, Runtime& runtime, Refusal& refusal, MemoryEffects* memory) {
+bool normalise(ir::Function& function, Runtime& runtime, World world, Refusal& refusal, MemoryEffects* memory) {
   ir::remove_unreachable_blocks(function);
   group_splats(function, runtime);
   replace_builtins(function, runtime);
   choose_roads(function, runtime);
   close_kept_levels(function, runtime);
-  if (memory) follow_exceptions(function, runtime, *memory);
+  if (memory) follow_exceptions(function, runtime, world, *memory);
   if (!function.slots.empty()) ir::promote_slots(function, &runtime.types.builtin());
   if (!ir::find_loops(function, ir::build_cfg(function)).reducible) make_reducible(function, runtime);
   define_undefined(function, runtime);

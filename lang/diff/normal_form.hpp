@@ -8,7 +8,7 @@
 namespace slope::diff {
 
 // `memory`: of reverse mode; null: forward mode, which leaves handlers as they are.
-bool normalise(ir::Function& function, Runtime& runtime, Refusal& refusal, MemoryEffects* memory);
+bool normalise(ir::Function& function, Runtime& runtime, World world, Refusal& refusal, MemoryEffects* memory);
 
 // The aux of a branch that is never taken to its first edge: where the block of its second edge raises, control goes
 // there, with the exception in the Box that the first instruction of that block reads.
@@ -18,6 +18,8 @@ void close_kept_levels(ir::Function& function, Runtime& runtime);
 // What is done with an exception: nothing; its type is looked at, or it is raised again; what it holds is looked at.
 enum class CaughtUse : std::uint8_t { none, kind, content };
 CaughtUse use_of_exception(const ir::Function& function, Runtime& runtime, std::vector<bool> values);  // by instruction
-void follow_exceptions(ir::Function& function, Runtime& runtime, MemoryEffects& memory);
+void follow_exceptions(ir::Function& function, Runtime& runtime, World world, MemoryEffects& memory);
+// Whether it is Base.caught_call, for calls in a `try` that may store something before they raise.
+bool is_caught_call(Runtime& runtime, const Specialization& target);
 
 }  // namespace slope::diff

@@ -27,6 +27,13 @@ class Inliner {
   Inliner(Runtime& runtime, ir::Function& function, const OptOptions& options)
       : runtime_(runtime), function_(function), options_(options) {}
 
+  void inline_whole(std::uint32_t id, const ir::Function& body, const Specialization& target) {
+    const BlockId b = function_.insts[id].block;
+    const auto& insts = function_.blocks[b].insts;
+    const auto at = std::find(insts.begin(), insts.end(), id);
+    if (at != insts.end()) inline_at(b, static_cast<std::size_t>(at - insts.begin()), body, target);
+  }
+
   // A function goes into itself with what its other callees have made of it: their size counts at each level.
   bool run() {
     bool any = inline_calls(nullptr);
@@ -151,8 +158,15 @@ class Inliner {
     copy.mapped.resize(body.insts.size());
     bind_arguments(builder, body, target, copy.call, copy.mapped);
 
+    copy.first_slot = function_.slots.size();
+    function_.slots.insert(function_.slots.end(), body.slots.begin(), body.slots.end());
+    function_.slot_types.insert(function_.slot_types.end(), body.slot_types.begin(), body.slot_types.end());
     copy.block_of.assign(body.blocks.size(), ir::no_block);
     copy.block_of[0] = b;
+    if (body.blocks[0].handler != ir::no_block) {  // it is the call's block that does not have it
+      copy.block_of[0] = builder.new_block();
+      builder.jump(copy.block_of[0]);
+    }
     for (BlockId k = 1; k < body.blocks.size(); ++k) {
       copy.block_of[k] = builder.new_block();
       function_.blocks[copy.block_of[k]].handler = function_.blocks[b].handler;
@@ -160,6 +174,9 @@ class Inliner {
       for (std::uint32_t parameter : body.blocks[k].parameters)
         copy.mapped[parameter] = builder.add_parameter(copy.block_of[k], body.insts[parameter].type);
     }
+    for (BlockId k = 0; k < body.blocks.size(); ++k)
+      if (body.blocks[k].handler != ir::no_block)
+        function_.blocks[copy.block_of[k]].handler = copy.block_of[body.blocks[k].handler];
     copy_insts(copy);
     copy_terminators(copy);
   }
@@ -173,6 +190,7 @@ class Inliner {
     std::vector<std::uint32_t> scopes{};  // by scope of the callee; its only one when it has none listed
     std::vector<Operand> mapped{};        // by inst of the callee
     std::vector<BlockId> block_of{};      // by its block
+    std::size_t first_slot = 0;           // of its variables
   };
 
   Operand map(const Copy& copy, Operand o) {
@@ -341,6 +359,8 @@ class Inliner {
     inst.block = block;
     inst.scope = inst.scope < copy.scopes.size() ? copy.scopes[inst.scope] : copy.call.scope;
     inst.operands.clear();
+    if (inst.op == Op::slot_get || inst.op == Op::slot_set || inst.op == Op::slot_defined || inst.op == Op::slot_clear)
+      inst.aux += copy.first_slot;
     function_.insts.push_back(std::move(inst));
     return static_cast<std::uint32_t>(function_.insts.size() - 1);
   }
@@ -359,6 +379,12 @@ bool inline_calls(Runtime& runtime, ir::Function& function, const OptOptions& op
   if (!options.callee && !options.self) return false;
   if (function.scopes.empty()) function.scopes.push_back({function.method, ~0u, Span{}});
   return Inliner(runtime, function, options).run();
+}
+
+void inline_with_handlers(Runtime& runtime, ir::Function& function, std::uint32_t id, const ir::Function& body,
+                          const Specialization& target) {
+  if (function.scopes.empty()) function.scopes.push_back({function.method, ~0u, Span{}});
+  Inliner(runtime, function, OptOptions{}).inline_whole(id, body, target);
 }
 
 }  // namespace slope::opt

@@ -31,6 +31,10 @@ bool optimise(Runtime& runtime, ir::Function& function, const OptOptions& option
 
 // The passes; true when they changed something.
 bool inline_calls(Runtime& runtime, ir::Function& function, const OptOptions& options);
+// Puts `body`, the code of `target`, in place of the call `id`, with its handlers and variables. The call runs once at
+// most, in a block with a handler.
+void inline_with_handlers(Runtime& runtime, ir::Function& function, std::uint32_t id, const ir::Function& body,
+                          const Specialization& target);
 bool fold(Runtime& runtime, ir::Function& function);
 bool scalar_replace(Runtime& runtime, ir::Function& function);
 bool common_subexpressions(Runtime& runtime, ir::Function& function);
