@@ -142,13 +142,33 @@ bool gemv(Call& call, const Type* element) {
   return call.give_nothing();
 }
 
+// The transpose of a matrix for one product; a small one needs no memory of the heap.
 template <class T>
-std::vector<T> transpose_of(const T* a, Index m, Index n) {
-  std::vector<T> out(static_cast<std::size_t>(m * n));
-  for (Index j = 0; j < n; ++j)
-    for (Index i = 0; i < m; ++i) out[static_cast<std::size_t>(j + i * n)] = a[i + j * m];
-  return out;
-}
+class Transposed {
+ public:
+  // m × n
+  const T* of(const T* a, Index m, Index n) {
+    T* out = few_;
+    if (m * n > few) {
+      many_.resize(static_cast<std::size_t>(m * n));
+      out = many_.data();
+    }
+    constexpr Index tile = 8;  // rows and columns whose lines stay in the cache together
+    for (Index i0 = 0; i0 < m; i0 += tile)
+      for (Index j = 0; j < n; ++j)
+        for (Index i = i0; i < std::min(m, i0 + tile); ++i) out[j + i * n] = a[i + j * m];
+    return out;
+  }
+
+ private:
+  static constexpr Index few = 256;
+  T few_[few];
+  std::vector<T> many_;
+};
+
+// From so many columns of the result on, the kernel that walks down columns is faster than dot products by more than
+// what the transpose costs.
+constexpr Index transposed_from = 8;
 
 template <class T>
 bool gemm(Call& call, const Type* element) {
@@ -185,10 +205,14 @@ bool gemm(Call& call, const Type* element) {
       return call.give_nothing();
     }
   }
-  std::vector<T> straight_b;
-  if (tb) pb = (straight_b = transpose_of(pb, n, k)).data();
+  Transposed<T> straight_a, straight_b;
+  if (tb) pb = straight_b.of(pb, n, k);
+  if (ta && n >= transposed_from && m >= transposed_from) {
+    pa = straight_a.of(pa, k, m);
+    ta = false;
+  }
   scale(to, m * n, beta);
-  std::vector<T> column(static_cast<std::size_t>(k));
+  std::vector<T> column(alpha != T(1) ? static_cast<std::size_t>(k) : 0);
   for (Index j = 0; j < n; ++j) {
     const T* x = pb + j * k;
     if (alpha != T(1)) {
