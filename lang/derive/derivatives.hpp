@@ -2,6 +2,7 @@
 // rules made (BuiltRules), the derivatives made of these (DerivativeCache), and what functions do to memory.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <unordered_map>
 #include <unordered_set>
@@ -54,6 +55,10 @@ class Derivatives {
   bool is_plain_operator(const ir::Function& function, const ir::Inst& inst) const;
   bool is_plain_reverse(const ir::Function& function, const ir::Inst& inst) const;
   bool is_plain_type(const Type* type) const;
+
+  // The instance of Base.CallStep with these parameters: asked at each call whose target is found when it runs, in
+  // derivatives of derivatives (dynamic.cpp). By what the parameters are made of.
+  std::map<std::vector<std::uintptr_t>, Value> call_steps;
 
   // Where the last DifferentiationError came from, once.
   Span take_refused() { return std::exchange(refused_, Span{}); }

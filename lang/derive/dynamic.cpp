@@ -153,12 +153,24 @@ class DynamicForward {
             stores_forbidden(shadows_[k]))
           return refuse_store(target_->method);
     }
+    const std::int64_t rest_at = packed_call_ ? -1 : static_cast<std::int64_t>(packed.rest_at);
+    std::vector<std::uintptr_t> key{static_cast<std::uintptr_t>(rest_at), active_.size(), with_shadows.size()};
+    for (std::size_t i = 0; i < active_.size(); ++i) key.push_back(active_[i] != 0);
+    for (std::size_t i = 0; i < with_shadows.size(); ++i)
+      key.push_back(static_cast<std::uintptr_t>(with_shadows[i] | boxed[i] << 1));
+    for (const Type* seed : seeds) key.push_back(reinterpret_cast<std::uintptr_t>(seed));
+    const auto [known, fresh] = derivatives_.call_steps.try_emplace(std::move(key));
+    if (!fresh && known->second.defined()) {
+      parts.push_back(known->second);
+      return record_of(parts, result);
+    }
     const Type* masks[3];
     if (!words_of(active_, masks[0]) || !words_of(with_shadows, masks[1]) || !words_of(boxed, masks[2])) return false;
-    const Type* const step[] = {runtime_.types.value_int(packed_call_ ? -1 : static_cast<std::int64_t>(packed.rest_at)),
-                                masks[0], masks[1], masks[2], runtime_.types.tuple(seeds)};
+    const Type* const step[] = {runtime_.types.value_int(rest_at), masks[0], masks[1], masks[2],
+                                runtime_.types.tuple(seeds)};
     const Type* wrapper = library_value(runtime_, KnownName::call_step_type).as_type;
     parts.push_back(as_data(runtime_.types.apply_wrapper(wrapper, step, nullptr))->instance);
+    known->second = parts.back();
     return record_of(parts, result);
   }
 
@@ -176,7 +188,7 @@ class DynamicForward {
   }
   bool calls_derivative() const {
     return operands_[0].type == runtime_.types.builtin().builtin_function && !(operands_[0].bits & 1) &&
-           operands_.size() == 3 && operands_[0].identical(library_value(runtime_, KnownName::call_derivative));
+           operands_.size() == 3 && operands_[0].identical(tangents_.value_of(KnownName::call_derivative));
   }
   // call_derivative(f, arguments::Tuple) is the call f(arguments...).
   void unpack_call() {
@@ -319,7 +331,10 @@ class DynamicForward {
 
   // Elements of a tuple; taking one out may allocate, and so collect.
   void take(Value tuple, std::vector<Value>& to, bool boxed) {
-    for (std::size_t i = 0; i < as_data(tuple.type)->fields.size(); ++i) {
+    const std::size_t count = as_data(tuple.type)->fields.size();
+    to.reserve(count + 1);
+    if (roots_.values.empty()) roots_.values.reserve(8 * (count + 1));
+    for (std::size_t i = 0; i < count; ++i) {
       Value v = field_of(runtime_, tuple, i);
       roots_.values.push_back(v);
       to.push_back(boxed ? unboxed(v) : v);
@@ -353,7 +368,7 @@ class DynamicForward {
       return false;
     roots_.values.push_back(shadow);
     Value fields[3] = {value, shadow, record};
-    const DataType* type = as_data(library_value(runtime_, KnownName::dynamic_call_type).as_type);
+    const DataType* type = as_data(tangents_.value_of(KnownName::dynamic_call_type).as_type);
     return runtime_.new_object(ctx_, type, fields, 3, result);
   }
 
@@ -736,48 +751,7 @@ bool call_derivative(Context& ctx, const Value* args, std::size_t count, Value& 
   return ctx.runtime->call_specialized(ctx, *target, args[0], given.values.data(), given.values.size(), result);
 }
 
-// Whether a call may store something before it raises. What calls it in a derivative stores where the call does.
-bool may_store(Context& ctx, Value callee, std::vector<Value> args) {
-  Runtime& runtime = *ctx.runtime;
-  Rooted parts(runtime.heap);
-  for (;;) {
-    const bool is_step = callee.identical(library_value(runtime, KnownName::dynamic_forward_again)) ||
-                         callee.identical(library_value(runtime, KnownName::dynamic_tangent_again));
-    if (!is_step || args.size() < 2 || !as_data(args[1].type) || !as_data(args[1].type)->is_tuple) break;
-    const Value packed = args[1];
-    callee = args[0];
-    args.clear();
-    for (std::size_t i = 0; i < as_data(packed.type)->fields.size(); ++i) {
-      args.push_back(field_of(runtime, packed, i));
-      parts.values.push_back(args.back());
-    }
-  }
-  if (callee.type == runtime.types.builtin().builtin_function) {  // an operation raises before it stores
-    if (callee.bits & 1) return false;
-    return (reinterpret_cast<const NativeInfo*>(callee.pointer)->effects & effect_writes) != 0;
-  }
-  if (compiler_of(ctx).synthetic_of(callee)) return true;
-  const auto type_of = [&](Value v) { return runtime.is_type_value(v) ? runtime.types.type_of_constant(v) : v.type; };
-  std::vector<const Type*> types{type_of(callee)};
-  for (Value v : args) types.push_back(type_of(v));
-  Specialization* target = runtime.lookup_specialization(runtime.types.tuple(types), ctx.world);
-  if (!target) return false;  // no method: that is what was raised
-  const diff::MemorySummary effects = compiler_of(ctx).derivatives().memory(ctx).of(*target);
-  return (effects.writes | effects.unknown) != 0;
-}
-
-// check_stored_nothing(exception, place::String, callee, args...): raises when what the call stored before it raised is
-// not known (lang/diff/exceptions.cpp).
-bool check_stored_nothing(Context& ctx, const Value* args, std::size_t count, Value& result) {
-  if (count < 3) return ctx.argument_error("check_stored_nothing takes an exception, a place and a call");
-  result = ctx.runtime->nothing();
-  if (!may_store(ctx, args[2], {args + 3, args + count})) return true;
-  return ctx.runtime->call(ctx, library_value(*ctx.runtime, KnownName::throw_caught_in_reverse), args, 2, result);
-}
-
 const NativeInfo dynamic_natives[] = {
-    {"check_stored_nothing", check_stored_nothing, effect_throws | effect_reads | effect_allocates,
-     [](TypeTable& types, std::span<const Type* const>) -> const Type* { return types.builtin().nothing; }},
     {"dynamic_forward", dynamic_forward, effect_all, nullptr},
     {"dynamic_tangent", dynamic_tangent, effect_all, nullptr},
     {"dynamic_reverse", dynamic_reverse, effect_all, nullptr},

@@ -76,8 +76,8 @@ class Analysis {
     std::vector<ir::BlockId> storing;
     for (ir::BlockId b = 0; b < function_.blocks.size(); ++b) {
       const ir::Block& block = function_.blocks[b];
-      if (!result_.returns[b] && std::any_of(block.insts.begin(), block.insts.end(),
-                                             [&](std::uint32_t id) { return stores_for_others(id); }))
+      if (!result_.returns[b] &&
+          std::any_of(block.insts.begin(), block.insts.end(), [&](std::uint32_t id) { return stores_for_others(id); }))
         storing.push_back(b);
     }
     for (ir::BlockId b : storing) result_.returns[b] = true;

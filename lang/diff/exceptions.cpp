@@ -228,8 +228,7 @@ class Exceptions {
   // The call of Base.caught_call with the operands of `id`, at the end of `at`; false: it stays what it is.
   bool make_caught_call(std::uint32_t id, BlockId at, bool looked_into) {
     const ir::Inst inst = function_.insts[id];
-    const Value caught =
-        library_value(runtime_, looked_into ? KnownName::caught_call : KnownName::caught_call_unseen);
+    const Value caught = library_value(runtime_, looked_into ? KnownName::caught_call : KnownName::caught_call_unseen);
     const bool within = function_.method && !function_.scopes.empty() && is_caught_call(runtime_, *function_.method) &&
                         (inst.scope >= function_.scopes.size() || function_.scopes[inst.scope].parent == ~0u);
     if (within || (inst.op != Op::call && inst.op != Op::invoke)) return false;
@@ -257,12 +256,13 @@ class Exceptions {
   void take_apart(std::uint32_t id, BlockId at, std::pair<BlockId, BlockId> to, BlockId handler) {
     const ir::Inst inst = function_.insts[id];
     const Operand result = Operand::inst(caught_result_);
-    const Value raised_type = library_value(
-        runtime_, looked_into_[handler] ? KnownName::raised_type : KnownName::raised_unseen_type);
+    const Value raised_type =
+        library_value(runtime_, looked_into_[handler] ? KnownName::raised_type : KnownName::raised_unseen_type);
     const std::uint32_t is_raised =
         make(at, Op::isa, {result, function_.constant(raised_type)}, builtin_.boolean, inst);
     add(at, is_raised);
-    end(at, make(at, Op::branch, {Operand::inst(is_raised)}, builtin_.nothing, inst), {{to.first, {}}, {to.second, {}}});
+    end(at, make(at, Op::branch, {Operand::inst(is_raised)}, builtin_.nothing, inst),
+        {{to.first, {}}, {to.second, {}}});
     const std::uint32_t raised = make(to.first, Op::refine, {result}, raised_type.as_type, inst);
     add(to.first, raised);
     std::uint32_t exception = make(to.first, Op::field_at, {Operand::inst(raised)},
@@ -316,7 +316,7 @@ class Exceptions {
   World world_;
   const BuiltinTypes& builtin_;
   MemoryEffects& memory_;
-  std::vector<Operand> boxes_;  // by block, of handlers
+  std::vector<Operand> boxes_;     // by block, of handlers
   std::vector<bool> looked_into_;  // by block, of handlers: whether anything asks what an exception holds
   std::uint32_t caught_result_ = 0;
 };

@@ -131,10 +131,12 @@ namespace {
 bool is_one_of(Value callee, std::initializer_list<KnownName> names, Runtime& runtime) {
   const DataType* type = callee.defined() ? as_data(callee.type) : nullptr;
   const bool is_named = type && type->name->is_function && !type->name->is_closure;
+  TangentTypes& tangents = tangent_types(runtime);
   for (KnownName name : names) {
-    if (is_named && type->name->name->name != library_entries()[static_cast<std::size_t>(name)].name) continue;
-    Binding* binding = library_binding(runtime, name);
-    if (binding && binding->value.defined() && callee.identical(binding->value)) return true;
+    const bool is_function = library_entries()[static_cast<std::size_t>(name)].meaning == LibraryMeaning::function;
+    if (is_named ? type->name->name != tangents.symbol_of(name) : is_function) continue;
+    const Value value = tangents.value_of(name);
+    if (value.defined() && callee.identical(value)) return true;
   }
   return false;
 }

@@ -13,7 +13,16 @@ TangentTypes::TangentTypes(Runtime& runtime)
     : stand_ins(runtime),
       seal_key_(std::uint64_t{std::random_device{}()} << 32 | std::random_device{}()),
       runtime_(runtime),
-      builtin_(runtime.types.builtin()) {}
+      builtin_(runtime.types.builtin()) {
+  for (const LibraryEntry& entry : library_entries()) known_symbols_.push_back(runtime.symbol(entry.name));
+  known_bindings_.resize(known_symbols_.size());
+}
+
+Value TangentTypes::value_of(KnownName name) {
+  const Binding*& known = known_bindings_[static_cast<std::size_t>(name)];
+  if (!known) known = library_binding(runtime_, name);
+  return known ? known->value : Value();
+}
 
 // The rules:
 //   type                       shadow                         cotangent

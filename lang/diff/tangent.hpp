@@ -10,6 +10,7 @@
 #include "lang/diff/diff.hpp"
 #include "lang/diff/stand_in.hpp"
 #include "lang/runtime/context.hpp"
+#include "lang/runtime/library_names.hpp"
 #include "lang/support/tuning.hpp"
 
 namespace slope::diff {
@@ -66,6 +67,9 @@ class TangentTypes {
   }
 
   Runtime& runtime() { return runtime_; }
+  // For what is asked at each call whose target is found when it runs: names and values of the library, looked up once.
+  const Symbol* symbol_of(KnownName name) const { return known_symbols_[static_cast<std::size_t>(name)]; }
+  Value value_of(KnownName name);
   // Of records (record_seal.hpp).
   std::uint64_t seal_key() const { return seal_key_; }
   std::int64_t new_record_code() { return ++record_codes_; }
@@ -101,6 +105,8 @@ class TangentTypes {
   Runtime& runtime_;
   const BuiltinTypes& builtin_;
   const DataType* dynamic_ = nullptr;
+  std::vector<const Symbol*> known_symbols_;    // by KnownName
+  std::vector<const Binding*> known_bindings_;  // likewise; null: not looked up yet
   std::map<std::pair<const TapeLayout*, std::size_t>, std::shared_ptr<TapeLayout>> layouts_;
   std::unordered_map<const Type*, const Type*> shadows_;
   std::unordered_map<const Type*, const Type*> cotangents_;

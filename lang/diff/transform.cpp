@@ -12,7 +12,8 @@ std::optional<AnalysedPrimal> analysed(Environment& env, const ir::Function& pri
                                        bool forward_mode, Refusal& refusal) {
   AnalysedPrimal result;
   result.function = primal.clone();
-  if (!normalise(*result.function, env.runtime(), env.world(), refusal, forward_mode ? nullptr : &env.memory())) return std::nullopt;
+  if (!normalise(*result.function, env.runtime(), env.world(), refusal, forward_mode ? nullptr : &env.memory()))
+    return std::nullopt;
   if (!analyse_activity(*result.function, tangent_types(env.runtime()), env.memory(), env.world(), active,
                         &result.edges, result.activity, refusal, forward_mode))
     return std::nullopt;

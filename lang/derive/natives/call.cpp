@@ -74,6 +74,7 @@ void define_natives(Runtime& runtime) {
   diff::define_tangent_natives(runtime);
   define_gradient_natives(runtime);
   define_checkpoint_natives(runtime);
+  define_caught_call_natives(runtime);
   define_forward_natives(runtime);
   define_dynamic_natives(runtime);
   define_kept_memory_natives(runtime);

@@ -26,6 +26,7 @@ bool raise_written_twice(Context& ctx, const Specialization& target);
 void define_gradient_natives(Runtime& runtime);
 void define_forward_natives(Runtime& runtime);
 void define_checkpoint_natives(Runtime& runtime);
+void define_caught_call_natives(Runtime& runtime);
 
 // The method it goes to, its arguments as the method's IR has them, their shadows.
 struct DerivedCall {
