@@ -477,6 +477,7 @@ Error EngineState::ended() {
 
 Error EngineState::failure(Context& of) {
   RawValue exception = of.take_error();
+  const KeptMethods::Pause pause(runtime.kept_methods);
   std::vector<TraceEntry> trace = std::move(of.last_trace);
   of.last_trace.clear();
   Rooted kept(*of.heap);

@@ -58,6 +58,7 @@ bool SlopeFunction::find() {
   found_.callee.table = handles_;
   found_.callee.slot = handles_->add(callee);
   found_.world = runtime.world();
+  found_.held = runtime.kept_methods.hold(found_.world);
   bool known = true;
   std::vector<const Type*> types{runtime.types.dispatch_type(callee)};
   for (Kind kind : parameters_) {

@@ -9,11 +9,12 @@ namespace {
 
 class SlopePullback final : public PullbackState {
  public:
-  SlopePullback(std::shared_ptr<SlopeFunction> function, World world, api::Value back, std::span<const Kind> given,
-                const Datum* arguments, const LoweredArguments& lowered, std::size_t parameters,
-                std::size_t result_size)
+  SlopePullback(std::shared_ptr<SlopeFunction> function, World world, KeptMethods::Hold held, api::Value back,
+                std::span<const Kind> given, const Datum* arguments, const LoweredArguments& lowered,
+                std::size_t parameters, std::size_t result_size)
       : function_(std::move(function)),
         world_(world),
+        held_(std::move(held)),
         back_(std::move(back)),
         given_(arguments, arguments + given.size()),
         extents_(given.size()),
@@ -76,6 +77,7 @@ class SlopePullback final : public PullbackState {
 
   std::shared_ptr<SlopeFunction> function_;
   World world_;
+  KeptMethods::Hold held_;  // of that world
   api::Value back_;
   std::vector<Datum> given_;  // the arguments' kinds, lengths and shapes; the memory is the caller's no more
   std::vector<std::array<std::size_t, 14>> extents_;
@@ -112,8 +114,9 @@ std::unique_ptr<PullbackState> SlopeFunction::pullback(const Datum* arguments, D
     return nullptr;
   }
   if (!part(pair, 1, primal) || !part(pair, 2, back) || !take_result(primal, value, holder)) return nullptr;
-  return std::make_unique<SlopePullback>(shared_from_this(), found_.world, Access::make(engine_, back), given_,
-                                         arguments, lowered, parameters_.size(), value.size);
+  return std::make_unique<SlopePullback>(shared_from_this(), found_.world,
+                                         engine_.runtime.kept_methods.hold(found_.world), Access::make(engine_, back),
+                                         given_, arguments, lowered, parameters_.size(), value.size);
 }
 
 }  // namespace slope::api::detail

@@ -324,6 +324,7 @@ class SlopeFunction final : public FunctionState, public std::enable_shared_from
   struct Found {
     Slot callee;
     World world = 0;
+    KeptMethods::Hold held;            // of that world
     Specialization* target = nullptr;  // null: some argument is of any type, calls dispatch
     bool one_to_one = false;
     bool lets_go = false;  // no array that it is lent is kept, for certain

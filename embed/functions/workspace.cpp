@@ -32,7 +32,8 @@ class SlopeWorkspace final : public WorkspaceState, public WorkspaceRun {
         handles_(engine_.handles),
         heap_(engine_.runtime.types),
         direct_(function_->found_.direct),
-        world_(function_->found_.world) {
+        world_(function_->found_.world),
+        held_(engine_.runtime.kept_methods.hold(world_)) {
     ctx_.runtime = &engine_.runtime;
     ctx_.heap = &heap_;
     ctx_.world = world_;
@@ -265,6 +266,7 @@ class SlopeWorkspace final : public WorkspaceState, public WorkspaceRun {
   FlatGradient last_gradient_;  // of them
   bool is_unlimited_ = false;   // but by fuel and memory
   World world_;
+  KeptMethods::Hold held_;  // of that world
   Error error_;
   const void* thread_ = nullptr;
   const void* at_once_on_ = nullptr;  // the thread on which gradients take flat_gradient; null: none does

@@ -532,8 +532,10 @@ void DerivativeCache::forget(const GoneCode& gone) {
   std::erase_if(saved_, is_emptied);
   std::erase_if(guarded_, [&](const Specialization* target) { return gone.emptied.contains(target); });
   leave_level_.clear();
+  std::erase_if(refused_, [&](const auto& entry) { return gone.emptied.contains(entry.first.primal); });
   std::erase_if(entries_, [&](const auto& entry) {
     const std::vector<Synthetic*>& parts = entry.second.parts;
+    if (!gone.methods.empty() && gone.emptied.contains(entry.first.primal)) return true;
     return std::any_of(parts.begin(), parts.end(),
                        [&](const Synthetic* part) { return gone.emptied.contains(part->target); });
   });

@@ -22,6 +22,7 @@ namespace slope::derive {
 struct GoneCode {
   std::unordered_set<const CodeInstance*> codes;
   std::unordered_set<const Specialization*> emptied;  // all of whose code is among them
+  std::unordered_set<const Method*> methods;          // that will be destroyed, their specialisations are in `emptied`
 };
 
 class Derivatives {

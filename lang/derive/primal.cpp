@@ -93,7 +93,13 @@ void PrimalCodes::trace(Tracer& tracer) const {
 
 void PrimalCodes::forget(const GoneCode& gone) {
   for (Codes* known : {&primals_, &rule_calls_})
-    std::erase_if(*known, [&](const auto& entry) { return gone.codes.contains(entry.second.basis); });
+    std::erase_if(*known, [&](const auto& entry) {
+      if (gone.codes.contains(entry.second.basis)) return true;
+      if (gone.methods.empty()) return false;
+      return gone.emptied.contains(entry.first) ||
+             std::any_of(entry.second.rules.all.begin(), entry.second.rules.all.end(),
+                         [&](const auto& rule) { return gone.methods.contains(rule.second); });
+    });
 }
 
 std::shared_ptr<const ir::Function> PrimalCodes::kept_primal(Context& ctx, Specialization& target) {

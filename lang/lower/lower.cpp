@@ -9,6 +9,7 @@
 #include "lang/lower/scope.hpp"
 #include "lang/lower/state.hpp"
 #include "lang/lower/type_expression.hpp"
+#include "lang/support/exception_safe.hpp"
 
 namespace slope::lower {
 
@@ -37,8 +38,24 @@ std::unique_ptr<ir::Function> lower_statement(Runtime& runtime, Context& ctx, Mo
   const std::size_t errors = diagnostics.size();
   if (is_library(runtime, module) && run_library_definition(runtime, ctx, module, ast, statement)) return nullptr;
   FormArena arena(runtime.outside_heap);
+  LoweringState& state = state_of(runtime);
+  std::vector<std::size_t> made;
+  const Restored collecting(state.made, &made);
   Lambda* lambda = Desugar(runtime, ctx, module, ast, arena, diagnostics).top_level(statement);
-  return finish(runtime, ctx, arena, *lambda, nullptr, diagnostics, errors);
+  auto function = finish(runtime, ctx, arena, *lambda, nullptr, diagnostics, errors);
+  if (function == nullptr)
+    end_definitions(runtime, made);
+  else if (!made.empty())
+    state.definitions_of[function.get()] = std::move(made);
+  return function;
+}
+
+void statement_ended(Runtime& runtime, const ir::Function& body) {
+  LoweringState& state = state_of(runtime);
+  const auto found = state.definitions_of.find(&body);
+  if (found == state.definitions_of.end()) return;
+  end_definitions(runtime, found->second);
+  state.definitions_of.erase(found);
 }
 
 std::unique_ptr<ir::Function> lower_expression(Runtime& runtime, Context& ctx, Module* module, std::shared_ptr<Ast> ast,
@@ -55,6 +72,8 @@ std::shared_ptr<ir::Function> lower_body(Runtime& runtime, Context& ctx, const M
                                          const std::shared_ptr<Ast>& ast,
                                          const std::shared_ptr<const SignatureSyntax>& signature,
                                          const MethodSource& source, std::vector<Diagnostic>& diagnostics) {
+  // What macros in a statement call is lowered now, and stays.
+  const Restored collecting(state_of(runtime).made, nullptr);
   std::shared_ptr<FormArena> arena = source.arena;
   Lambda* lambda = source.lambda;
   if (lambda == nullptr || signature != source.signature) {

@@ -35,6 +35,9 @@ std::unique_ptr<ir::Function> lower_statement(Runtime& runtime, Context& ctx, Mo
                                               std::shared_ptr<syntax::Ast> ast, syntax::NodeId statement,
                                               std::vector<Diagnostic>& diagnostics);
 
+// The code of a statement has been run and will be destroyed: nobody asks for the definitions in it any more.
+void statement_ended(Runtime& runtime, const ir::Function& body);
+
 // A file of the standard library.
 struct LibraryPart {
   std::string_view image;            // its tree, which outlives the runtime

@@ -29,6 +29,7 @@ bool run_statements(Runtime& runtime, Context& ctx, Module* module, std::shared_
     ctx.world = runtime.world();
     ok = runtime.interpreter != nullptr ? runtime.interpreter->run_toplevel(ctx, *body, result)
                                         : ctx.raise_error("no interpreter to run the statement");
+    statement_ended(runtime, *body);
     if (!ok) break;
   }
   return ok;

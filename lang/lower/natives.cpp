@@ -58,10 +58,29 @@ std::shared_ptr<syntax::Ast> counted(Runtime& runtime, std::shared_ptr<syntax::A
 }
 
 std::size_t add_definition(Runtime& runtime, Definition definition) {
-  auto& definitions = state_of(runtime).definitions;
-  runtime.outside_heap.add(sizeof(Definition) + definition.hints.documentation.size() + 64);
-  definitions.push_back(std::move(definition));
-  return definitions.size() - 1;
+  LoweringState& state = state_of(runtime);
+  if (state.made) make_room_for_one(*state.made);
+  std::size_t number = state.definitions.size();
+  definition.counted = sizeof(Definition) + definition.hints.documentation.size() + 64;
+  runtime.outside_heap.add(definition.counted);
+  if (state.spare_definitions.empty()) {
+    state.definitions.push_back(std::move(definition));
+  } else {
+    number = state.spare_definitions.back();
+    state.spare_definitions.pop_back();
+    state.definitions[number] = std::move(definition);
+  }
+  if (state.made) state.made->push_back(number);
+  return number;
+}
+
+void end_definitions(Runtime& runtime, const std::vector<std::size_t>& numbers) {
+  LoweringState& state = state_of(runtime);
+  for (const std::size_t number : numbers) {
+    runtime.outside_heap.remove(state.definitions[number].counted);
+    state.definitions[number] = Definition();
+    state.spare_definitions.push_back(number);
+  }
 }
 
 Value string_constant(Runtime& runtime, std::string_view text) {
@@ -138,6 +157,7 @@ bool invoke_latest(Context& ctx, const Value* args, std::size_t count, Value& re
 }
 
 bool world_age(Context& ctx, const Value*, std::size_t, Value& result) {
+  ctx.runtime->kept_methods.keep(ctx.world);  // the script may ask for it later
   result = ctx.runtime->from_int(static_cast<std::int64_t>(ctx.world));
   return true;
 }
@@ -151,7 +171,11 @@ bool invoke_in_world(Context& ctx, const Value* args, std::size_t count, Value& 
   if (args[0].bits < 1 || static_cast<World>(args[0].bits) > runtime.world())
     return ctx.argument_error("there is no world " + std::to_string(args[0].bits) + ": they are 1 to " +
                               std::to_string(runtime.world()));
-  const Restored world(ctx.world, static_cast<World>(args[0].bits));
+  const auto wanted = static_cast<World>(args[0].bits);
+  if (wanted != ctx.world && !runtime.kept_methods.is_whole(wanted))
+    return ctx.argument_error("methods of the world " + std::to_string(wanted) +
+                              " are gone: only worlds that world_age() returned are kept");
+  const Restored world(ctx.world, wanted);
   return runtime.call(ctx, args[1], args + 2, count - 2, result);
 }
 

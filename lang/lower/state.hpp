@@ -44,6 +44,7 @@ struct Definition {
   std::shared_ptr<PreparedFunction> prepared;
   // A method that uses variables of the block it stands in: it calls the closure that this global holds.
   const Symbol* forward = nullptr;
+  std::size_t counted = 0;  // bytes of outside_heap
 };
 
 // MethodBody::scope of methods that lowering made.
@@ -74,6 +75,10 @@ struct LoweringState {
   bool macro_ran = false;            // since that was set
   const SourceMap* texts = nullptr;  // which the spans of trees on the way to values mean; null: the runtime's
   std::deque<Definition> definitions;
+  // Those of a top-level statement end with its code, and their numbers are used again.
+  std::vector<std::size_t> spare_definitions;
+  std::unordered_map<const ir::Function*, std::vector<std::size_t>> definitions_of;
+  std::vector<std::size_t>* made = nullptr;          // by the statement that is being lowered
   std::vector<LibraryPart> library_parts;            // where postponed definitions stand: Postponed::source
   std::string library_index;                         // when it was made here
   FileId last_library_file = 0;                      // files 1 to this one are the library's
@@ -105,6 +110,7 @@ bool include_library(Context& ctx, const Value* args, std::size_t count, Value& 
 
 // Adds a definition; returns its number.
 std::size_t add_definition(Runtime& runtime, Definition definition);
+void end_definitions(Runtime& runtime, const std::vector<std::size_t>& numbers);
 
 // The symbol of an identifier or a quoted one.
 const Symbol* symbol_of(Runtime& runtime, const syntax::Ast& ast, syntax::NodeId identifier);

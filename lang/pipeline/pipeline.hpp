@@ -51,6 +51,9 @@ class Pipeline final : public derive::Compiler {
   void toplevel_ended(const ir::Function& body) override;
   CodeInstance* typed_code(Context& ctx, Specialization& target) override;
   void release_ended(Context& ctx) override;
+  void leave_used(std::unordered_set<const Method*>& methods) override;
+  void forget(const std::unordered_set<const Method*>& methods,
+              const std::unordered_set<const Specialization*>& specializations) override;
   CodeInstance* compile(Context& ctx, Specialization& target, std::string& why) override;
   // The entry of compiled code for hosts (backend.hpp). Without one, `why` says so.
   DirectCode direct(Context& ctx, CodeInstance& code, std::string& why, std::span<const std::uint8_t> steps = {});

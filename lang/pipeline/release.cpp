@@ -6,7 +6,8 @@
 //   2. code that a host has a handle of
 //   3. the reverse halves of derivatives that a record of a dynamic call holds
 //   4. what these call directly (`invoke`), at any depth: such a call cannot request the code again, or is linked to it
-// Everything else can be made again if a frame of an older world needs it: methods and their syntax stay.
+// Everything else can be made again if a frame of an older world needs it: methods stay with their syntax as long as
+// there may be such frames (lang/runtime/retired.cpp).
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
@@ -116,6 +117,31 @@ void Pipeline::Impl::forget(const std::vector<CodeInstance*>& codes) {
   std::erase_if(interpreted, [&](const auto& entry) { return gone.emptied.contains(entry.first); });
   derivatives.forget(gone);
   synthetics.forget(gone.emptied);
+}
+
+void Pipeline::leave_used(std::unordered_set<const Method*>& methods) {
+  const auto leave = [&](const ir::Function& function) {
+    methods.erase(function.method);
+    for (const ir::InlineScope& scope : function.scopes) methods.erase(scope.method);
+    for (const ir::Inst& inst : function.insts)
+      if (inst.op == ir::Op::invoke) methods.erase(inst.aux_as<Specialization>()->method);
+  };
+  if (runtime_.interpreter)
+    for (const ir::Function* function : runtime_.interpreter->running()) leave(*function);
+  for (const CodeInstance* code : runtime_.ended_code()) {
+    if (code->typed) leave(*code->typed);
+    for (const Edge& edge : code->edges)
+      if (edge.callee) methods.erase(edge.callee->method);
+  }
+}
+
+void Pipeline::forget(const std::unordered_set<const Method*>& methods,
+                      const std::unordered_set<const Specialization*>& specializations) {
+  const auto is_gone = [&](const auto& entry) { return specializations.contains(entry.first); };
+  std::erase_if(impl_->limits, is_gone);
+  std::erase_if(impl_->interpreted, is_gone);
+  std::erase_if(impl_->pinned, [&](const Specialization* one) { return specializations.contains(one); });
+  impl_->derivatives.forget({{}, specializations, methods});
 }
 
 Pipeline::CodeCounts Pipeline::code_counts() const {

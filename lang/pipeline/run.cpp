@@ -42,6 +42,7 @@ bool Pipeline::run_parsed(Context& ctx, Module* module, std::shared_ptr<syntax::
     }
     ctx.world = runtime_.world();
     ok = runtime_.interpreter->run_toplevel(ctx, *body, result);
+    lower::statement_ended(runtime_, *body);
     if (!ok) break;
   }
   return ok;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "lang/runtime/context.hpp"
@@ -128,6 +129,14 @@ class Tiers {
   virtual void toplevel_ended(const ir::Function& body) = 0;
   // Typed code for a specialisation in ctx.world (infers when needed); null when inference is not possible.
   virtual CodeInstance* typed_code(Context& ctx, Specialization& target) = 0;
+  // Takes out of `methods` those that running code mentions, or ended code that is still there.
+  virtual void leave_used(std::unordered_set<const Method*>& methods) { (void)methods; }
+  // These will be destroyed.
+  virtual void forget(const std::unordered_set<const Method*>& methods,
+                      const std::unordered_set<const Specialization*>& specializations) {
+    (void)methods;
+    (void)specializations;
+  }
   // Frees what definitions ended and nothing runs any more. Asked for after a definition, never inside a compilation.
   virtual void release_ended(Context& ctx) = 0;
 };

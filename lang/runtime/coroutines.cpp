@@ -167,6 +167,11 @@ void Coroutines::each(const std::function<void(const void* from, const void* to)
     if (coroutine->at) look(coroutine->at, coroutine->high);
 }
 
+void Coroutines::each_state(const std::function<void(World, const std::vector<TraceEntry>&)>& look) const {
+  look(root_->world, root_->last_trace);
+  for (const auto& coroutine : alive_) look(coroutine->world, coroutine->last_trace);
+}
+
 // --- who runs next ---
 
 CoroutineObject* Coroutines::make(Context& ctx, Value task, Value entry) {

@@ -56,6 +56,8 @@ class Coroutines final : private SuspendedStacks {
   void forget_end() { end_ = Clock::time_point::max(); }
   double seconds_left(const Context& ctx) const;  // infinite when there is no limit
   bool on_root() const { return current_ == root_.get(); }
+  // Of each that is suspended: the world that it will go on in, and the trace of what it caught.
+  void each_state(const std::function<void(World world, const std::vector<TraceEntry>& trace)>& look) const;
   std::size_t alive() const { return alive_.size(); }  // begun and not ended, without the root
 
  private:

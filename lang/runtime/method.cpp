@@ -1,7 +1,7 @@
 // Definitions and their consequences: adding methods, specialisations, and ending what was derived from older answers.
 //
 // Worlds only grow. A definition made in world w is visible from w+1 on. Code that relied on the old state stays right
-// for the worlds up to w: its max_world is truncated, and nothing is destroyed.
+// for the worlds up to w: its max_world is truncated. What is destroyed when: lang/pipeline/release.cpp, retired.cpp.
 #include <algorithm>
 
 #include "lang/runtime/runtime_impl.hpp"
@@ -191,16 +191,17 @@ Method* Runtime::add_method(std::unique_ptr<Method> added) {
     if (old->max_world != newest_world || !signatures_may_equal(old->signature, method->signature)) continue;
     if (!type_equal(types, old->signature, method->signature)) continue;
     make_room_for_one(impl_->replaced);
+    impl_->retired.reserve(impl_->retired.size() + impl_->replaced.size() + 1);
     old->max_world = method->min_world - 1;
     impl_->replaced.push_back(old.get());
-    impl_->cause = {method, nullptr, nullptr, nullptr, true, false};
+    impl_->cause = {method, nullptr, nullptr, nullptr, true, false, nullptr};
     for (const auto& specialization : old->specializations) {
       for (const auto& code : specialization->code) end_code(code.get());
       for (const auto& source : specialization->sources) end_code(source.get());
     }
   }
   if (!waited) {  // else nobody has asked yet
-    impl_->cause = {method, nullptr, nullptr, nullptr, false, false};
+    impl_->cause = {method, nullptr, nullptr, nullptr, false, false, nullptr};
     impl_->end_answers(*method, impl_->callee_is_leaf(callee));
     // A closure's type is as new as its method: nobody can have asked before.
     if (!impl_->callee_name(callee)->is_closure) ++world_;
@@ -302,27 +303,30 @@ void Runtime::Impl::note_end(const CodeInstance& code, const Specialization* thr
   if (ended_log.size() > ended_limit) ended_log.pop_front();
 }
 
+Runtime::Invalidation Runtime::Impl::told(const Ended& entry) const {
+  if (entry.told) return *entry.told;
+  Invalidation one;
+  if (entry.method) {
+    one.definition = (entry.method->name ? entry.method->name->name : "method") + " @ " +
+                     runtime.sources.describe(entry.method->span);
+  } else if (entry.binding) {
+    one.definition = "const " + entry.binding->name->name;
+  }
+  one.ended = (entry.source ? "generated source of " : "") + call_text(*entry.ended);
+  if (entry.through)
+    one.reason = "it used " + call_text(*entry.through) + ", which ended";
+  else if (entry.replaced)
+    one.reason = "its method was replaced";
+  else if (entry.binding)
+    one.reason = "it used the constant's value";
+  else
+    one.reason = "a call in it can now reach the new method";
+  return one;
+}
+
 std::vector<Runtime::Invalidation> Runtime::invalidations() const {
   std::vector<Invalidation> result;
-  for (const Impl::Ended& entry : impl_->ended_log) {
-    Invalidation one;
-    if (entry.method) {
-      one.definition =
-          (entry.method->name ? entry.method->name->name : "method") + " @ " + sources.describe(entry.method->span);
-    } else if (entry.binding) {
-      one.definition = "const " + entry.binding->name->name;
-    }
-    one.ended = (entry.source ? "generated source of " : "") + call_text(*entry.ended);
-    if (entry.through)
-      one.reason = "it used " + call_text(*entry.through) + ", which ended";
-    else if (entry.replaced)
-      one.reason = "its method was replaced";
-    else if (entry.binding)
-      one.reason = "it used the constant's value";
-    else
-      one.reason = "a call in it can now reach the new method";
-    result.push_back(std::move(one));
-  }
+  for (const Impl::Ended& entry : impl_->ended_log) result.push_back(impl_->told(entry));
   return result;
 }
 
@@ -356,7 +360,7 @@ void Runtime::end_code(CodeInstance* code) {
 
 void Runtime::binding_changed(Binding* binding) {
   ++binding->version;
-  impl_->cause = {nullptr, binding, nullptr, nullptr, false, false};
+  impl_->cause = {nullptr, binding, nullptr, nullptr, false, false, nullptr};
   auto it = impl_->binding_dependents.find(binding);
   if (it != impl_->binding_dependents.end()) {
     std::vector<CodeInstance*> dependents = std::move(it->second);
@@ -370,15 +374,17 @@ void Runtime::binding_changed(Binding* binding) {
 // So seldom that looking at the stack costs next to nothing, so often that little waits. The compiler, which pauses the
 // collector, holds code that nothing runs yet.
 void Runtime::Impl::release_when_due() {
-  if (ended.size() + replaced.size() < release_at || !runtime.tiers || runtime.heap.is_paused()) return;
+  if (ended.size() + replaced.size() + retired.size() < release_at || !runtime.tiers || runtime.heap.is_paused())
+    return;
   runtime.tiers->release_ended(runtime.context);
   drop_replaced();
+  free_retired();
   constexpr std::size_t few = tuning::replaced_before_release;
-  release_at = runtime.heap.is_stressed() ? 1 : std::max(few, 2 * (ended.size() + replaced.size()));
+  release_at = runtime.heap.is_stressed() ? 1 : std::max(few, 2 * (ended.size() + replaced.size() + retired.size()));
 }
 
-// Methods stay, an older world may be asked; their IR is lowered again then. Sources of generators, too, are made
-// again.
+// The methods stay as long as an older world may be asked (retired.cpp); their IR is lowered again then. Sources of
+// generators, too, are made again.
 void Runtime::Impl::drop_replaced() {
   std::vector<const ir::Function*> running;
   if (runtime.interpreter) running = runtime.interpreter->running();
@@ -395,6 +401,7 @@ void Runtime::Impl::drop_replaced() {
     }
     // What a closure's method was lowered from is the code that it stood in.
     if (method->body) method->ir = nullptr;
+    if (!is_of_library(method->module)) retired.push_back(method);
     return true;
   });
 }

@@ -14,6 +14,7 @@
 #include "lang/runtime/capabilities.hpp"
 #include "lang/runtime/context.hpp"
 #include "lang/runtime/hooks.hpp"
+#include "lang/runtime/kept_methods.hpp"
 #include "lang/support/source.hpp"
 #include "lang/types/module.hpp"
 #include "lang/types/subtype.hpp"
@@ -64,6 +65,7 @@ class Runtime : public LibraryNames {
   const RuntimeHooks& hooks() const { return hooks_; }
   void connect(RuntimeHooks hooks);
   bool check_generators = false;  // run each generator twice and compare
+  KeptMethods kept_methods;       // of those that were replaced
 
   std::shared_ptr<void> derivative_state;  // lang/diff's: the tangent types of this runtime's types
   std::shared_ptr<void> lowering_state;    // lang/lower's: definitions by number, literals

@@ -5,6 +5,7 @@
 #include <deque>
 #include <memory>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "lang/runtime/call_cache.hpp"
@@ -113,7 +114,7 @@ struct Runtime::Impl {
   std::unordered_map<const Binding*, std::vector<CodeInstance*>> binding_dependents;
   std::unordered_map<const Specialization*, std::vector<CodeInstance*>> callee_dependents;
 
-  // Who ended what: see Runtime::invalidations. Methods, bindings and specialisations live as long as the runtime.
+  // Who ended what: see Runtime::invalidations.
   struct Ended {
     const Method* method = nullptr;    // the definition: a method,
     const Binding* binding = nullptr;  // or a constant
@@ -121,6 +122,7 @@ struct Runtime::Impl {
     const Specialization* through = nullptr;  // the callee by whose end it ended; null: by the definition itself
     bool replaced = false;                    // the definition replaced its method
     bool source = false;                      // a generator's source, not typed code
+    std::shared_ptr<Invalidation> told;       // what they were, when some of them are gone
   };
   static constexpr std::size_t ended_limit = tuning::invalidations_kept;
   std::deque<Ended> ended_log;
@@ -128,9 +130,14 @@ struct Runtime::Impl {
 
   std::vector<CodeInstance*> ended;  // typed code that no new frame calls, until it is destroyed
   std::vector<Method*> replaced;     // whose untyped IR is still there
-  std::size_t release_at = 64;       // of both
+  std::vector<Method*> retired;      // the others that were replaced: retired.cpp
+  std::size_t release_at = 64;       // of all three
   void release_when_due();
   void drop_replaced();
+  void free_retired();
+  void destroy(const std::unordered_set<const Method*>& methods);
+  bool is_of_library(const Module* module) const;
+  Invalidation told(const Ended& entry) const;
   void note_end(const CodeInstance& code, const Specialization* through);
 
   std::vector<const Specialization*> generators_running;  // innermost last: a generator may need another's source

@@ -202,7 +202,12 @@ std::string plain_text(Runtime& runtime, Value v) {
 // Runs Slope code while an error may be pending, and leaves everything as it was.
 class Aside {
  public:
-  explicit Aside(Context& ctx) : ctx_(ctx), kept_(*ctx.heap), trace_(std::move(ctx.trace)), world_(ctx.world) {
+  explicit Aside(Context& ctx)
+      : ctx_(ctx),
+        kept_(*ctx.heap),
+        pause_(ctx.runtime->kept_methods),
+        trace_(std::move(ctx.trace)),
+        world_(ctx.world) {
     kept_.values.push_back(ctx.error);
     ctx.error = Value();
     ctx.trace.clear();
@@ -217,6 +222,7 @@ class Aside {
  private:
   Context& ctx_;
   Rooted kept_;
+  KeptMethods::Pause pause_;
   std::vector<TraceEntry> trace_;
   World world_;
 };

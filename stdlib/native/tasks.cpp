@@ -88,6 +88,7 @@ bool caught_trace(Context& ctx, const Value* args, std::size_t count, Value& res
   Call call(ctx, "caught_trace", args, count, result);
   if (!call.arity(0)) return false;
   const std::vector<TraceEntry> trace = ctx.last_trace;
+  const KeptMethods::Pause pause(call.runtime.kept_methods);
   std::string text = call.runtime.describe_error(ctx, call.builtin.interrupt_exception->instance, trace);
   while (text.ends_with('\n')) text.pop_back();
   const std::size_t at = text.find("\nStacktrace:");

@@ -50,6 +50,7 @@ class Reflection {
     for (std::size_t b = 0; b < blocks.size(); ++b)
       if (!fill(blocks[b], code_.blocks[b])) return false;
     result = object(types_.code);
+    runtime_.kept_methods.keep(*target_.method);
     std::vector<Value> slots;
     for (const Symbol* slot : code_.slots) slots.push_back(runtime_.from_symbol(slot));
     return result.defined() && set(result, LoweredTypes::blocks, vector(blocks)) &&
