@@ -72,8 +72,8 @@ int run_fmt(int count, char** arguments) {
       if (check) {
         std::cout << file << "\n";
         status = 1;
-      } else if (!(std::ofstream(file, std::ios::binary | std::ios::trunc) << laid_out.value()).flush()) {
-        std::cerr << "slope: cannot write " << file << ": " << std::strerror(errno) << "\n";
+      } else if (const std::string why = tools::replace_file(file, laid_out.value()); !why.empty()) {
+        std::cerr << "slope: " << why << "\n";
         status = 1;
       }
     }

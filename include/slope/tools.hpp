@@ -54,6 +54,9 @@ std::vector<Problem> syntax_problems(std::string_view text);
 // does not parse. Comments, strings and the tokens of each line stay. Formatting a formatted text changes nothing.
 Result<std::string> format(std::string_view text);
 
+// Writes a file as a whole: the old one stays as it was when that fails. Returns why it failed; empty: it is written.
+std::string replace_file(const std::string& path, std::string_view text);
+
 // --- checking ---
 
 struct CheckOptions {

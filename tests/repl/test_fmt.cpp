@@ -1,7 +1,9 @@
 // `slope fmt`: the layout, and that it changes nothing else.
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 
@@ -51,6 +53,34 @@ TEST_CASE("slope fmt leaves alone what does not parse, and says why") {
   fs::remove(file);
   CHECK(run_slope({"fmt"}).status == 2);
   CHECK(run_slope({"fmt", "/nowhere.slope"}).status == 1);
+}
+
+TEST_CASE("slope fmt on a full disk leaves the file as it was") {
+  const fs::path folder = fs::temp_directory_path() / ("slope-fmt-full-" + std::to_string(getpid()));
+  fs::create_directories(folder);
+  const fs::path file = folder / "long.slope", link = folder / "link.slope";
+  std::string text;
+  for (int i = 0; i < 200; ++i) text += "   x = 1\n";
+  std::ofstream(file) << text;
+  fs::permissions(file, fs::perms::owner_all);
+  fs::create_symlink(file, link);
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  rlimit small = before;
+  small.rlim_cur = 100;
+  const auto ignored = std::signal(SIGXFSZ, SIG_IGN);
+  setrlimit(RLIMIT_FSIZE, &small);
+  const auto run = run_slope({"fmt", file});
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, ignored);
+  CHECK(run.status == 1);
+  CHECK(slope::test::read_file(file) == text);
+  CHECK(std::distance(fs::directory_iterator(folder), fs::directory_iterator()) == 2);
+  CHECK(run_slope({"fmt", link}).status == 0);
+  CHECK(slope::test::read_file(file).starts_with("x = 1\nx = 1\n"));
+  CHECK(fs::is_symlink(link));
+  CHECK(fs::status(file).permissions() == fs::perms::owner_all);
+  fs::remove_all(folder);
 }
 
 // The formatter refuses an output whose tokens differ, so success says that nothing but the layout changed.

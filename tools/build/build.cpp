@@ -2,10 +2,7 @@
 // object, and writes it with its header and its file for CMake.
 #include "slope/build.hpp"
 
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 
 #include "codegen/ahead.hpp"
@@ -13,6 +10,7 @@
 #include "lang/support/diagnostic.hpp"
 #include "tools/build/exports.hpp"
 #include "tools/build/header.hpp"
+#include "tools/replace_file.hpp"
 
 namespace slope::api::tools {
 
@@ -154,9 +152,8 @@ class Build {
         {beside("Config.cmake"), ahead::cmake_text(name, name + ".o", object.symbols)},
     };
     for (const auto& [path, text] : files) {
-      std::ofstream out(path, std::ios::binary);
-      if (!(out << text) || !out.flush())
-        return detail::engine_error("cannot write " + path.string() + ": " + std::strerror(errno));
+      if (std::string why = replace_file(path.string(), text); !why.empty())
+        return detail::engine_error(std::move(why));
       report_.files.push_back(path.string());
     }
     return std::move(report_);
