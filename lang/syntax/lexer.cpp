@@ -424,7 +424,9 @@ void Lexer::lex_unknown(std::uint32_t begin) {
   const bool malformed = first == 0xfffd && length == 1;
   const std::string_view character = text_.substr(pos_, length);
   pos_ += length;
-  while (pos_ < text_.size()) {
+  // A file that is no text may be all of it: a token ends here and there, for interrupts to be seen.
+  constexpr std::size_t most = std::size_t{1} << 18;
+  while (pos_ < text_.size() && pos_ - begin < most) {
     const char c = text_[pos_];
     if (static_cast<unsigned char>(c) >= 128) {
       const char32_t next = decode(pos_, length);
@@ -436,7 +438,10 @@ void Lexer::lex_unknown(std::uint32_t begin) {
       break;
     }
   }
-  if (malformed) {
+  if (!result_.tokens.empty() && result_.tokens.back().kind == TokenKind::invalid &&
+      result_.tokens.back().end == begin && begin - result_.tokens.back().begin >= most) {
+    // It goes on: no error of its own.
+  } else if (malformed) {
     error(begin, static_cast<std::uint32_t>(pos_), "this is not valid UTF-8");
   } else if (static_cast<unsigned char>(character[0]) < 32 || character[0] == 127) {
     error(begin, static_cast<std::uint32_t>(pos_), "a control character may stand in text only as an escape");

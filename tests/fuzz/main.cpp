@@ -15,6 +15,7 @@ const FuzzTarget targets[] = {
     {"arguments", "every name of Core and Base with odd arguments", fuzz_arguments},
     {"hostile", "programs that mean harm (tests/fuzz/hostile, or the file or folder of --text)", fuzz_hostile},
     {"faults", "small programs while an allocation fails (--count: how many for each)", fuzz_faults},
+    {"kept", "containers whose memory ends while they grow lose nothing (--count: limits for each)", fuzz_kept_data},
     {"grammar", "random programs from a grammar (--seed, --count): the tiers print the same", fuzz_grammar},
     {"soak", "what a host does for hours leaves no memory behind (--seconds for each kind)", fuzz_soak},
 };

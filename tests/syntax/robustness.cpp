@@ -1,4 +1,5 @@
 // Whatever the text, the parser ends, reports, and leaves a tree that the printers can walk.
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <random>
@@ -216,4 +217,14 @@ TEST_CASE("a moderately deep program is none too deep") {
 TEST_CASE("many errors are all found, up to a limit") {
   CHECK(Parsed(repeated("x = )\n", 100)).result.diagnostics.size() == 100);
   CHECK(Parsed(repeated("x = )\n", 10000)).result.diagnostics.size() <= 1000);
+}
+
+TEST_CASE("A file that is no text is seldom one token, and one error") {
+  const Parsed parsed(std::string(1'000'000, '\xff'));
+  REQUIRE(parsed.result.diagnostics.size() == 1);
+  CHECK(parsed.result.diagnostics[0].message == "this is not valid UTF-8");
+  std::atomic<std::uint32_t> stop{1};  // asked for while it is read: the tokens end
+  SourceMap sources;
+  const FileId file = sources.add("text", std::string(1'000'000, '\xff'));
+  CHECK_FALSE(parse(sources, file, {.interrupt = &stop}).ok());
 }

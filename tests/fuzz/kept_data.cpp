@@ -1,0 +1,110 @@
+// Data of a script when its memory ends in the middle of an operation that changes them: no element is lost or made up.
+//
+// Each program fills a container until the heap limit stops it, with a limit that is a little larger each time, so that
+// it stops at another place: in the growth of an array, in a rehash, in a copy. `n` counts what was surely done; what is
+// found afterwards is that, or one step more.
+#include <cstdio>
+#include <regex>
+#include <string>
+
+#include "slope/engine.hpp"
+#include "tests/fuzz/fuzz.hpp"
+
+namespace slope::test {
+
+namespace {
+
+struct Filled {
+  const char* name;
+  const char* begin;  // before the loop
+  const char* step;   // of the loop, which counts `n` after it
+  const char* check;  // true afterwards
+};
+
+const Filled programs[] = {
+    {"push!", "v = Int[]", "push!(v, n + 1)", "length(v) in (n, n + 1) && v == 1:length(v)"},
+    {"push! of strings", "v = String[]", "push!(v, string(n + 1))",
+     "length(v) in (n, n + 1) && all(v[i] == string(i) for i in (1, n ÷ 2 + 1, length(v)))"},
+    {"pushfirst!", "v = Int[]", "pushfirst!(v, n + 1)", "length(v) in (n, n + 1) && v == length(v):-1:1"},
+    {"insert!", "v = [1, 3]", "insert!(v, 2, 2)",
+     "length(v) in (n + 2, n + 3) && v[1] == 1 && v[end] == 3 && all(==(2), view(v, 2:length(v)-1))"},
+    {"append!", "v = Int[]", "append!(v, n*8+1:n*8+8)", "length(v) in (8n, 8n + 8) && v == 1:length(v)"},
+    {"append! of itself", "v = [1]", "append!(v, v)", "length(v) in (2^n, 2^(n + 1)) && all(==(1), v)"},
+    {"resize!", "v = [7, 8]", "resize!(v, 2 * length(v))", "length(v) in (2^(n + 1), 2^(n + 2)) && v[1:2] == [7, 8]"},
+    {"sizehint!", "v = [7, 8]", "sizehint!(v, 2^(n + 4))", "v == [7, 8]"},
+    {"splice!", "v = [1, 2, 3]", "splice!(v, 2:1, [5, 5, 5])",
+     "length(v) in (3n + 3, 3n + 6) && v[end] == 3 && sum(v) == 5 * (length(v) - 3) + 6"},
+    {"a dictionary", "d = Dict{Int,Int}()", "d[n + 1] = -n - 1",
+     "length(d) in (n, n + 1) && all(d[i] == -i for i in 1:n) && length(collect(d)) == length(d)"},
+    {"a dictionary of strings", "d = Dict{String,Vector{Int}}()", "d[string(n + 1)] = [n + 1]",
+     "length(d) in (n, n + 1) && all(d[string(i)] == [i] for i in 1:max(1, n ÷ 50):n)"},
+    {"get!", "d = Dict{Int,Any}()", "get!(() -> [n], d, n + 1)",
+     "length(d) in (n, n + 1) && all(haskey(d, i) for i in 1:n) && count(p -> true, d) == length(d)"},
+    {"a set", "s = Set{Int}()", "push!(s, 3n)", "length(s) in (n, n + 1) && all(3i in s for i in 0:n-1)"},
+    {"merge!", "d = Dict{Int,Int}()", "merge!(d, Dict(4n => 1, 4n + 1 => 1, 4n + 2 => 1, 4n + 3 => 1))",
+     "4n <= length(d) <= 4n + 4 && all(haskey(d, i) for i in 0:4n-1)"},
+    {"a dictionary by identity", "d = IdDict{Any,Int}(); k = Any[]", "push!(k, Ref(n)); d[k[end]] = n",
+     "length(d) in (n, n + 1) && all(d[k[i]] == i - 1 for i in 1:n)"},
+    {"delete! and insert", "d = Dict(i => i for i in 1:64); kept = Any[]",
+     "push!(kept, zeros(16)); delete!(d, n + 1); d[n + 65] = n + 65",
+     "length(d) in (63, 64) && all(p -> p[1] == p[2], d)"},
+    {"a vector of vectors", "v = Vector{Vector{Int}}()", "push!(v, [n, n])",
+     "length(v) in (n, n + 1) && all(v[i] == [i - 1, i - 1] for i in eachindex(v))"},
+    {"a buffer", "io = IOBuffer()", "write(io, \"0123456789abcdef\")",
+     "b = take!(io); 16n <= length(b) <= 16n + 16 && all(b[i] == UInt8(\"0123456789abcdef\"[(i-1)%16+1]) for i in "
+     "1:16n)"},
+    {"sort!", "v = [i * 7919 % 10007 for i in 1:3000]; kept = Any[]",
+     "push!(kept, zeros(256)); sort!(v, by=x -> (x, n % 2))", "sort(v) == sort([i * 7919 % 10007 for i in 1:3000])"},
+    {"a tree", "mutable struct T; l; r; n::Int; end; t = T(nothing, nothing, 0)", "global t = T(t, nothing, n + 1)",
+     "t.n in (n, n + 1) && (function (x) k = 0; while x !== nothing; k += 1; x = x.l; end; k end)(t) == t.n + 1"},
+};
+
+// Empty: nothing was lost.
+std::string fill(const Filled& program, Tier tier, std::size_t heap_limit) {
+  Options options;
+  options.tier = tier;
+  options.heap_limit = heap_limit;
+  options.time_limit = 60;
+  options.output = options.error_output = [](std::string_view) {};
+  Engine engine(options);
+  if (const auto begun = engine.run(std::string(program.begin) + "; n = 0"); !begun.ok()) return begun.error().message;
+  const std::string loop = "while true; " + std::string(program.step) + "; global n += 1; end";
+  const auto filled = engine.run(loop);
+  if (filled.ok()) return "it ended";
+  if (filled.error().kind != ErrorKind::limit && filled.error().message.find("emory") == std::string::npos)
+    return filled.error().message;
+  const auto kept = engine.eval<bool>(program.check);
+  if (!kept.ok()) return kept.error().kind == ErrorKind::limit ? "" : kept.error().message;  // no room to look
+  return kept.value() ? "" : "something was lost";
+}
+
+const std::pair<const char*, Tier> tiers[] = {
+    {"interpret", Tier::interpret}, {"auto", Tier::automatic}, {"compile", Tier::compile}};
+
+}  // namespace
+
+// --count: limits for each program.
+FuzzReport fuzz_kept_data(const FuzzOptions& options) {
+  FuzzReport found;
+  const std::regex only(options.only.empty() ? "." : options.only);
+  const std::uint64_t limits = options.count != 0 ? options.count : 8;
+  for (const Filled& program : programs) {
+    if (!std::regex_search(program.name, only)) continue;
+    for (const auto& [title, tier] : tiers) {
+      if (options.tier != "all" && options.tier != title) continue;
+      for (std::uint64_t k = 0; k < limits; ++k) {
+        const std::size_t limit = (std::size_t{1} << 19) + (k + options.seed) * 37496;
+        ++found.attempts;
+        const std::string why = fill(program, tier, limit);
+        if (options.verbose) std::printf("%s %s %zu: %s\n", title, program.name, limit, why.c_str());
+        if (why.empty()) continue;
+        found.findings.push_back(program.name);
+        std::printf("FOUND %s, tier %s, %zu bytes: %s\n", program.name, title, limit, why.c_str());
+        std::fflush(stdout);
+      }
+    }
+  }
+  return found;
+}
+
+}  // namespace slope::test
