@@ -18,6 +18,7 @@
 
 #include "lang/runtime/coroutines.hpp"
 #include "lang/runtime/runtime_impl.hpp"
+#include "lang/support/exception_safe.hpp"
 
 namespace slope {
 
@@ -114,8 +115,25 @@ void Runtime::Impl::free_retired() {
     more = retirement.keep_worlds(generators);
   }
   if (retirement.methods.empty()) return;
+  for (const Method* method : retirement.methods)
+    if (method->generator) retire_generator(*method);
   std::erase_if(retired, [&](const Method* method) { return retirement.methods.contains(method); });
   destroy(retirement.methods);
+}
+
+// The hidden function that makes the body of one generated method goes with it.
+void Runtime::Impl::retire_generator(const Method& generated) {
+  const DataType* type = as_data(generated.generator->function.type);
+  if (!type || !type->name->methods) return;
+  for (const auto& method : type->name->methods->methods) {
+    if (method->max_world != newest_world) continue;
+    make_room_for_one(replaced);
+    retired.reserve(retired.size() + replaced.size() + 1);
+    method->max_world = generated.max_world;
+    replaced.push_back(method.get());
+    for (const auto& one : method->specializations)
+      for (const auto& code : one->code) runtime.end_code(code.get());
+  }
 }
 
 void Runtime::Impl::destroy(const std::unordered_set<const Method*>& methods) {

@@ -135,6 +135,7 @@ struct Runtime::Impl {
   void release_when_due();
   void drop_replaced();
   void free_retired();
+  void retire_generator(const Method& generated);
   void destroy(const std::unordered_set<const Method*>& methods);
   bool is_of_library(const Module* module) const;
   Invalidation told(const Ended& entry) const;
