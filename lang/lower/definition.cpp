@@ -373,18 +373,32 @@ bool define_methods(Runtime& runtime, Context& ctx, Module* module, std::shared_
 namespace {
 
 // Methods with the definition's signature, one for each number of omitted optional arguments, that pass everything to
-// the closure in `forward`. Defaults, keywords and destructuring are the closure's business.
+// the closure that `forward` names among the given values. Defaults, keywords and destructuring are the closure's business.
 bool define_forwarding(Runtime& runtime, Context& ctx, Definition& definition, Value& result) {
   std::vector<Diagnostic> diagnostics;
   const auto signature = parse_signature(definition.ast, definition.node, diagnostics);
   if (signature == nullptr) return raise_diagnostics(runtime, ctx, diagnostics);
   Ast& ast = *definition.ast;
   const Span at = signature->span;
+  auto& spliced = state_of(runtime).spliced.values;
+  const NodeId closure = ast.leaf(Head::value, at);
+  ast.made(closure).value = static_cast<std::uint32_t>(spliced.size());
+  runtime.outside_heap.add(sizeof(Value));
+  spliced.emplace_back();
+  for (const auto& [name, value] : definition.hints.names)
+    if (name == definition.forward) spliced.back() = value;
+  std::vector<NodeId> leading{closure};
+  for (const NodeId entry : signature->where_variables)
+    if (BoundSyntax bound; parse_bound(ast, entry, bound)) leading.push_back(bound.name);
   for (std::size_t omitted = 0; omitted <= signature->optional_count(); ++omitted) {
     auto made = std::make_shared<SignatureSyntax>(*signature);
     if (omitted > 0 && made->is_vararg()) made->parameters.pop_back();
     made->parameters.resize(made->parameters.size() - omitted);
-    std::vector<NodeId> call{ast.identifier(definition.forward->name, at)};
+    std::vector<NodeId> call = leading;
+    if (made->is_object) {
+      made->object_name = ast.identifier("#object", at);
+      call.push_back(made->object_name);
+    }
     if (!made->keywords.empty()) {
       KeywordSyntax all;
       all.name = "#keywords";

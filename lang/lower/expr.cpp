@@ -493,12 +493,14 @@ class Reader {
     if (name == "block" || name == "toplevel") {
       std::vector<NodeId> children;
       for (const Value& arg : args) {
-        if (arg.defined() && arg.type == builtin.line_number_node) continue;
-        const NodeId made = read(arg);
+        const bool is_line = arg.defined() && arg.type == builtin.line_number_node;
+        if (is_line && in_quote_ == 0) continue;
+        const NodeId made = is_line ? spliced(arg) : read(arg);
         if (made == no_node) return no_node;
         children.push_back(made);
       }
-      return ast_.make(name == "block" ? Head::block : Head::toplevel, span_, children);
+      // In a quote the lines are those that stand there, flag 2.
+      return ast_.make(name == "block" ? Head::block : Head::toplevel, span_, children, in_quote_ > 0 ? 2 : 0);
     }
     if (name == "kw" || (name == "=" && in_parameters_ > 0)) {
       if (args.size() != 2) return fail("malformed keyword argument");
@@ -539,12 +541,19 @@ class Reader {
     if (name == "quote") {
       // Names inside a quote are data.
       Hygiene* outer = std::exchange(hygiene_, nullptr);
+      ++in_quote_;
       const NodeId made = plain(Head::quote, args, 0);
+      --in_quote_;
       hygiene_ = outer;
       return made;
     }
     if ((name == "&&" || name == "||") && !args.empty() && args.size() != 2) return chain(name, args);
-    if (name == "$") return plain(Head::interpolate, args, 0);
+    if (name == "$") {
+      const int outer = std::exchange(in_quote_, std::max(in_quote_ - 1, 0));
+      const NodeId made = plain(Head::interpolate, args, 0);
+      in_quote_ = outer;
+      return made;
+    }
     if (name == "return" && args.empty()) return plain(Head::return_, args, 0);
     if (name == "comparison") return plain(Head::comparison, args, 0);
     if (name == "using" || name == "import" || name == "export") {
@@ -707,6 +716,7 @@ class Reader {
   int depth_ = 0;
   int in_parameters_ = 0;
   int in_signature_ = 0;
+  int in_quote_ = 0;
 };
 
 // Looks for the names that an expansion introduces. Parts that were looked at are not looked at again: an expression

@@ -118,7 +118,18 @@ class Generation {
       if (!runtime_.new_tuple(ctx_, rest.values.data(), rest.values.size(), tuple)) return false;
       arguments.values.push_back(tuple);
     }
+    const Restored in_world(ctx_.world, std::max(ctx_.world, complete_world()));
     return runtime_.call(ctx_, method_.generator->function, arguments.values.data(), arguments.values.size(), result);
+  }
+
+  // The definitions of a package come at once, as in Julia: its generators see those that stand below them, too.
+  World complete_world() const {
+    const auto& complete = state_of(runtime_).package_worlds;
+    if (complete.empty()) return 0;
+    const Module* root = method_.module;
+    while (root != nullptr && root->parent != nullptr) root = root->parent;
+    const auto found = complete.find(root);
+    return found == complete.end() ? 0 : found->second;
   }
 
   // What the name of a static parameter means: a type, or the number or symbol of a value parameter.

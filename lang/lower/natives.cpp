@@ -318,6 +318,16 @@ bool package_module(Context& ctx, const Value*, std::size_t, Value& result) {
   return true;
 }
 
+// package_complete(root): all definitions of the package in this module are there.
+bool package_complete(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Runtime& runtime = *ctx.runtime;
+  if (count != 1 || args[0].type != runtime.types.builtin().module)
+    return ctx.argument_error("package_complete: expected a module");
+  state_of(runtime).package_worlds[args[0].module] = runtime.world();
+  result = runtime.nothing();
+  return true;
+}
+
 bool eval_expression(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Runtime& runtime = *ctx.runtime;
   if (count != 2 || args[0].type != runtime.types.builtin().module)
@@ -551,6 +561,7 @@ constexpr NativeInfo lower_natives[] = {
     {"include_library", include_library, effect_all, nullptr},
     {"source_text", source_text, effect_all, nullptr},
     {"package_module", package_module, effect_all, nullptr},
+    {"package_complete", package_complete, effect_all, nullptr},
     {"eval_expression", eval_expression, effect_all, nullptr},
     {"eval", eval_expression, effect_all, nullptr},
     {"rethrow_caught", rethrow_caught, effect_throws | effect_reads, never},

@@ -411,10 +411,25 @@ class Resolver {
     Variable* variable = f->module != nullptr ? nullptr : find_local(f->name, &scope, is_global);
     if (variable == nullptr) {
       resolve_global(f, scope);
+      if (f->kind == FormKind::name && f->module == nullptr && f->binding->module != scope.lambda->module &&
+          scope.lambda->parent == nullptr && contains(top_assigned_, f->name))
+        look_up_when_reached(f, scope);
       return;
     }
     f->variable = variable;
     use_variable(variable, scope.lambda);
+  }
+
+  // A statement that assigns a global of the name of another module's: once it is there, the name means it.
+  void look_up_when_reached(Form* f, Scope& scope) {
+    Form* function = arena_.form(FormKind::global, f->span);
+    function->binding = global_binding(runtime_, runtime_.base, runtime_.symbol("getglobal"));
+    Form* module = arena_.form(FormKind::constant, f->span);
+    module->value = Value(runtime_.types.builtin().module, scope.lambda->module);
+    Form* name = arena_.form(FormKind::constant, f->span);
+    name->value = runtime_.from_symbol(f->name);
+    f->kind = FormKind::call;
+    f->children = {function, module, name};
   }
 
   // Makes `variable` reachable from `user`: a capture in every function between them.
@@ -564,7 +579,7 @@ class Resolver {
     const SignatureSyntax& signature = *lambda.signature;
     if (lambda.types_name_variables) {
       const Type* any = runtime_.types.builtin().any;
-      for (std::size_t i = 1; i < lambda.parameters.size(); ++i) {
+      for (std::size_t i = lambda.self_index + 1; i < lambda.parameters.size(); ++i) {
         const bool rest = lambda.is_vararg && i + 1 == lambda.parameters.size();
         lambda.parameter_types.push_back(rest ? runtime_.types.vararg(any, nullptr) : any);
       }
@@ -669,12 +684,6 @@ class Resolver {
     if (f->children.empty() || f->lambdas.empty() || scope.lambda->parent != nullptr) return;
     const SignatureSyntax& signature = *f->lambdas[0]->signature;
     std::vector<const Symbol*> found;
-    for (const syntax::NodeId variable : signature.where_variables) {
-      // Bounds alone: f(x::T) where {T<:local}.
-      const auto parts = signature.ast->children(variable);
-      for (std::size_t i = 1; i < parts.size(); ++i) variables_in(*signature.ast, parts[i], scope, found);
-    }
-    if (found.empty() && !signature.where_variables.empty()) return;
     for (const auto& parameter : signature.parameters) variables_in(*signature.ast, parameter.type, scope, found);
     variables_in(*signature.ast, signature.object_type, scope, found);
     // A type that an earlier statement of the block defines is not there yet: the definition evaluates the signature.
@@ -698,8 +707,8 @@ class Resolver {
     bool is_global = false;
     Variable* variable = f->name == nullptr ? nullptr : find_local(f->name, &scope, is_global);
     if (variable == nullptr) {
-      // A global definition inside a block. When it uses the block's variables its body becomes a closure, held by a
-      // global of its own, which the method calls.
+      // A global definition inside a block. When it uses the block's variables its body becomes a closure, which the
+      // method calls; each time the definition runs, in a loop, the method gets the closure of that time.
       give_variables_of_types(f, scope);
       ClosureGroup* group = arena_.group();
       group->name = f->name;
@@ -707,21 +716,15 @@ class Resolver {
       group->parent = scope.lambda;
       const std::size_t errors = diagnostics_.size();
       resolve_group(*group, scope);
-      const bool with_bounds =
-          f->lambdas[0]->types_name_variables && !f->lambdas[0]->signature->where_variables.empty();
-      if (diagnostics_.size() == errors && !group->captures.empty() && f->children.size() == 3 && !with_bounds) {
+      if (diagnostics_.size() == errors && !group->captures.empty() && f->children.size() == 3) {
         capture_event(*group, scope);
         Form* closure = arena_.form(FormKind::closure, f->span);
         closure->group = group;
         closure->lambdas = f->lambdas;
-        Form* holder = f->children[2];
-        holder->binding = runtime_.binding(scope.lambda->module, holder->name);
-        Form* held = arena_.form(FormKind::assign, f->span);
-        held->children = {holder, closure};
         Form* definition = f->children[1];
-        f->kind = FormKind::block;
-        f->children = {held, definition};
         walk(definition, scope);
+        definition->children.insert(definition->children.end(), {f->children[2], closure});
+        *f = *definition;
         return;
       }
       groups_.pop_back();

@@ -79,6 +79,8 @@ struct LoweringState {
   std::vector<std::size_t> spare_definitions;
   std::unordered_map<const ir::Function*, std::vector<std::size_t>> definitions_of;
   std::vector<std::size_t>* made = nullptr;          // by the statement that is being lowered
+  std::unordered_map<const Module*, World>
+      package_worlds;                                // when packages were complete: by what `package_module` made
   std::vector<LibraryPart> library_parts;            // where postponed definitions stand: Postponed::source
   std::string library_index;                         // when it was made here
   FileId last_library_file = 0;                      // files 1 to this one are the library's

@@ -373,6 +373,10 @@ Form* Desugar::declaration(NodeId node, bool is_global) {
           forms.push_back(error(target, "malformed declaration"));
         break;
       }
+      case Head::ref:
+      case Head::dot:
+        if (has_value && is_global) break;  // global a[i] = x: names nothing new
+        [[fallthrough]];
       default:
         forms.push_back(error(target, "expected a name to declare"));
     }

@@ -134,6 +134,7 @@ class Desugar : private FormMaker {
   Lambda* lambda(std::shared_ptr<const SignatureSyntax> signature, Variant variant,
                  const TypeName* constructed = nullptr);
   Form* generated_in_block(NodeId node, DefinitionHints hints);
+  void give_as_arguments(SignatureSyntax& signature) const;
   Form* function_definition(NodeId node, DefinitionHints hints);
   Form* anonymous(NodeId node);
   Form* closure_of(std::shared_ptr<const SignatureSyntax> signature);
@@ -234,6 +235,9 @@ class Desugar : private FormMaker {
   bool views_ = false;
   bool quote_expansion_ = false;  // the next expansion of a macro is wanted as a value
   bool keep_expansion_ = false;   // … as syntax, in `expansion_`
+  // The argument of a call that is being lowered, when it is a macro: what it becomes may be a splat.
+  syntax::NodeId argument_macro_ = syntax::no_node;
+  bool argument_is_splat_ = false;
   NodeId expansion_ = no_node;
   NodeId transient_node_ = no_node;  // a generator whose result does not outlive the expression around it
   Form* interrupted_ = nullptr;      // stands for all that is not looked at any more

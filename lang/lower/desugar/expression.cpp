@@ -162,7 +162,7 @@ Form* Desugar::arguments_call(Span at, std::vector<Form*> head, std::span<const 
   };
   for (const NodeId argument : arguments) {
     NodeId operand = argument;
-    const bool splat = ast_->head(argument) == Head::splat;
+    bool splat = ast_->head(argument) == Head::splat;
     if (splat) {
       const auto inner = children(argument);
       if (inner.size() != 1) return error(argument, "malformed splat");
@@ -174,7 +174,13 @@ Form* Desugar::arguments_call(Span at, std::vector<Form*> head, std::span<const 
       operand = ast_->child(operand, 0);
       ++within;
     }
+    if (!value_of && !splat && ast_->head(operand) == Head::macrocall) argument_macro_ = operand;
     Form* value = value_of ? value_of(operand) : expression(operand);
+    argument_macro_ = syntax::no_node;
+    const bool splat_of_macro = std::exchange(argument_is_splat_, false);
+    if (splat_of_macro && (in_chunks || head.size() >= 64))
+      return error(at, "a call with a splat that a macro made takes at most 63 arguments");
+    splat |= splat_of_macro;
     for (; within > 0; --within) value = base_call(at, "flatten", {value});
     if (in_chunks) {
       if (chunk.empty()) chunk.push_back(core(at, "tuple"));

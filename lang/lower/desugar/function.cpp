@@ -359,6 +359,30 @@ Form* Desugar::generated_in_block(NodeId node, DefinitionHints hints) {
   return assign_name(span(node), identifier(signature->callee), made);
 }
 
+// The closure of a global method in a block gets the variables of `where` and the callable object as its first arguments.
+void Desugar::give_as_arguments(SignatureSyntax& signature) const {
+  std::vector<ParameterSyntax> first;
+  for (const NodeId entry : signature.where_variables) {
+    BoundSyntax bound;
+    if (!parse_bound(*ast_, entry, bound)) continue;
+    ParameterSyntax variable;
+    variable.pattern = bound.name;
+    variable.type = entry;  // its bounds name variables of the block, too
+    variable.span = signature.span;
+    first.push_back(variable);
+  }
+  signature.where_variables.clear();
+  if (signature.is_object) {
+    ParameterSyntax object;
+    object.pattern = std::exchange(signature.object_name, no_node);
+    object.type = std::exchange(signature.object_type, no_node);
+    object.span = signature.span;
+    first.push_back(object);
+    signature.is_object = false;
+  }
+  signature.parameters.insert(signature.parameters.begin(), first.begin(), first.end());
+}
+
 Form* Desugar::function_definition(NodeId node, DefinitionHints hints) {
   if (function_depth_ == 0 && scope_depth_ == 0) {
     // `function (x) … end` is a value even at top level.
@@ -376,17 +400,18 @@ Form* Desugar::function_definition(NodeId node, DefinitionHints hints) {
   if (signature->callee != no_node) made->name = identifier(signature->callee);
   if (function_depth_ == 0) {
     made->children.push_back(deferred(node, hints));
-    if (!signature->is_object && signature->body != no_node) {
+    if (signature->body != no_node) {
       // Should it use variables of the block.
       auto& state = state_of(runtime_);
       const Symbol* holder = intern("#block_method#" + std::to_string(state.gensyms++));
       const std::size_t number = add_definition(runtime_, {ast_, node, module_, hints, nullptr, holder});
       made->children.push_back(native(span(node), "define", {integer(span(node), static_cast<std::int64_t>(number))}));
-      made->children.push_back(name(span(node), holder));
+      made->children.push_back(constant(span(node), runtime_.from_symbol(holder)));
     }
   } else if (made->name == nullptr) {
     return error(node, "global method definition needs to be placed at the top level");
   }
+  if (function_depth_ == 0) give_as_arguments(*signature);
   if (signature->body != no_node) {
     for (const Variant variant : variants_of(*signature)) {
       made->lambdas.push_back(lambda(signature, variant));

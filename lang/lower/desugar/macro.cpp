@@ -144,6 +144,7 @@ Form* Desugar::macro_call(NodeId node) {
   if (text.empty() && ast_->head(callee) == Head::value) return error(node, "a macro is called by name");
   const std::span<const NodeId> arguments = std::span(nodes).subspan(1);
   const Binding* binding = runtime_.resolve(owner, intern(text));
+  if (binding == nullptr && owner == runtime_.core) binding = runtime_.resolve(runtime_.base, intern(text));
   if (binding != nullptr && binding->value.defined() &&
       !(qualified && is_library(runtime_, owner) && find_macro(text) != nullptr))
     return user_macro(node, binding->value, binding->module);
@@ -296,6 +297,14 @@ Form* Desugar::macro_doc(NodeId node, std::span<const NodeId> arguments) {
     return base_call(span(node), "documentation_of", {wanted});
   }
   const NodeId target = arguments[1];
+  if (ast_->head(target) == Head::tuple) {  // "text" a, b
+    std::vector<Form*> all;
+    for (const NodeId part : children(target)) {
+      const NodeId one[] = {arguments[0], part};
+      all.push_back(macro_doc(node, one));
+    }
+    return block(span(node), std::move(all));
+  }
   DefinitionHints hints;
   if (ast_->head(arguments[0]) == Head::string) hints.documentation = std::string(ast_->text_of(arguments[0]));
   // A module's text may name what the module defines.

@@ -66,10 +66,18 @@ Form* Desugar::user_macro(NodeId node, Value macro, Module* definer) {
   hygiene.module = definer;
   collect_introduced(runtime_, ctx_, expansion, hygiene);
   std::string problem;
-  const NodeId expanded = from_value(runtime_, ctx_, *ast_, span(node), expansion, &hygiene, problem);
+  NodeId expanded = from_value(runtime_, ctx_, *ast_, span(node), expansion, &hygiene, problem);
   if (ctx_.failed()) return failed();
   if (!problem.empty()) return unsupported(node, "in macro expansion: " + problem);
   if (std::exchange(quote_expansion_, false)) return quoted(expanded, 0);
+  if (std::exchange(argument_macro_, no_node) == node) {
+    if (ast_->head(expanded) == Head::splat && ast_->child_count(expanded) == 1) {
+      argument_is_splat_ = true;
+      expanded = ast_->child(expanded, 0);
+    } else if (ast_->head(expanded) == Head::macrocall) {
+      argument_macro_ = expanded;
+    }
+  }
   if (std::exchange(keep_expansion_, false)) {
     expansion_ = expanded;
     return nothing(span(node));
