@@ -388,7 +388,7 @@ bool define_forwarding(Runtime& runtime, Context& ctx, Definition& definition, V
   for (const auto& [name, value] : definition.hints.names)
     if (name == definition.forward) spliced.back() = value;
   std::vector<NodeId> leading{closure};
-  for (const NodeId entry : signature->where_variables)
+  for (const NodeId entry : definition.forwards_where ? signature->where_variables : std::vector<NodeId>{})
     if (BoundSyntax bound; parse_bound(ast, entry, bound)) leading.push_back(bound.name);
   for (std::size_t omitted = 0; omitted <= signature->optional_count(); ++omitted) {
     auto made = std::make_shared<SignatureSyntax>(*signature);

@@ -318,7 +318,7 @@ bool package_module(Context& ctx, const Value*, std::size_t, Value& result) {
   return true;
 }
 
-// package_complete(root): all definitions of the package in this module are there.
+// package_complete(module): all definitions of the package are there.
 bool package_complete(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Runtime& runtime = *ctx.runtime;
   if (count != 1 || args[0].type != runtime.types.builtin().module)
@@ -355,6 +355,11 @@ bool rethrow(Context& ctx, const Value* args, std::size_t count, Value& result) 
 }
 
 // esc(e): what a macro says to take `e` out of hygiene.
+// caught_exceptions(): what the catch blocks around hold, the innermost last.
+bool caught_exceptions(Context& ctx, const Value*, std::size_t, Value& result) {
+  return ctx.runtime->new_tuple(ctx, ctx.caught.data(), ctx.caught.size(), result);
+}
+
 bool esc(Context& ctx, const Value* args, std::size_t count, Value& result) {
   if (count != 1) return ctx.argument_error("esc takes one expression");
   Runtime& runtime = *ctx.runtime;
@@ -564,6 +569,7 @@ constexpr NativeInfo lower_natives[] = {
     {"package_complete", package_complete, effect_all, nullptr},
     {"eval_expression", eval_expression, effect_all, nullptr},
     {"eval", eval_expression, effect_all, nullptr},
+    {"caught_exceptions", caught_exceptions, effect_all, nullptr},
     {"rethrow_caught", rethrow_caught, effect_throws | effect_reads, never},
     {"esc", esc, effect_throws | effect_allocates, nullptr},
     {"gensym", gensym, effect_writes | effect_allocates, nullptr},

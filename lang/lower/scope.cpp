@@ -684,6 +684,12 @@ class Resolver {
     if (f->children.empty() || f->lambdas.empty() || scope.lambda->parent != nullptr) return;
     const SignatureSyntax& signature = *f->lambdas[0]->signature;
     std::vector<const Symbol*> found;
+    for (const syntax::NodeId variable : signature.where_variables) {
+      // Bounds alone: f(x::T) where {T<:local}.
+      const auto parts = signature.ast->children(variable);
+      for (std::size_t i = 1; i < parts.size(); ++i) variables_in(*signature.ast, parts[i], scope, found);
+    }
+    if (found.empty() && !signature.where_variables.empty()) return;
     for (const auto& parameter : signature.parameters) variables_in(*signature.ast, parameter.type, scope, found);
     variables_in(*signature.ast, signature.object_type, scope, found);
     // A type that an earlier statement of the block defines is not there yet: the definition evaluates the signature.
@@ -716,7 +722,9 @@ class Resolver {
       group->parent = scope.lambda;
       const std::size_t errors = diagnostics_.size();
       resolve_group(*group, scope);
-      if (diagnostics_.size() == errors && !group->captures.empty() && f->children.size() == 3) {
+      const bool with_bounds =
+          f->lambdas[0]->types_name_variables && !f->lambdas[0]->signature->where_variables.empty();
+      if (diagnostics_.size() == errors && !group->captures.empty() && f->children.size() == 3 && !with_bounds) {
         capture_event(*group, scope);
         Form* closure = arena_.form(FormKind::closure, f->span);
         closure->group = group;

@@ -44,6 +44,7 @@ struct Definition {
   std::shared_ptr<PreparedFunction> prepared;
   // A method that uses variables of the block it stands in: it calls the closure that this global holds.
   const Symbol* forward = nullptr;
+  bool forwards_where = false;  // the closure takes the variables of `where`, too
   std::size_t counted = 0;  // bytes of outside_heap
 };
 

@@ -118,15 +118,35 @@ class Types {
     if (children.size() != 2 || !start(children[0]) || !vars_.empty()) return malformed("primitive type");
     if (!evaluate_super()) return false;
     const auto& bits = ast_.node(children[1]);
-    if (bits.head != Head::integer ||
-        (bits.integer != 8 && bits.integer != 16 && bits.integer != 32 && bits.integer != 64))
-      return raise_at(ctx_, bits.span, "a primitive type has 8, 16, 32 or 64 bits in Slope");
+    if (bits.head != Head::integer || bits.integer <= 0 || bits.integer % 8 != 0 || bits.integer >= 1 << 23)
+      return raise_at(ctx_, bits.span, "invalid number of bits in primitive type " + symbol_->name);
+    if (bits.integer != 8 && bits.integer != 16 && bits.integer != 32 && bits.integer != 64)
+      return define_wide(bits.integer);
     if (existing_) {
       if (!name_->is_primitive || name_->primitive_bits != bits.integer || !same_type(super_, name_->primary->super))
         return refuse();
       return true;
     }
     runtime_.types.define_primitive(name_, super_, static_cast<std::uint32_t>(bits.integer));
+    bind();
+    return true;
+  }
+
+  // Bits that no register holds: a struct of words, or of bytes, whose values only `reinterpret` makes.
+  bool define_wide(std::int64_t bits) {
+    const auto& builtin = runtime_.types.builtin();
+    const bool in_words = bits % 64 == 0;
+    const auto count = static_cast<std::size_t>(bits / (in_words ? 64 : 8));
+    std::vector<const Symbol*> names;
+    for (std::size_t i = 0; i < count; ++i) names.push_back(runtime_.symbol("#bits" + std::to_string(i + 1)));
+    const std::vector<const Type*> words(count, in_words ? builtin.uint64 : builtin.uint8);
+    if (existing_) {
+      if (name_->is_primitive || name_->is_abstract || name_->field_names != names ||
+          !same_type(super_, name_->primary->super))
+        return refuse();
+      return true;
+    }
+    runtime_.types.define_struct(name_, vars_, super_, names, words, false, static_cast<std::uint32_t>(count));
     bind();
     return true;
   }

@@ -89,7 +89,8 @@ Count count_of(Head head) {
 }
 
 // Also one of another module, which macros put in as a value.
-bool is_name(Head head) { return head == Head::identifier || head == Head::value; }
+// `$x` stands for a name in the argument of a macro.
+bool is_name(Head head) { return head == Head::identifier || head == Head::value || head == Head::interpolate; }
 
 bool is_generator(Head head) { return head == Head::generator || head == Head::flatten; }
 

@@ -385,10 +385,14 @@ Form* Desugar::declaration(NodeId node, bool is_global) {
     const Head head = ast_->head(entry);
     if ((head == Head::assign || head == Head::op_assign) && ast_->child_count(entry) >= 2) {
       declare(declare, ast_->child(entry, head == Head::assign ? 0 : 1), true);
+      defines_global_ = is_global && is_short_definition(*ast_, entry);
       forms.push_back(expression(entry));
+      defines_global_ = false;
     } else if (head == Head::function && ast_->child_count(entry) > 0) {
       declare(declare, ast_->child(entry, 0), true);
+      defines_global_ = is_global;
       forms.push_back(expression(entry));
+      defines_global_ = false;
     } else if (head == Head::const_ && is_global) {
       forms.push_back(constant_declaration(entry, true));
     } else {

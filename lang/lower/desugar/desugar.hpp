@@ -238,6 +238,7 @@ class Desugar : private FormMaker {
   // The argument of a call that is being lowered, when it is a macro: what it becomes may be a splat.
   syntax::NodeId argument_macro_ = syntax::no_node;
   bool argument_is_splat_ = false;
+  bool defines_global_ = false;  // behind `global`
   NodeId expansion_ = no_node;
   NodeId transient_node_ = no_node;  // a generator whose result does not outlive the expression around it
   Form* interrupted_ = nullptr;      // stands for all that is not looked at any more

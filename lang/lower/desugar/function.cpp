@@ -398,20 +398,22 @@ Form* Desugar::function_definition(NodeId node, DefinitionHints hints) {
   if (signature->callee == no_node && !signature->is_object) return closure_of(std::move(signature));
   Form* made = arena_.form(FormKind::local_function, span(node));
   if (signature->callee != no_node) made->name = identifier(signature->callee);
+  // Others are functions of their block.
+  const bool is_method = function_depth_ == 0 && (std::exchange(defines_global_, false) || made->name == nullptr);
   if (function_depth_ == 0) {
     made->children.push_back(deferred(node, hints));
     if (signature->body != no_node) {
       // Should it use variables of the block.
       auto& state = state_of(runtime_);
       const Symbol* holder = intern("#block_method#" + std::to_string(state.gensyms++));
-      const std::size_t number = add_definition(runtime_, {ast_, node, module_, hints, nullptr, holder});
+      const std::size_t number = add_definition(runtime_, {ast_, node, module_, hints, nullptr, holder, is_method});
       made->children.push_back(native(span(node), "define", {integer(span(node), static_cast<std::int64_t>(number))}));
       made->children.push_back(constant(span(node), runtime_.from_symbol(holder)));
     }
   } else if (made->name == nullptr) {
     return error(node, "global method definition needs to be placed at the top level");
   }
-  if (function_depth_ == 0) give_as_arguments(*signature);
+  if (is_method) give_as_arguments(*signature);
   if (signature->body != no_node) {
     for (const Variant variant : variants_of(*signature)) {
       made->lambdas.push_back(lambda(signature, variant));

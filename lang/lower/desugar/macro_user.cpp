@@ -70,9 +70,10 @@ Form* Desugar::user_macro(NodeId node, Value macro, Module* definer) {
   if (ctx_.failed()) return failed();
   if (!problem.empty()) return unsupported(node, "in macro expansion: " + problem);
   if (std::exchange(quote_expansion_, false)) return quoted(expanded, 0);
+  bool is_splat = false;
   if (std::exchange(argument_macro_, no_node) == node) {
     if (ast_->head(expanded) == Head::splat && ast_->child_count(expanded) == 1) {
-      argument_is_splat_ = true;
+      is_splat = true;
       expanded = ast_->child(expanded, 0);
     } else if (ast_->head(expanded) == Head::macrocall) {
       argument_macro_ = expanded;
@@ -86,6 +87,7 @@ Form* Desugar::user_macro(NodeId node, Value macro, Module* definer) {
   Form* made =
       node == top_statement_ && defines_types(*ast_, expanded) ? one_after_another(expanded) : expression(expanded);
   --macro_depth_;
+  argument_is_splat_ |= is_splat;
   return made;
 }
 

@@ -70,7 +70,16 @@ Form* Desugar::quoted_node(NodeId node, int depth) {
         operands.push_back(build("tuple", arguments));
         continue;
       }
-      operands.push_back(quoted_node(part.node, inner));
+      if (ast_->head(part.node) == Head::interpolate && inner == 0 && ast_->child_count(part.node) == 1 &&
+          ast_->head(ast_->child(part.node, 0)) == Head::macrocall)
+        argument_macro_ = ast_->child(part.node, 0);
+      Form* made = quoted_node(part.node, inner);
+      argument_macro_ = syntax::no_node;
+      if (std::exchange(argument_is_splat_, false)) {
+        if (operands.size() >= 62) return error(part.node, "too many parts before `$(xs...)`");
+        splats |= std::uintptr_t{1} << (operands.size() + 1);
+      }
+      operands.push_back(made);
     }
     if (splats == 0) return operation(at, ir::Op::expr, std::move(operands));
     if (operands.size() > 62) return error(node, "too many parts beside `$(xs...)`");
