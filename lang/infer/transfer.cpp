@@ -376,6 +376,8 @@ class Transfer {
     Known object = lattice_.without_condition(arguments_[0]);
     Known name = arguments_[1];
     if (object->is_constant() && object->value.type == builtin_.module) return global_of(object->value, name);
+    // What a type says of itself, such as its parameters, never changes.
+    if (object->is_constant() && object->value.type->is_kind && all_constant()) return fold();
     std::vector<const Type*> members{object->type};
     if (const UnionType* split = as_union(object->type)) members.assign(split->members.begin(), split->members.end());
     bool known_name = name->is_constant();
