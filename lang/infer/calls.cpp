@@ -309,8 +309,11 @@ class CallEvaluator {
     if (!any_better) return false;
     const DataType* type = as_data(plain.result->type);
     if (type && type->is_concrete) {
-      // The type can't get better, but the value may be found when all is known and nothing else happens.
-      if (!all_constant || type->is_mutable || type->is_kind || (plain.effects & effect_writes)) return false;
+      // The type can't get better, but the value may be found when all is known and nothing else happens, or when it is
+      // an argument.
+      if ((!all_constant && !returns_constant(match, arguments)) || type->is_mutable || type->is_kind ||
+          (plain.effects & effect_writes))
+        return false;
     }
     if (match.method->ir &&
         match.method->ir->insts.size() > static_cast<std::size_t>(impl_.options.constant_call_limit)) {
@@ -326,6 +329,18 @@ class CallEvaluator {
     if (same >= constant_recursion) impl_.tell_limit(match.target, Limit::constant_recursion, constant_recursion);
     if (all >= constant_nesting) impl_.tell_limit(match.target, Limit::constant_nesting, constant_nesting);
     return same < constant_recursion && all < constant_nesting;
+  }
+
+  // A method that does no more than return one of its arguments, of which the value is known.
+  static bool returns_constant(const Match& match, std::span<const Known> arguments) {
+    const ir::Function* fn = match.method->ir.get();
+    if (fn == nullptr || match.method->is_vararg || fn->blocks.size() != 1) return false;
+    const ir::Inst& last = fn->insts[fn->blocks[0].terminator];
+    if (last.op != ir::Op::ret || !last.operands[0].is_inst()) return false;
+    const auto& parameters = fn->blocks[0].parameters;
+    const auto found = std::find(parameters.begin(), parameters.end(), last.operands[0].index());
+    const auto index = static_cast<std::size_t>(found - parameters.begin());
+    return found != parameters.end() && index < arguments.size() && arguments[index]->is_constant();
   }
 
   void with_constants(const Match& match, std::span<const Known> arguments, Evaluation& found) {
