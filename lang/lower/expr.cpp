@@ -472,6 +472,32 @@ class Reader {
     return ast_.make(Head::macrocall, span_, children, is_doc ? 1 : 0);
   }
 
+  // let x; … end in an expansion: a variable that nothing of the expansion assigns keeps its name, as in Julia.
+  NodeId let(const std::vector<Value>& args) {
+    const auto& builtin = runtime_.types.builtin();
+    const auto bound = [&](Value v) {
+      const bool kept = v.type == builtin.symbol && hygiene_ != nullptr && hygiene_->renamed.count(v.symbol) == 0;
+      return kept ? label(v) : read(v);
+    };
+    const Symbol* head = nullptr;
+    std::vector<Value> items;
+    NodeId bindings = no_node;
+    if (args[0].type == builtin.expr && parts_of(runtime_, ctx_, args[0], head, items) && head->name == "block") {
+      std::vector<NodeId> children;
+      for (const Value& item : items) {
+        if (item.type == builtin.line_number_node) continue;
+        children.push_back(bound(item));
+        if (children.back() == no_node) return no_node;
+      }
+      bindings = ast_.make(Head::block, span_, children);
+    } else {
+      bindings = bound(args[0]);
+    }
+    if (bindings == no_node) return no_node;
+    const NodeId body = read(args[1]);
+    return body == no_node ? no_node : ast_.make(Head::let_, span_, std::vector{bindings, body});
+  }
+
   NodeId label(Value v) {
     if (v.type == runtime_.types.builtin().symbol) return ast_.identifier(v.symbol->name, span_);
     return read(v);
@@ -590,7 +616,7 @@ class Reader {
     }
     const bool parameters = kind == Head::parameters || kind == Head::tuple;
     in_parameters_ += parameters ? 1 : 0;
-    const NodeId made = plain(kind, args, 0);
+    const NodeId made = kind == Head::let_ && args.size() == 2 ? let(args) : plain(kind, args, 0);
     in_parameters_ -= parameters ? 1 : 0;
     if ((kind == Head::let_ || kind == Head::for_) && made != no_node && ast_.child_count(made) > 0)
       if (const NodeId items = ast_.child(made, 0); items != no_node && ast_.head(items) == Head::block)
@@ -745,8 +771,6 @@ class Collector {
       introduce_parameters(args[0]);
     } else if (name == "try" && args.size() > 1) {
       introduce(args[1]);
-    } else if (name == "let" && !args.empty()) {
-      introduce(args[0]);
     } else if (name == "struct" && args.size() == 3) {
       keep_type_names(args[1]);
       keep_fields(args[2]);

@@ -306,10 +306,11 @@ bool source_text(Context& ctx, const Value* args, std::size_t count, Value& resu
   return result.defined() || ctx.out_of_memory();
 }
 
-// package_module(): a new module in which a package's own module is to be defined.
-bool package_module(Context& ctx, const Value*, std::size_t, Value& result) {
+// package_module(name): a new module, in which a package's own module is to be defined, or of the given name.
+bool package_module(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Runtime& runtime = *ctx.runtime;
-  Module* root = runtime.new_module(runtime.symbol(package_root), nullptr);
+  const bool named = count == 1 && args[0].type == runtime.types.builtin().symbol;
+  Module* root = runtime.new_module(named ? args[0].symbol : runtime.symbol(package_root), nullptr);
   root->usings = {runtime.base, runtime.core};
   for (Module* named : root->usings)
     runtime.set_constant(root, named->name->name,

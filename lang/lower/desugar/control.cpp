@@ -180,9 +180,13 @@ Form* Desugar::let(NodeId node) {
       error(pattern, "expected a variable in `let`");
       return false;
     };
-    if (ast_->head(binding) == Head::assign && ast_->child_count(binding) == 2) {
-      const auto parts = children(binding);
-      if (is_short_definition(*ast_, binding)) {
+    NodeId definition = binding;  // under @inline or @noinline
+    while (ast_->head(definition) == Head::macrocall && ast_->child_count(definition) == 2 &&
+           (is_identifier(ast_->child(definition, 0), "@inline") || is_identifier(ast_->child(definition, 0), "@noinline")))
+      definition = ast_->child(definition, 1);
+    if (ast_->head(definition) == Head::assign && ast_->child_count(definition) == 2) {
+      const auto parts = children(definition);
+      if (is_short_definition(*ast_, definition)) {
         NodeId callee = parts[0];
         while (ast_->head(callee) != Head::identifier && ast_->child_count(callee) > 0) callee = ast_->child(callee, 0);
         declare(declare, callee);

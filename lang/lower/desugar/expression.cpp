@@ -65,11 +65,13 @@ Form* Desugar::special_call(NodeId node) {
                                     {constant(span(node), Value(runtime_.types.builtin().module, module_)), code}));
   }
   // What packages ask Julia's runtime for while they load.
-  if (text == "ccall" && arguments.size() == 5 && ast_->head(arguments[0]) == Head::tuple &&
+  if (text == "ccall" && arguments.size() >= 5 && ast_->head(arguments[0]) == Head::tuple &&
       ast_->child_count(arguments[0]) == 2 && ast_->head(ast_->child(arguments[0], 1)) == Head::quote_symbol &&
-      ast_->name_of(ast_->child(arguments[0], 1)) == "libmpfr")
-    return base_call(span(node), "mpfr_call",
-                     {expression(ast_->child(arguments[0], 0)), expression(arguments[3]), expression(arguments[4])});
+      ast_->name_of(ast_->child(arguments[0], 1)) == "libmpfr") {
+    std::vector<Form*> given{expression(ast_->child(arguments[0], 0))};
+    for (const NodeId argument : arguments.subspan(3)) given.push_back(expression(argument));
+    return base_call(span(node), "mpfr_call", std::move(given));
+  }
   if (text == "ccall" && !arguments.empty() && ast_->head(arguments[0]) == Head::quote_symbol) {
     const auto asked = ast_->name_of(arguments[0]);
     if (asked == "jl_getpagesize") return constant(span(node), runtime_.from_int(std::int64_t{4096}));
