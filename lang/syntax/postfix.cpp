@@ -67,6 +67,11 @@ NodeId parse_field(State& state, Iterator& it, Iterator from, NodeId base) {
     if (state.ast.head(quoted) == Head::quote_symbol) return state.make(Head::dot, from, it, {base, quoted});
     state.refuse(it - 1, "a field is named by a symbol", "write `a.b`, or `getfield(a, name)` for a computed name");
   }
+  if (it->kind == TokenKind::left_bracket) {  // a.[i]: a quoted vector, for macros
+    const Iterator bracket = it;
+    const NodeId items = parse_primary(state, it);
+    return state.make(Head::dot, from, it, {base, state.make(Head::quote, bracket, it, {items})});
+  }
   if (it->kind == TokenKind::dollar) {
     const Iterator dollar = it;
     const NodeId inserted = parse_prefix(state, it);

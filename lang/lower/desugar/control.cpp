@@ -182,7 +182,8 @@ Form* Desugar::let(NodeId node) {
     };
     NodeId definition = binding;  // under @inline or @noinline
     while (ast_->head(definition) == Head::macrocall && ast_->child_count(definition) == 2 &&
-           (is_identifier(ast_->child(definition, 0), "@inline") || is_identifier(ast_->child(definition, 0), "@noinline")))
+           (is_identifier(ast_->child(definition, 0), "@inline") ||
+            is_identifier(ast_->child(definition, 0), "@noinline")))
       definition = ast_->child(definition, 1);
     if (ast_->head(definition) == Head::assign && ast_->child_count(definition) == 2) {
       const auto parts = children(definition);
