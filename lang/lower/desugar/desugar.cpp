@@ -269,8 +269,8 @@ Form* Desugar::expression(NodeId node) {
     }
     case Head::interpolate:
       return error(node, "`$` outside a quote or string");
-    case Head::toplevel:
-      return statements(node);
+    case Head::toplevel:  // of a macro, in a block: its statements are those of the module
+      return scope_depth_ > 0 && function_depth_ == 0 ? one_after_another(node) : statements(node);
     case Head::splat:
       return error(node, "`...` outside a call or container", "write f(x...) or (x...,)");
     case Head::kw:
