@@ -1,9 +1,10 @@
 // The sources of generated methods: when a generator runs, and how long what it made is kept.
 //
-// A source belongs to argument types and to a range of worlds. Its generator runs in the world of its own definition,
-// so methods defined later can not change what it computes; what it asks about the program (has_method, lowered code)
-// is answered for the world of who wants the source, and each answer is an edge, "no method found" included. A kept
-// source ends with its edges, like typed code; it is shared read-only: inference copies what it changes.
+// A source belongs to argument types and to a range of worlds. Its generator runs in the world of its own definition (a
+// package's when all of it is defined: lang/lower/generated.cpp), so methods defined later can not change what it
+// computes; what it asks about the program (has_method, lowered code) is answered for the world of who wants the source,
+// and each answer is an edge, "no method found" included. A kept source ends with its edges, like typed code; it is
+// shared read-only: inference copies what it changes.
 //
 // A generator that needs its own source for the same types, directly or through others, would never end: `generators_
 // running` tells, and the error names the chain. A chain of ever new types ends at a fixed depth.

@@ -44,7 +44,8 @@ TEST_CASE("lowering: definitions inside functions", "[lower]") {
   check_error("function f()\n  module A end\nend", "must be at top level");
   check_error("function f()\n  using A\nend", "must be at top level");
   check_error("function f(n)\n  T = n\n  g(x::T) = x\n  g\nend", "cannot be used in a closure declaration");
-  check_error("let a = 1\n  (w::Symbol)(x) = a\nend", "a global method that uses the local variable");
+  check_error("let a = 1, T = Int\n  global g\n  g(x::Vector{S}, y::T) where {S<:T} = a\nend",
+              "a global method that uses the local variable");
 }
 
 TEST_CASE("lowering: macros and what is not part of the language", "[lower]") {
