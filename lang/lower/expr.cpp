@@ -8,6 +8,7 @@
 #include "lang/lower/definition.hpp"
 #include "lang/lower/signature.hpp"
 #include "lang/lower/state.hpp"
+#include "lang/support/exception_safe.hpp"
 #include "lang/support/thread_stack.hpp"
 #include "lang/support/tuning.hpp"
 #include "lang/syntax/options.hpp"
@@ -509,6 +510,9 @@ class Reader {
     std::vector<Value> args;
     if (!parts_of(runtime_, ctx_, v, head, args)) return fail("malformed Expr");
     const std::string& name = head->name;
+    // Of a tuple's own parts alone: (a = 1, let x = 2; x end).
+    const bool is_part = in_parameters_ > 0;
+    const Restored parts(in_parameters_, name == "escape" ? in_parameters_ : 0);
     if (name == "escape") {
       if (args.size() != 1) return fail("malformed esc");
       Hygiene* outer = std::exchange(hygiene_, nullptr);
@@ -528,7 +532,7 @@ class Reader {
       // In a quote the lines are those that stand there, flag 2.
       return ast_.make(name == "block" ? Head::block : Head::toplevel, span_, children, in_quote_ > 0 ? 2 : 0);
     }
-    if (name == "kw" || (name == "=" && in_parameters_ > 0)) {
+    if (name == "kw" || (name == "=" && is_part)) {
       if (args.size() != 2) return fail("malformed keyword argument");
       // In a signature the name is a parameter, in a call a label.
       const bool variable = args[0].type == builtin.expr || in_signature_ > 0;
