@@ -31,23 +31,82 @@ const Type* without_variables(const Type* t) {
   return t;
 }
 
+// The text before a definition of `name` other than a method, where the node is one; else empty.
+std::string_view text_before(const Ast& ast, NodeId id, const std::string& name) {
+  if (ast.head(id) != Head::macrocall || ast.child_count(id) != 3) return {};
+  const std::span<const NodeId> parts = ast.children(id);
+  if (ast.head(parts[0]) != Head::identifier || ast.name_of(parts[0]) != "@doc" || ast.head(parts[1]) != Head::string)
+    return {};
+  const Head head = ast.head(parts[2]);
+  const bool has_methods = (head == Head::function && ast.child_count(parts[2]) > 1) ||
+                           (head == Head::assign && ast.head(ast.child(parts[2], 0)) != Head::identifier);
+  if (has_methods) return {};
+  if (head == Head::function)  // function f end
+    return ast.child_count(parts[2]) == 1 && lower::documented_name(ast, ast.child(parts[2], 0)) == name
+               ? ast.text_of(parts[1])
+               : std::string_view();
+  return lower::documented_name(ast, parts[2]) == name ? ast.text_of(parts[1]) : std::string_view();
+}
+
+// The library's trees, and what a module of the library consists of: the node of the module and the files that it includes.
+class LibraryTexts {
+ public:
+  explicit LibraryTexts(Runtime& runtime) : runtime_(runtime) {}
+
+  // Of a name of Base.
+  std::string in_base(const std::string& name) {
+    for (std::uint32_t file = 0; file < count(); ++file) {
+      const Ast& ast = tree(file);
+      for (NodeId id = 1; id < ast.node_count(); ++id)
+        if (const std::string_view text = text_before(ast, id, name); !text.empty()) return std::string(text);
+    }
+    return "";
+  }
+
+  // Of a name of the module `module`, which Base or a module in it defines.
+  std::string in_module(const std::string& module, const std::string& name) {
+    for (std::uint32_t file = 0; file < count(); ++file) {
+      const Ast& ast = tree(file);
+      for (NodeId id = 1; id < ast.node_count(); ++id) {
+        if (ast.head(id) != Head::module_ || ast.child_count(id) == 0) continue;
+        const NodeId title = ast.child(id, 0);
+        if (ast.head(title) != Head::identifier || ast.name_of(title) != module) continue;
+        if (std::string text = below(ast, id, name); !text.empty()) return text;
+      }
+    }
+    return "";
+  }
+
+ private:
+  std::size_t count() const { return lower::state_of(runtime_).library_parts.size(); }
+  const Ast& tree(std::uint32_t file) { return *lower::library_tree(runtime_, file); }
+
+  std::string below(const Ast& ast, NodeId id, const std::string& name) {
+    if (const std::string_view text = text_before(ast, id, name); !text.empty()) return std::string(text);
+    if (ast.head(id) == Head::call && ast.child_count(id) == 2 && ast.head(ast.child(id, 0)) == Head::identifier &&
+        ast.name_of(ast.child(id, 0)) == "include" && ast.head(ast.child(id, 1)) == Head::string)
+      return in_file("Base/" + std::string(ast.text_of(ast.child(id, 1))), name);
+    for (const NodeId child : ast.children(id))
+      if (child != 0)
+        if (std::string text = below(ast, child, name); !text.empty()) return text;
+    return "";
+  }
+  std::string in_file(const std::string& path, const std::string& name) {
+    const auto& parts = lower::state_of(runtime_).library_parts;
+    for (std::uint32_t file = 0; file < parts.size(); ++file)
+      if (runtime_.sources.file(parts[file].file).name() == path) return below(tree(file), tree(file).root, name);
+    return "";
+  }
+
+  Runtime& runtime_;
+};
+
 // The documentation in the library's trees, by name.
 std::string library_documentation(EngineState& engine, const Module* module, const std::string& name) {
-  if (module != engine.runtime.base) return "";
-  for (std::uint32_t file = 0; file < lower::state_of(engine.runtime).library_parts.size(); ++file) {
-    const Ast& ast = *lower::library_tree(engine.runtime, file);
-    for (NodeId id = 1; id < ast.node_count(); ++id) {
-      if (ast.head(id) != Head::macrocall || ast.child_count(id) != 3) continue;
-      const std::span<const NodeId> parts = ast.children(id);
-      if (ast.head(parts[0]) != Head::identifier || ast.name_of(parts[0]) != "@doc" ||
-          ast.head(parts[1]) != Head::string)
-        continue;
-      const Head head = ast.head(parts[2]);
-      if (head != Head::function && !(head == Head::assign && ast.head(ast.child(parts[2], 0)) != Head::identifier) &&
-          lower::documented_name(ast, parts[2]) == name)
-        return std::string(ast.text_of(parts[1]));
-    }
-  }
+  LibraryTexts texts(engine.runtime);
+  if (module == engine.runtime.base) return texts.in_base(name);
+  for (const Module* up = module; up && up->name && up != up->parent; up = up->parent)
+    if (up->parent == engine.runtime.base) return texts.in_module(module->name->name, name);
   return "";
 }
 
@@ -251,7 +310,10 @@ std::string documentation_of(EngineState& engine, const Binding& binding) {
   if (const auto noted = engine.documentation.find({binding.module, binding.name}); noted != engine.documentation.end())
     text = noted->second + "\n";
   if (text.empty()) {
-    const std::string found = library_documentation(engine, binding.module, binding.name->name);
+    // `using X` makes a name of the program for a module of the library.
+    const bool is_module = binding.value.defined() && binding.value.type == engine.types.module;
+    const Module* owner = is_module ? binding.value.module->parent : binding.module;
+    const std::string found = owner ? library_documentation(engine, owner, binding.name->name) : std::string();
     if (!found.empty()) text = found + "\n";
   }
   if (binding.value.defined())
