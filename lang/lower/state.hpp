@@ -45,7 +45,7 @@ struct Definition {
   // A method that uses variables of the block it stands in: it calls the closure that this global holds.
   const Symbol* forward = nullptr;
   bool forwards_where = false;  // the closure takes the variables of `where`, too
-  std::size_t counted = 0;  // bytes of outside_heap
+  std::size_t counted = 0;      // bytes of outside_heap
 };
 
 // MethodBody::scope of methods that lowering made.
@@ -79,7 +79,7 @@ struct LoweringState {
   // Those of a top-level statement end with its code, and their numbers are used again.
   std::vector<std::size_t> spare_definitions;
   std::unordered_map<const ir::Function*, std::vector<std::size_t>> definitions_of;
-  std::vector<std::size_t>* made = nullptr;          // by the statement that is being lowered
+  std::vector<std::size_t>* made = nullptr;  // by the statement that is being lowered
   std::unordered_map<const Module*, World>
       package_worlds;                                // when packages were complete: by what `package_module` made
   std::vector<LibraryPart> library_parts;            // where postponed definitions stand: Postponed::source
