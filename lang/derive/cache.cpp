@@ -381,6 +381,7 @@ bool DerivativeCache::complete(Context& ctx, const Key& key, const Subject& subj
       refusal = refusal_of(subject.target, "internal error: the derivative's types could not be inferred");
       return false;
     }
+    limit_to_worlds_of(ctx, derivative.edges, result);
     opt::optimise(runtime, *result.typed, compiler.opt_options(nullptr));
     dump("grad", *result.typed);
     if (key.kind == DerivativeKind::gradient)
@@ -415,6 +416,7 @@ bool DerivativeCache::put_memory_back(Context& ctx, const Subject& subject, cons
     refusal = refusal_of(subject.target, "internal error: the types of what puts memory back could not be inferred");
     return false;
   }
+  limit_to_worlds_of(ctx, edges, result);
   opt::optimise(derivatives_.runtime, *result.typed, compiler.opt_options(nullptr));
   dump("grad", *result.typed);
   Synthetic& part = compiler.synthetic("∇" + name_of(subject.target), parameter_types(*result.typed), subject.code);

@@ -29,6 +29,20 @@ CodeInstance* valid_code(Context& ctx, Specialization& target) {
   return nullptr;
 }
 
+void limit_to_worlds_of(Context& ctx, std::span<const Edge> edges, infer::InferResult& result) {
+  for (const Edge& edge : edges) {
+    if (edge.kind != Edge::Kind::callee) continue;
+    // The code of a method holds wherever that of its callees does; that calls mean this method, in its own worlds.
+    const Method& method = *edge.callee->method;
+    result.min_world = std::max(result.min_world, method.min_world);
+    result.max_world = std::min(result.max_world, method.max_world);
+    if (const CodeInstance* code = valid_code(ctx, *edge.callee)) {
+      result.min_world = std::max(result.min_world, code->min_world);
+      result.max_world = std::min(result.max_world, code->max_world);
+    }
+  }
+}
+
 void dump(const char* stage, const ir::Function& function) {
   if (dump_wants(stage))
     std::fprintf(stderr, "; %s %s\n%s\n", stage, function.name.c_str(), ir::print(function).c_str());

@@ -79,6 +79,9 @@ class CompileClock {
 
 // The code of `target` that holds in the world of `ctx`; null: there is none.
 CodeInstance* valid_code(Context& ctx, Specialization& target);
+// The result holds only where the code holds that the edges name. What became part of it before it was inferred, such as
+// the primal of a derivative, is no call any more, so that inference does not find in which worlds that was its code.
+void limit_to_worlds_of(Context& ctx, std::span<const Edge> edges, infer::InferResult& result);
 
 // Prints the function when SLOPE_DUMP names the stage.
 void dump(const char* stage, const ir::Function& function);

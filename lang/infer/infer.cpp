@@ -356,8 +356,12 @@ void Inference::Impl::finish(Outcome& outcome) {
   else
     publish(runtime, *outcome.target, std::move(result));
   // The optimised code may be known more precisely than the body was: callers shall find the same whoever asks first.
+  // It may hold in fewer worlds too: a derivative that became part of it is that of this world's functions.
   const CodeInstance* code = outcome.target->current;
-  if (code && code->valid_in(world) && code->return_type && code->return_type != outcome.result->type &&
+  if (!code || !code->valid_in(world)) return;
+  outcome.min_world = std::max(outcome.min_world, code->min_world);
+  outcome.max_world = std::min(outcome.max_world, code->max_world);
+  if (code->return_type && code->return_type != outcome.result->type &&
       is_subtype(runtime.types, code->return_type, outcome.result->type))
     outcome.result = lattice.of_type(code->return_type);
 }

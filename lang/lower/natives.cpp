@@ -175,7 +175,8 @@ bool is_whole_world(Context& ctx, const Value* args, std::size_t count, Value& r
   if (args[0].type != runtime.types.builtin().int64)
     return ctx.type_error("is_whole_world", runtime.types.builtin().int64, args[0]);
   const auto wanted = static_cast<World>(args[0].bits);
-  result = runtime.from_bool(wanted == ctx.world || (wanted <= runtime.world() && runtime.kept_methods.is_whole(wanted)));
+  result =
+      runtime.from_bool(wanted == ctx.world || (wanted <= runtime.world() && runtime.kept_methods.is_whole(wanted)));
   return true;
 }
 
@@ -567,14 +568,16 @@ bool parse_statements(Context& ctx, const Value* args, std::size_t count, Value&
   return true;
 }
 
+const Type* integer(TypeTable& types, std::span<const Type* const>) { return types.builtin().int64; }
+const Type* boolean(TypeTable& types, std::span<const Type* const>) { return types.builtin().boolean; }
 const Type* never(TypeTable& types, std::span<const Type* const>) { return types.builtin().bottom; }
 
 constexpr NativeInfo lower_natives[] = {
     {"define", define, effect_all, nullptr},
     {"invoke_latest", invoke_latest, effect_all, nullptr},
     {"world_age", world_age, effect_reads, nullptr},
-    {"context_world", context_world, effect_reads, nullptr},
-    {"is_whole_world", is_whole_world, effect_reads, nullptr},
+    {"context_world", context_world, effect_reads, integer},
+    {"is_whole_world", is_whole_world, effect_reads, boolean},
     {"invoke_in_world", invoke_in_world, effect_all, nullptr},
     {"invalidation_texts", invalidation_texts, effect_all, nullptr},
     {"newest_world", newest_world, effect_writes, nullptr},

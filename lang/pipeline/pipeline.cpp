@@ -115,8 +115,10 @@ void Pipeline::Impl::optimise(Context& ctx, infer::InferResult& result, const op
   if (promoted && !refine(ctx, result, options)) return;
   // An operator that is expanded may become calls of others.
   for (int round = 0; round < 3; ++round) {
+    const std::size_t known_edges = result.edges.size();
     const bool expanded = pipeline.derivatives().calls_known_gradient(*result.typed) &&
                           pipeline.derivatives().expand_operators(ctx, *result.typed, result.edges, true);
+    derive::limit_to_worlds_of(ctx, std::span(result.edges).subspan(known_edges), result);
     if (!expanded && (round > 0 || refining >= 3 || !pipeline.has_decidable_calls(*result.typed))) return;
     if (!refine(ctx, result, options)) return;
   }
