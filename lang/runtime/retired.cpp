@@ -28,8 +28,10 @@ namespace {
 __attribute__((no_sanitize("address"), noinline)) void add_words(const void* from, const void* to, World lowest,
                                                                  World highest, std::vector<World>& worlds) {
   const auto begin = (reinterpret_cast<std::uintptr_t>(from) + 7) & ~std::uintptr_t{7};
-  for (auto* at = reinterpret_cast<const World*>(begin); at + 1 <= to; ++at)
-    if (*at >= lowest && *at <= highest) worlds.push_back(*at);
+  for (auto* at = reinterpret_cast<const World*>(begin); at + 1 <= to; ++at) {
+    const World word = *at;  // what is called here is sanitized: it must not be the one that reads
+    if (word >= lowest && word <= highest) worlds.push_back(word);
+  }
 }
 
 __attribute__((noinline)) void add_stacks(Heap& heap, World lowest, World highest, std::vector<World>& worlds) {
