@@ -162,24 +162,6 @@ bool world_age(Context& ctx, const Value*, std::size_t, Value& result) {
   return true;
 }
 
-// context_world() → Int: the world that the caller runs in, for who does not mean to keep it.
-bool context_world(Context& ctx, const Value*, std::size_t, Value& result) {
-  result = ctx.runtime->from_int(static_cast<std::int64_t>(ctx.world));
-  return true;
-}
-
-// is_whole_world(world::Int) → Bool: whether everything is there still that an earlier world had.
-bool is_whole_world(Context& ctx, const Value* args, std::size_t count, Value& result) {
-  Runtime& runtime = *ctx.runtime;
-  if (count != 1) return ctx.argument_error("is_whole_world takes a world");
-  if (args[0].type != runtime.types.builtin().int64)
-    return ctx.type_error("is_whole_world", runtime.types.builtin().int64, args[0]);
-  const auto wanted = static_cast<World>(args[0].bits);
-  result =
-      runtime.from_bool(wanted == ctx.world || (wanted <= runtime.world() && runtime.kept_methods.is_whole(wanted)));
-  return true;
-}
-
 // f(args…) as the program was in an earlier world.
 bool invoke_in_world(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Runtime& runtime = *ctx.runtime;
@@ -568,16 +550,12 @@ bool parse_statements(Context& ctx, const Value* args, std::size_t count, Value&
   return true;
 }
 
-const Type* integer(TypeTable& types, std::span<const Type* const>) { return types.builtin().int64; }
-const Type* boolean(TypeTable& types, std::span<const Type* const>) { return types.builtin().boolean; }
 const Type* never(TypeTable& types, std::span<const Type* const>) { return types.builtin().bottom; }
 
 constexpr NativeInfo lower_natives[] = {
     {"define", define, effect_all, nullptr},
     {"invoke_latest", invoke_latest, effect_all, nullptr},
     {"world_age", world_age, effect_reads, nullptr},
-    {"context_world", context_world, effect_reads, integer},
-    {"is_whole_world", is_whole_world, effect_reads, boolean},
     {"invoke_in_world", invoke_in_world, effect_all, nullptr},
     {"invalidation_texts", invalidation_texts, effect_all, nullptr},
     {"newest_world", newest_world, effect_writes, nullptr},

@@ -107,7 +107,7 @@ TEST_CASE("Frames, tasks, pullbacks and generators of older worlds find their me
   replace(engine, "helper(x) = x * ", "; helper(1)");
   replace(engine, "made_by(n) = :(x - ", " * $n)");
   CHECK(holds(engine, "(put!(c, 5); fetch(task) == 3015)"));
-  CHECK(holds(engine, "back(1.0) isa Tuple"));
+  CHECK(holds(engine, "(try; back(1.0); false; catch e; e isa DifferentiationError; end)"));
   CHECK(holds(engine, "made(1) == 9 && made(Int8(1)) == 2"));
   CHECK(holds(engine, "invoke_in_world(world, first, 1) == 1001"));
   CHECK(holds(engine, "(try; invoke_in_world(world + 2, first, 1); false; catch e; e isa ArgumentError; end)"));
