@@ -162,6 +162,12 @@ bool world_age(Context& ctx, const Value*, std::size_t, Value& result) {
   return true;
 }
 
+// context_world() → Int: the world that the caller runs in, for who does not mean to keep it.
+bool context_world(Context& ctx, const Value*, std::size_t, Value& result) {
+  result = ctx.runtime->from_int(static_cast<std::int64_t>(ctx.world));
+  return true;
+}
+
 // f(args…) as the program was in an earlier world.
 bool invoke_in_world(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Runtime& runtime = *ctx.runtime;
@@ -550,12 +556,14 @@ bool parse_statements(Context& ctx, const Value* args, std::size_t count, Value&
   return true;
 }
 
+const Type* integer(TypeTable& types, std::span<const Type* const>) { return types.builtin().int64; }
 const Type* never(TypeTable& types, std::span<const Type* const>) { return types.builtin().bottom; }
 
 constexpr NativeInfo lower_natives[] = {
     {"define", define, effect_all, nullptr},
     {"invoke_latest", invoke_latest, effect_all, nullptr},
     {"world_age", world_age, effect_reads, nullptr},
+    {"context_world", context_world, effect_reads, integer},
     {"invoke_in_world", invoke_in_world, effect_all, nullptr},
     {"invalidation_texts", invalidation_texts, effect_all, nullptr},
     {"newest_world", newest_world, effect_writes, nullptr},
