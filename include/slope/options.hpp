@@ -21,8 +21,8 @@ enum class Tier : unsigned char {
 // What is done to make machine code fast. Results do not depend on it.
 enum class Optimisation : unsigned char {
   none,    // ready ten times sooner than with `full`, five to ten times slower
-  passes,  // LLVM's most useful passes, once, and quick selection of instructions: ready three times as soon; slower two
-           // times, in loops over arrays ten
+  passes,  // a few of LLVM's passes, once each, and quick selection of instructions: ready four times sooner than with
+           // `full`, two to five times slower, loops over matrices up to fifteen times
   full,
 };
 
