@@ -259,6 +259,7 @@ Emitter::V Emitter::element_address(V array, V index, const Type* element) {
   return b_.CreateInBoundsGEP(unit, data, zero_based);
 }
 
+// Long because it is a table: one case for each operation on arrays.
 bool Emitter::emit_array(const ir::Inst& inst, Val& result) {
   const BuiltinTypes& names = layout_.builtin();
   auto index = [&](ir::Operand o) -> V {

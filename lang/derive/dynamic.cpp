@@ -244,7 +244,8 @@ class DynamicForward {
   bool find_target() {
     target_ = compiler_.synthetic_of(operands_[0]);
     is_derivative_ = target_ != nullptr;
-    if (!target_) target_ = runtime_.dispatch(ctx_, operands_[0], operands_.data() + 1, operands_.size() - 1);
+    if (!target_)
+      target_ = runtime_.dispatch_specialized(ctx_, operands_[0], operands_.data() + 1, operands_.size() - 1);
     if (!is_derivative_) return target_ != nullptr;
     if (!takes(*target_, operands_)) return ctx_.argument_error("the derivative is called with other arguments");
     for (std::size_t i = 0; i < operands_.size(); ++i) {  // its parameters may know less than the values say
@@ -348,7 +349,8 @@ class DynamicForward {
 
   bool refuse(const std::string& reason, const Method* method) {
     if (method && operands_.size() > 1 && diff::is_caught_call(runtime_, *target_)) {  // the call in a `try`
-      const Specialization* called = runtime_.dispatch(ctx_, operands_[1], operands_.data() + 2, operands_.size() - 2);
+      const Specialization* called =
+          runtime_.dispatch_specialized(ctx_, operands_[1], operands_.data() + 2, operands_.size() - 2);
       if (!called) return false;
       method = called->method;
     }

@@ -144,7 +144,7 @@ class CallEvaluator {
     const DataType *asked = types.tuple(declared), *called = types.tuple(actual);
     if (!is_subtype(types, called, asked)) return std::nullopt;
     const Lookup found = impl_.runtime.lookup(asked, impl_.world);
-    if (!found.method) return std::nullopt;
+    if (!found.method || found.method->as_declared != 0) return std::nullopt;
     auto params = slope::match(types, called, found.method->signature);
     if (!params) return std::nullopt;
     frame_.min_world = std::max(frame_.min_world, found.min_world);
@@ -298,7 +298,7 @@ class CallEvaluator {
   // --- constants ---
 
   bool constants_help(const Match& match, const Outcome& plain, std::span<const Known> arguments) {
-    if (plain.result->is_bottom() || plain.result->is_constant()) return false;
+    if (plain.result->is_bottom() || plain.result->is_constant() || match.method->as_declared != 0) return false;
     if (!match.method->ir && !match.method->generator) return false;
     bool all_constant = true;
     bool any_better = false;
@@ -420,8 +420,8 @@ const Inference::Impl::Answer& Inference::Impl::find_methods(const DataType* typ
     if (!found.method) return answer;  // MethodError, or ambiguous
     Match match;
     match.method = found.method;
-    match.dispatchable = true;
-    if (!found.method->native) match.target = runtime.specialize(found.method, types, found.static_params);
+    match.dispatchable = found.method->as_declared == 0;
+    if (!found.method->native) match.target = runtime.specialize_as_declared(found.method, types, found.static_params);
     answer.matches.push_back(match);
     return answer;
   }
@@ -452,7 +452,7 @@ const Inference::Impl::Answer& Inference::Impl::find_methods(const DataType* typ
         for (std::size_t i = 0; i < known.size() && i < one.method->static_params.size(); ++i)
           if (!as_value(known[i]) && !is_concrete(known[i])) known[i] = one.method->static_params[i];
       }
-      match.target = runtime.specialize(one.method, common, known);
+      match.target = runtime.specialize_as_declared(one.method, common, known);
     }
     answer.matches.push_back(match);
   }

@@ -413,7 +413,8 @@ InferResult Inference::reinfer(const ir::Function& partly_typed) {
 }
 
 bool is_runnable(Runtime& runtime, const Specialization& target) {
-  return std::all_of(target.types->params.begin(), target.types->params.end(),
+  return target.method->as_declared != 0 ||
+         std::all_of(target.types->params.begin(), target.types->params.end(),
                      [&](const Type* t) { return is_dispatch_type(runtime.types.builtin(), t); });
 }
 

@@ -103,17 +103,6 @@ const TypeName* nominal(const Type* t) {
   return data ? data->name : nullptr;
 }
 
-// What the method declares for argument i (callee: 0), as a type without variables.
-const Type* declared_argument(const BuiltinTypes& builtin, const Method& method, std::size_t i) {
-  const Type* t = method.signature;
-  while (const UnionAllType* bound = as_union_all(t)) t = bound->body;
-  const DataType* tuple = as_data(t);
-  if (!tuple || tuple->params.empty()) return builtin.any;
-  const Type* declared = tuple->params[std::min(i, tuple->params.size() - 1)];
-  if (const VarargType* rest = as_vararg(declared)) declared = rest->element;
-  return declared->has_free_vars ? builtin.any : declared;
-}
-
 }  // namespace
 
 bool is_too_large(const Type* type) {

@@ -311,6 +311,10 @@ class Methods {
     bool vararg = false;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       if (i >= given && (i < positional || variant.omitted > 0)) continue;
+      if (hints.infers_as_declared && signature_->parameters[i].is_unspecialized && !parameters[i]->has_free_vars)
+        method->as_declared |= as_vararg(parameters[i])
+                                   ? ~std::uint64_t{0} << std::min<std::size_t>(elements.size(), 63)
+                                   : std::uint64_t{1} << std::min<std::size_t>(elements.size(), 63);
       elements.push_back(parameters[i]);
       vararg |= as_vararg(parameters[i]) != nullptr;
       const NodeId pattern = signature_->parameters[i].pattern;

@@ -504,6 +504,30 @@ class Reader {
     return read(v);
   }
 
+  NodeId statements(Head head, const std::vector<Value>& args) {
+    std::vector<NodeId> children;
+    for (const Value& arg : args) {
+      const bool is_line = arg.defined() && arg.type == runtime_.types.builtin().line_number_node;
+      if (is_line && in_quote_ == 0) continue;
+      const NodeId made = is_line ? spliced(arg) : read(arg);
+      if (made == no_node) return no_node;
+      children.push_back(made);
+    }
+    // In a quote the lines are those that stand there, flag 2.
+    return ast_.make(head, span_, children, in_quote_ > 0 ? 2 : 0);
+  }
+
+  NodeId keyword(Head head, const std::vector<Value>& args) {
+    if (args.size() != 2) return fail("malformed keyword argument");
+    // In a signature the name is a parameter, in a call a label.
+    const bool variable = args[0].type == runtime_.types.builtin().expr || in_signature_ > 0;
+    const int signature = std::exchange(in_signature_, 0);
+    const NodeId children[] = {variable ? read(args[0]) : label(args[0]), read(args[1])};
+    in_signature_ = signature;
+    return ast_.make(head, span_, children);
+  }
+
+  // Long because it is a table: one case for each head that is more than its parts.
   NodeId expr(Value v) {
     const auto& builtin = runtime_.types.builtin();
     const Symbol* head = nullptr;
@@ -520,27 +544,8 @@ class Reader {
       hygiene_ = outer;
       return made;
     }
-    if (name == "block" || name == "toplevel") {
-      std::vector<NodeId> children;
-      for (const Value& arg : args) {
-        const bool is_line = arg.defined() && arg.type == builtin.line_number_node;
-        if (is_line && in_quote_ == 0) continue;
-        const NodeId made = is_line ? spliced(arg) : read(arg);
-        if (made == no_node) return no_node;
-        children.push_back(made);
-      }
-      // In a quote the lines are those that stand there, flag 2.
-      return ast_.make(name == "block" ? Head::block : Head::toplevel, span_, children, in_quote_ > 0 ? 2 : 0);
-    }
-    if (name == "kw" || (name == "=" && is_part)) {
-      if (args.size() != 2) return fail("malformed keyword argument");
-      // In a signature the name is a parameter, in a call a label.
-      const bool variable = args[0].type == builtin.expr || in_signature_ > 0;
-      const int signature = std::exchange(in_signature_, 0);
-      const NodeId children[] = {variable ? read(args[0]) : label(args[0]), read(args[1])};
-      in_signature_ = signature;
-      return ast_.make(name == "kw" ? Head::kw : Head::assign, span_, children);
-    }
+    if (name == "block" || name == "toplevel") return statements(name == "block" ? Head::block : Head::toplevel, args);
+    if (name == "kw" || (name == "=" && is_part)) return keyword(name == "kw" ? Head::kw : Head::assign, args);
     if (name == ".") return dot(args);
     if (name == "call" && !args.empty() && args[0].type == builtin.symbol && args[0].symbol->name.size() > 1 &&
         args[0].symbol->name[0] == '.' && args[0].symbol->name[1] != '.') {

@@ -20,6 +20,8 @@ bool take_hints(const Ast& ast, NodeId& statement, DefinitionHints& hints) {
       hints.inline_hint = 1;
     } else if (parts.size() == 2 && name == "@noinline") {
       hints.inline_hint = -1;
+    } else if (parts.size() == 2 && name == "@nospecializeinfer") {
+      hints.infers_as_declared = true;
     } else if (parts.size() == 3 && name == "@doc" && ast.head(parts[1]) == Head::string) {
       hints.documentation = std::string(ast.text_of(parts[1]));
     } else {

@@ -270,6 +270,7 @@ class Resolver {
       if (child != nullptr) walk(child, scope);
   }
 
+  // Long because it is a table: one case for each kind of form.
   void walk(Form* f, Scope& scope) {
     switch (f->kind) {
       case FormKind::constant:

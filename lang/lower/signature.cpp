@@ -243,6 +243,7 @@ class Reader {
     if (head == Head::macrocall) {  // @nospecialize x
       const auto children = ast_.children(node);
       if (children.size() == 2 && identifier_text(ast_, children[0]) == "@nospecialize") {
+        made.is_unspecialized = true;
         node = children[1];
         head = ast_.head(node);
       }

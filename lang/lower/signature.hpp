@@ -22,6 +22,7 @@ struct ParameterSyntax {
   syntax::NodeId type = syntax::no_node;
   syntax::NodeId default_value = syntax::no_node;
   bool is_vararg = false;
+  bool is_unspecialized = false;  // `@nospecialize x`
   Span span;
 };
 

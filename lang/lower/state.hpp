@@ -21,6 +21,7 @@ struct Lambda;
 // How a definition is to be made; what macros around it said.
 struct DefinitionHints {
   int inline_hint = 0;
+  bool infers_as_declared = false;  // `@nospecializeinfer`
   bool is_generated = false;
   bool is_cached = false;  // `@generated cached`
   std::string documentation;

@@ -72,6 +72,7 @@ struct CallCache {
     return nullptr;
   }
   void insert(World world, Specialization* target) {
+    if (target->method->as_declared != 0) return;  // its types are not the call's
     for (Entry& entry : entries) {
       if (entry.types && entry.types != target->types && entry.world == world) continue;
       entry.set(world, target);

@@ -258,13 +258,22 @@ Specialization* Runtime::dispatch(Context& ctx, Value callee, const Value* args,
   if (entry.world == ctx.world && entry.types && call_types_match(entry.types, callee, args, count))
     return entry.target;
   const DataType* key = call_types(callee, args, count);
-  Specialization* target = lookup_specialization(key, ctx.world);
-  if (!target) {
+  const Lookup& found = impl_->cached_lookup(key, ctx.world).lookup;
+  if (!found.method) {
     ctx.method_error(callee, args, count);
     return nullptr;
   }
+  Specialization* target = found.method->as_declared == 0
+                               ? lookup_specialization(key, ctx.world)
+                               : specialize_as_declared(found.method, key, found.static_params);
   entry = {key, target, ctx.world};
   return target;
+}
+
+Specialization* Runtime::dispatch_specialized(Context& ctx, Value callee, const Value* args, std::size_t count) {
+  Specialization* target = dispatch(ctx, callee, args, count);
+  if (!target || target->method->as_declared == 0) return target;
+  return lookup_specialization(call_types(callee, args, count), ctx.world);
 }
 
 namespace {

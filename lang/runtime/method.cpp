@@ -224,6 +224,32 @@ void Runtime::define_native(Module* module, const NativeInfo* info) {
   set_constant(module, info->name, Value(types.builtin().builtin_function, static_cast<const void*>(info)));
 }
 
+const Type* declared_argument(const BuiltinTypes& builtin, const Method& method, std::size_t i) {
+  const Type* t = method.signature;
+  while (const UnionAllType* bound = as_union_all(t)) t = bound->body;
+  const DataType* tuple = as_data(t);
+  if (!tuple || tuple->params.empty()) return builtin.any;
+  const Type* declared = tuple->params[std::min(i, tuple->params.size() - 1)];
+  if (const VarargType* rest = as_vararg(declared)) declared = rest->element;
+  return declared->has_free_vars ? builtin.any : declared;
+}
+
+namespace {
+
+// The call's types, with those of arguments that are not specialised for as they are declared.
+const DataType* with_declared(TypeTable& types, const Method& method, const DataType* call) {
+  std::vector<const Type*> params(call->params.begin(), call->params.end());
+  for (std::size_t i = 0; i < params.size(); ++i) {
+    if ((method.as_declared >> std::min<std::size_t>(i, 63) & 1) == 0) continue;
+    const VarargType* rest = as_vararg(params[i]);
+    const Type* declared = declared_argument(types.builtin(), method, i);
+    params[i] = rest ? types.vararg(declared, rest->count) : declared;
+  }
+  return types.tuple(params);
+}
+
+}  // namespace
+
 Specialization* Runtime::specialize(Method* method, const DataType* call_types,
                                     std::span<const Type* const> static_params) {
   Specialization*& slot = impl_->specializations[{method, call_types}];
@@ -236,6 +262,12 @@ Specialization* Runtime::specialize(Method* method, const DataType* call_types,
   method->specializations.push_back(std::move(made));
   slot = method->specializations.back().get();
   return slot;
+}
+
+Specialization* Runtime::specialize_as_declared(Method* method, const DataType* call_types,
+                                                std::span<const Type* const> static_params) {
+  if (method->as_declared != 0) call_types = with_declared(types, *method, call_types);
+  return specialize(method, call_types, static_params);
 }
 
 const ir::Function* Runtime::method_ir(Context& ctx, Method& method) {

@@ -113,7 +113,10 @@ struct Method {
   bool is_vararg = false;
   World min_world = 0;
   World max_world = newest_world;
-  int inline_hint = 0;                                           // 1 @inline, -1 @noinline
+  int inline_hint = 0;  // 1 @inline, -1 @noinline
+  // @nospecializeinfer: a bit for each argument (the callee first, the last for all from there on) that a specialisation
+  // takes as it is declared, whatever it is in a call.
+  std::uint64_t as_declared = 0;
   const NativeInfo* native = nullptr;                            // a C++ body
   std::shared_ptr<struct MethodBody> body;                       // lowering's: syntax, and IR once needed
   std::vector<std::unique_ptr<Specialization>> specializations;  // of every world
@@ -124,6 +127,9 @@ struct Method {
   std::unique_ptr<Generator> generator;  // null: an ordinary method
   CountedBytes counted;
 };
+
+// What the method declares for argument i (callee: 0), as a type without variables.
+const Type* declared_argument(const BuiltinTypes& builtin, const Method& method, std::size_t i);
 
 // Something that was derived from lookups and ends when their answers change.
 struct Edge {

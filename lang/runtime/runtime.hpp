@@ -109,7 +109,12 @@ class Runtime : public LibraryNames {
   Specialization* lookup_specialization(const DataType* call_types, World world);
   // The same for values, raising MethodError in ctx; the fast way is CallCache (call_cache.hpp).
   Specialization* dispatch(Context& ctx, Value callee, const Value* args, std::size_t count);
+  // The same, specialised for every argument, as derivatives want it.
+  Specialization* dispatch_specialized(Context& ctx, Value callee, const Value* args, std::size_t count);
   Specialization* specialize(Method* method, const DataType* call_types, std::span<const Type* const> static_params);
+  // What a call runs: not specialised for arguments that the method wants as they are declared (Method::as_declared).
+  Specialization* specialize_as_declared(Method* method, const DataType* call_types,
+                                         std::span<const Type* const> static_params);
   const ir::Function* method_ir(Context& ctx, Method& method);  // null: error raised
   // What a specialisation runs before it is typed: method_ir, or what a generator made for it (generated.cpp).
   Source source(Context& ctx, Specialization& target, SourceUse use, World world);

@@ -87,7 +87,7 @@ bool DerivedCall::resolve(Value f, Value xs_tuple) {
   xs = values.values;
   if (f.type == runtime.types.builtin().builtin_function)
     return ctx.argument_error("builtin functions cannot be differentiated directly; wrap the call in a function");
-  target = runtime.dispatch(ctx, f, xs.data(), xs.size());
+  target = runtime.dispatch_specialized(ctx, f, xs.data(), xs.size());
   if (!target) return false;
   const Method& method = *target->method;
   arguments.push_back(f);
@@ -141,7 +141,7 @@ Specialization* DerivedCall::within_gradient() {
   Rooted function(runtime.heap);
   function.values.push_back(load_field(runtime.heap, callee.object, as_data(callee.type)->fields[0]));
   if (function.values[0].type == runtime.types.builtin().builtin_function) return nullptr;
-  return runtime.dispatch(ctx, function.values[0], xs.data(), xs.size());
+  return runtime.dispatch_specialized(ctx, function.values[0], xs.data(), xs.size());
 }
 
 bool DerivedCall::find_shared_memory() {

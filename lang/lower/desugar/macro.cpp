@@ -32,6 +32,7 @@ std::span<const Desugar::BuiltinMacro> Desugar::macro_table() {
       {"@boundscheck", &Desugar::macro_boundscheck, 1, 1},
       {"@inline", &Desugar::macro_inline, 0, 1},
       {"@noinline", &Desugar::macro_noinline, 0, 1},
+      {"@nospecializeinfer", &Desugar::macro_inline, 0, 1},
       {"@propagate_inbounds", &Desugar::macro_inline, 1, 1},
       {"@generated", &Desugar::macro_generated, 0, 2},
       {"@doc", &Desugar::macro_doc, 1, 2},
@@ -207,14 +208,15 @@ Form* Desugar::macro_boundscheck(NodeId node, std::span<const NodeId> arguments)
   return macro_flag(node, arguments, ir::inst_boundscheck);
 }
 
-// A function definition under macros that say how it is to be made, in any order: @inline, @noinline, @generated, a
-// documentation. Null: something else stands there.
+// A function definition under macros that say how it is to be made, in any order: @inline, @noinline,
+// @nospecializeinfer, @generated, a documentation. Null: something else stands there.
 Form* Desugar::hinted_definition(NodeId node, DefinitionHints hints) {
   if (ast_->head(node) == Head::macrocall && ast_->child_count(node) >= 2) {
     const auto text = identifier_text(*ast_, ast_->child(node, 0));
     const NodeId last = children(node).back();
     if (text == "@inline") hints.inline_hint = 1;
     if (text == "@noinline") hints.inline_hint = -1;
+    if (text == "@nospecializeinfer") hints.infers_as_declared = true;
     if (text == "@generated") {
       hints.is_generated = true;
       if (ast_->child_count(node) == 3) {
@@ -222,7 +224,8 @@ Form* Desugar::hinted_definition(NodeId node, DefinitionHints hints) {
         hints.is_cached = true;
       }
     }
-    const bool is_hint = text == "@inline" || text == "@noinline" || text == "@generated";
+    const bool is_hint =
+        text == "@inline" || text == "@noinline" || text == "@nospecializeinfer" || text == "@generated";
     return is_hint ? hinted_definition(last, std::move(hints)) : nullptr;
   }
   if (ast_->head(node) != Head::function && !is_short_definition(*ast_, node)) return nullptr;
