@@ -12,6 +12,7 @@
 #include "lang/memory/tape.hpp"
 #include "lang/runtime/call_cache.hpp"
 #include "lang/runtime/call_native.hpp"
+#include "lang/runtime/library_names.hpp"
 #include "lang/runtime/runtime.hpp"
 #include "lang/support/tuning.hpp"
 
@@ -286,9 +287,9 @@ bool call_splat(Context* ctx, const Value* operands, std::uint64_t count, std::u
       continue;
     }
     if (!as_data(v.type)->is_tuple) {
-      Binding* splat = runtime.base->find(runtime.symbol("splat_values"));
-      if (!splat || !splat->value.defined()) return ctx->undef_var(runtime.symbol("splat_values"));
-      if (!runtime.call(*ctx, splat->value, &v, 1, v)) return false;
+      const Value splat = library_value(runtime, KnownName::splat_values);
+      if (!splat.defined()) return ctx->undef_var(runtime.symbol("splat_values"));
+      if (!runtime.call(*ctx, splat, &v, 1, v)) return false;
       if (!as_data(v.type)->is_tuple) return ctx->type_error("splat", runtime.types.builtin().tuple_any, v);
     }
     for (const Field& field : as_data(v.type)->fields) flat.values.push_back(load_field(*ctx->heap, v.object, field));

@@ -5,6 +5,7 @@
 
 #include "lang/derive/derivatives.hpp"
 #include "lang/diff/tangent.hpp"
+#include "lang/runtime/library_names.hpp"
 
 namespace slope::derive {
 
@@ -198,10 +199,9 @@ bool KeptMemory::keep_seen(const std::vector<Value>& roots, Value& copies, std::
   constexpr std::size_t most_bytes = 1024;  // of an array that is copied
   const SharedAccess access(ctx_);
   diff::TangentTypes& tangents = diff::tangent_types(runtime_);
-  const Binding* streams = runtime_.base->find(runtime_.symbol("IO"));
+  const Value streams = library_value(runtime_, KnownName::io_type);
   const auto is_stream = [&](const Type* type) {
-    return streams && runtime_.is_type_value(streams->value) &&
-           is_subtype(runtime_.types, type, streams->value.as_type);
+    return streams.defined() && is_subtype(runtime_.types, type, streams.as_type);
   };
   const auto level = static_cast<std::size_t>(open(true));
   others = 0;

@@ -2,6 +2,7 @@
 #include "lang/derive/cache.hpp"
 #include "lang/derive/kept_memory.hpp"
 #include "lang/ir/build.hpp"
+#include "lang/runtime/library_names.hpp"
 
 namespace slope::derive {
 
@@ -67,7 +68,7 @@ std::unique_ptr<ir::Function> call_putting_back(Runtime& runtime, const Stores& 
     at.set_block(handler);
     at.emit(Op::caught, {}, builtin.any);
     put_back();
-    at.emit(Op::call, {at.constant(runtime.core->find(runtime.symbol("rethrow_caught"))->value)}, nullptr);
+    at.emit(Op::call, {at.constant(library_value(runtime, KnownName::rethrow_caught))}, nullptr);
     at.unreachable();
   }
   return made;

@@ -5,6 +5,7 @@
 #include "lang/derive/kept_memory.hpp"
 #include "lang/diff/tangent.hpp"
 #include "lang/memory/on_heap.hpp"
+#include "lang/runtime/library_names.hpp"
 
 namespace slope::derive {
 
@@ -56,9 +57,8 @@ bool StoresOfFunctions::is_of_library(const Module* module) const {
 
 // What they hold is no data: the next call gets other numbers, as without derivatives.
 bool is_random_generator(Runtime& runtime, const Type* type) {
-  const Binding* generators = runtime.base->find(runtime.symbol("AbstractRNG"));
-  return generators && runtime.is_type_value(generators->value) &&
-         is_subtype(runtime.types, type, generators->value.as_type);
+  const Value generators = library_value(runtime, KnownName::random_generator_type);
+  return generators.defined() && is_subtype(runtime.types, type, generators.as_type);
 }
 
 // Anew each time: a global may hold another object since, and another object may have the address of what it held.

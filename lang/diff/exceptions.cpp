@@ -297,7 +297,7 @@ class Exceptions {
     if (inst.op == Op::call) {  // whose target is known when it runs
       std::vector<Operand> call{Operand::inst(exception), function_.constant(runtime_.from_string(where))};
       call.insert(call.end(), inst.operands.begin(), inst.operands.end());
-      const Value native = runtime_.core->find(runtime_.symbol("check_stored_nothing"))->value;
+      const Value native = library_value(runtime_, KnownName::check_stored_nothing);
       add(raised, make(raised, Op::native, std::move(call), builtin_.nothing, inst,
                        reinterpret_cast<std::uintptr_t>(native.pointer)));
       end(raised, make(raised, Op::jump, {}, builtin_.nothing, inst), {{handler, {}}});

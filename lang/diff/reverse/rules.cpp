@@ -16,6 +16,7 @@
 #include "lang/diff/operations.hpp"
 #include "lang/diff/reverse/reverse.hpp"
 #include "lang/diff/user_types.hpp"
+#include "lang/runtime/library_names.hpp"
 
 namespace slope::diff {
 
@@ -174,7 +175,7 @@ bool Reverse::backward_rrule(std::uint32_t id) {
   if (const Method* rule = rule_method(inst);
       rule && !is_of_library(runtime_, rule) && holds_complex(runtime_.types, inst.type))
     cotangent = r_.emit(Op::call,
-                        {r_.constant(runtime_.base->find(runtime_.symbol("complex_tangent"))->value),
+                        {r_.constant(library_value(runtime_, KnownName::complex_tangent)),
                          type_constant(r_, inst.type), cotangent},
                         nullptr);
   Operand pullback = values_.in_reverse(extra_of_[id]);
