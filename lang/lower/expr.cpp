@@ -225,6 +225,12 @@ ExprShape shape_of(Runtime& runtime, Context& ctx, const Ast& ast, NodeId node) 
 bool to_value(Runtime& runtime, Context& ctx, const Ast& ast, NodeId node, Value& out) {
   if (is_below(ctx.stack_limit)) return ctx.stack_overflow();
   if (ctx.interrupt.load(std::memory_order_relaxed)) return ctx.stop();
+  if (ast.head(node) == Head::quote && ast.node(node).flag == 1 && ast.child_count(node) == 1) {  // the name of a.$x
+    Rooted inner(runtime.heap);
+    inner.values.emplace_back();
+    return to_value(runtime, ctx, ast, ast.child(node, 0), inner.values[0]) &&
+           runtime.new_object(ctx, runtime.types.builtin().quote_node, inner.values.data(), 1, out);
+  }
   const ExprShape shape = shape_of(runtime, ctx, ast, node);
   if (shape.leaf.defined()) {
     out = shape.leaf;
@@ -582,7 +588,7 @@ class Reader {
       hygiene_ = outer;
       return made;
     }
-    if ((name == "&&" || name == "||") && !args.empty() && args.size() != 2) return chain(name, args);
+    if ((name == "&&" || name == "||") && args.size() != 2) return chain(name, args);
     if (name == "$") {
       const int outer = std::exchange(in_quote_, std::max(in_quote_ - 1, 0));
       const NodeId made = plain(Head::interpolate, args, 0);
@@ -635,6 +641,11 @@ class Reader {
 
   // Expr(:&&, a, b, c…) is a && (b && (c …)), one part itself.
   NodeId chain(const std::string& name, const std::vector<Value>& args) {
+    if (args.empty()) {  // of nothing: all hold, none holds
+      const NodeId made = ast_.leaf(Head::boolean, span_);
+      ast_.made(made).integer = name == "&&" ? 1 : 0;
+      return made;
+    }
     NodeId made = read(args.back());
     for (std::size_t i = args.size() - 1; i-- > 0;) {
       const NodeId left = read(args[i]);
@@ -671,6 +682,17 @@ class Reader {
       if (inner->name == "quote" && arguments.size() == 1 && arguments[0].type == builtin.symbol) {
         const NodeId field[] = {read(args[0]), quote(arguments[0].symbol)};
         return ast_.make(Head::dot, span_, field);
+      }
+    }
+    if (args[1].type == builtin.quote_node) {  // a.$x
+      Value field;
+      const Symbol* inner = nullptr;
+      std::vector<Value> inserted;
+      if (runtime_.get_field(ctx_, args[1], runtime_.from_int(1), field) && field.type == builtin.expr &&
+          parts_of(runtime_, ctx_, field, inner, inserted) && inner->name == "$") {
+        const NodeId name[] = {read(field)};
+        const NodeId children[] = {read(args[0]), ast_.make(Head::quote, span_, name, 1)};
+        return ast_.make(Head::dot, span_, children);
       }
     }
     const NodeId children[] = {read(args[0]), args[1].type == builtin.symbol ? quote(args[1].symbol) : read(args[1])};

@@ -119,7 +119,7 @@ Form* Desugar::library_c_call(NodeId node, std::span<const NodeId> arguments) {
   std::vector<Form*> values;
   for (std::size_t i = 0; i < types.size(); ++i) {
     Form* type = expression(types[i]);
-    values.push_back(base_call(span(arguments[i + 3]), "convert", {type, expression(arguments[i + 3])}));
+    values.push_back(base_call(span(arguments[i + 3]), "c_argument", {type, expression(arguments[i + 3])}));
   }
   Form* type = expression(arguments[1]);
   return base_call(at, "convert", {type, base_call(at, function, std::move(values))});
@@ -241,11 +241,20 @@ Form* Desugar::call_with(Span at, Form* callee, std::span<const NodeId> argument
   }
   const auto value_of = [&](NodeId node) {
     const auto found = evaluated.find(node);
-    return found != evaluated.end() ? found->second : expression(node);
+    if (found == evaluated.end()) return expression(node);
+    return found->second->kind == FormKind::use ? use(found->second->target) : found->second;
   };
   Form* names = temporary(named_tuple_of(at, keywords, value_of));
   setup.push_back(names);
   std::vector<Form*> head{base(at, "kwcall"), use(names), use(function)};
+  const auto is_splat = [&](NodeId keyword) { return ast_->head(keyword) == Head::splat; };
+  if (leading == nullptr && std::all_of(keywords.begin(), keywords.end(), is_splat)) {
+    // f(x; options...) of no options is f(x): another method may be for it.
+    Form* without = arguments_call(at, {use(function)}, positional, value_of);
+    Form* with = arguments_call(at, std::move(head), positional, value_of);
+    setup.push_back(if_form(at, base_call(at, "isempty", {use(names)}), without, with));
+    return block(at, std::move(setup));
+  }
   if (leading != nullptr) head.push_back(leading);
   setup.push_back(arguments_call(at, std::move(head), positional, value_of));
   return block(at, std::move(setup));
@@ -563,6 +572,17 @@ Form* Desugar::field_type_form(Span at, const Type* type, std::span<const TypeVa
 Form* Desugar::new_object(NodeId node, std::span<const NodeId> type_arguments, std::span<const NodeId> arguments) {
   const TypeName& type = *new_.type;
   const Span at = span(node);
+  const auto is_splat = [&](NodeId argument) { return ast_->head(argument) == Head::splat; };
+  if (std::any_of(type_arguments.begin(), type_arguments.end(), is_splat)) {
+    // new{Ts...}(values...): how many there are is known at run time.
+    Form* applied = form(FormKind::curly, at, {constant(at, runtime_.from_type(type.wrapper))});
+    for (const NodeId argument : type_arguments) {
+      if (applied->children.size() >= 64) return error(node, "malformed splat");
+      if (is_splat(argument)) applied->aux |= std::uintptr_t{1} << applied->children.size();
+      applied->children.push_back(expression(is_splat(argument) ? ast_->child(argument, 0) : argument));
+    }
+    return base_call(at, "new_from_tuple", {applied, arguments_call(at, {core(at, "tuple")}, arguments)});
+  }
   if (type.vars.size() != type_arguments.size())
     return error(node, type_arguments.size() < type.vars.size() ? "too few type parameters specified in \"new{...}\""
                                                                 : "too many type parameters specified in \"new{...}\"");

@@ -95,7 +95,6 @@ namespace {
 std::string_view absent_macro(std::string_view name) {
   constexpr std::pair<std::string_view, std::string_view> table[] = {
       {"@distributed", "processes"},
-      {"@ccall", "calls of C functions"},
       {"@ccallable", "functions for C"},
       {"@cfunction", "calls of C functions"},
       {"@cmd", "commands"},

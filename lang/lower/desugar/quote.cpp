@@ -12,7 +12,8 @@ namespace slope::lower {
 bool Desugar::has_interpolation(NodeId node, int depth) const {
   const Head head = ast_->head(node);
   if (head == Head::interpolate && depth == 0) return true;
-  const int inner = depth + (head == Head::quote ? 1 : head == Head::interpolate ? -1 : 0);
+  const bool deeper = head == Head::quote && ast_->node(node).flag != 1;  // not the name of a.$x
+  const int inner = depth + (deeper ? 1 : head == Head::interpolate ? -1 : 0);
   for (const NodeId child : ast_->children(node))
     if (has_interpolation(child, inner)) return true;
   return false;
@@ -36,11 +37,11 @@ Form* Desugar::quoted_node(NodeId node, int depth) {
     if (ast_->head(nodes[0]) == Head::splat) return error(node, "`$(xs...)` stands only among arguments");
     return expression(nodes[0]);
   }
-  if (head == Head::quote && ast_->node(node).flag == 1 && depth == 0 && ast_->child_count(node) == 1 &&
+  if (head == Head::quote && ast_->node(node).flag == 1 && ast_->child_count(node) == 1 &&
       ast_->head(ast_->child(node, 0)) == Head::interpolate) {
     // a.$x: the name is data.
     Form* type = constant(at, runtime_.from_type(runtime_.types.builtin().quote_node));
-    return operation(at, ir::Op::make_struct, {type, quoted_node(ast_->child(node, 0), 0)});
+    return operation(at, ir::Op::make_struct, {type, quoted_node(ast_->child(node, 0), depth)});
   }
   const ExprShape shape = shape_of(runtime_, ctx_, *ast_, node);
   if (shape.leaf.defined()) return constant(at, shape.leaf);
