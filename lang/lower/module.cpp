@@ -267,6 +267,8 @@ class Imports {
   // at = the module called `name` in `at` (null: visible from here).
   bool enter(NodeId path, Module*& at, const Symbol* name) {
     const Binding* binding = runtime_.resolve(at == nullptr ? module_ : at, name);
+    // Modules of the library that are Core's in Julia.
+    if (binding == nullptr && at == runtime_.core) binding = runtime_.resolve(runtime_.base, name);
     if (binding != nullptr && binding->value.type == runtime_.types.builtin().module && binding->value.defined()) {
       const bool is_librarys = at == nullptr && binding->module == runtime_.base && module_->parent != runtime_.base;
       if (is_librarys && !load_package(path, at, name, "package_before_library")) return false;

@@ -305,8 +305,9 @@ void Lexer::lex_identifier() {
   } else if (token.kind == TokenKind::identifier && at(pos_) == '"') {
     lex_raw_string();
   } else if (token.kind == TokenKind::identifier && at(pos_) == '`') {
-    error(static_cast<std::uint32_t>(pos_), static_cast<std::uint32_t>(pos_ + 1),
-          "command literals are not part of Slope");
+    const std::string macro = "@" + std::string(spelling) + "_cmd";
+    result_.tokens.pop_back();
+    lex_command(static_cast<std::uint32_t>(pos_), macro);
   }
 }
 

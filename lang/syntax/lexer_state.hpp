@@ -89,7 +89,7 @@ class Lexer {
   void lex_string_text();
   void lex_raw_string();
   void lex_character();
-  void lex_command(std::uint32_t begin);
+  void lex_command(std::uint32_t begin, std::string_view macro = "@cmd");
   OpenString finish_segments();
   void close_string(std::uint32_t text_end);
   bool closes_string(std::size_t at, bool triple) const;

@@ -326,8 +326,8 @@ void Lexer::lex_raw_string() {
   push_whole_string(TokenKind::raw_string, begin, whole, triple);
 }
 
-// `command`, which Julia gives to the macro @cmd as text.
-void Lexer::lex_command(std::uint32_t begin) {
+// `command`, which Julia gives to the macro @cmd as text; x`command` to @x_cmd.
+void Lexer::lex_command(std::uint32_t begin, std::string_view macro) {
   const std::string_view quotes = text_.substr(begin).starts_with("```") ? "```" : "`";
   std::size_t i = begin + quotes.size();
   while (i < text_.size() && text_.substr(i, quotes.size()) != quotes) i += text_[i] == '\\' ? 2 : 1;
@@ -339,7 +339,7 @@ void Lexer::lex_command(std::uint32_t begin) {
   } else {
     pos_ += quotes.size();
   }
-  push(TokenKind::literal, begin, text_macro("@cmd", std::move(text), begin));
+  push(TokenKind::literal, begin, text_macro(macro, std::move(text), begin));
 }
 
 void Lexer::lex_character() {
