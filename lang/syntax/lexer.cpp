@@ -127,7 +127,8 @@ bool is_identifier_start(char32_t c) {
              (c >= 0x222b && c <= 0x2233) || (c >= 0x22c0 && c <= 0x22c3) || (c >= 0x25f8 && c <= 0x25ff) ||
              c >= 0x266f || c == 0x00ac;
     default:
-      return (c >= 0x2080 && c <= 0x2089) || c == 0x309b || c == 0x309c || c == 0x2118 || c == 0x212e;
+      return (c >= 0x2080 && c <= 0x2089) || c == 0x309b || c == 0x309c || c == 0x2118 || c == 0x212e ||
+             (c >= 0x1d7ce && c <= 0x1d7e1);  // bold and double-struck digits
   }
 }
 
