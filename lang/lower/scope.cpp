@@ -404,6 +404,20 @@ class Resolver {
 
   void resolve_global(Form* f, Scope& scope) {
     Module* module = f->module != nullptr ? f->module : scope.lambda->module;
+    if (f->name->name == "include" && f->kind == FormKind::name && runtime_.resolve(module, f->name) == nullptr) {
+      // Each module has one of its own.
+      const Binding* type = runtime_.resolve(runtime_.base, runtime_.symbol("IncludeIn"));
+      const Value parts[] = {Value(runtime_.types.builtin().module, static_cast<const void*>(module)),
+                             string_constant(runtime_, runtime_.sources.file(f->span.file).name())};
+      Value made;
+      if (type != nullptr && type->value.defined() && type->value.type->is_kind &&
+          as_data(type->value.as_type) != nullptr &&
+          runtime_.new_object(ctx_, as_data(type->value.as_type), parts, 2, made)) {
+        f->kind = FormKind::constant;
+        f->value = keep(runtime_, made);
+        return;
+      }
+    }
     f->binding = global_binding(runtime_, module, f->name);
   }
 
