@@ -259,7 +259,18 @@ class Specificity {
     if (!t->has_free_vars) return t;
     std::vector<const TypeVar*> vars;
     collect(t, vars);
-    for (const TypeVar* v : vars) t = types_.union_all(v, t);
+    // A variable that bounds of others mention is closed over after them.
+    while (!vars.empty()) {
+      const auto mentioned = [&](const TypeVar* v) {
+        return std::any_of(vars.begin(), vars.end(), [&](const TypeVar* other) {
+          return other != v && (occurs(v, other->upper) || occurs(v, other->lower));
+        });
+      };
+      auto next = std::find_if_not(vars.begin(), vars.end(), mentioned);
+      if (next == vars.end()) next = vars.begin();
+      t = types_.union_all(*next, t);
+      vars.erase(next);
+    }
     return t->has_free_vars ? b_.any : t;
   }
 
