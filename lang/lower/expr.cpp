@@ -572,7 +572,11 @@ class Reader {
     if (name == "struct" || name == "module") {
       if (args.size() != 3) return fail("malformed " + name);
       const bool flag = args[0].type == builtin.boolean && (args[0].bits != 0) == (name == "struct");
-      return plain(name == "struct" ? Head::struct_ : Head::module_, args, 1, flag ? 1 : 0);
+      // What a module of an expansion holds means what it says there.
+      Hygiene* outer = name == "module" ? std::exchange(hygiene_, nullptr) : hygiene_;
+      const NodeId made = plain(name == "struct" ? Head::struct_ : Head::module_, args, 1, flag ? 1 : 0);
+      hygiene_ = outer;
+      return made;
     }
     if (name == "try") return try_(args);
     if (name == "tryfinally" && args.size() == 2) {

@@ -343,7 +343,8 @@ Form* Desugar::named_or_plain_tuple(NodeId node) {
     }
     for (const NodeId child : nodes) {
       const Head head = ast_->head(child);
-      const bool pair = head == Head::call && ast_->child_count(child) == 3 && is_identifier(ast_->child(child, 0), "=>");
+      const bool pair =
+          head == Head::call && ast_->child_count(child) == 3 && is_identifier(ast_->child(child, 0), "=>");
       if (head != Head::assign && head != Head::kw && head != Head::parameters && head != Head::splat &&
           head != Head::identifier && head != Head::dot && !pair)
         return error(child, "a named tuple cannot hold an element without a name");

@@ -94,11 +94,8 @@ namespace {
 // Julia's macros that Slope leaves out: what they stand for.
 std::string_view absent_macro(std::string_view name) {
   constexpr std::pair<std::string_view, std::string_view> table[] = {
-      {"@distributed", "processes"},
-      {"@ccallable", "functions for C"},
-      {"@cfunction", "calls of C functions"},
-      {"@cmd", "commands"},
-      {"@generated", "generated functions"},
+      {"@distributed", "processes"}, {"@ccallable", "functions for C"},     {"@cfunction", "calls of C functions"},
+      {"@cmd", "commands"},          {"@generated", "generated functions"},
   };
   for (const auto& [macro, what] : table)
     if (macro == name) return what;
