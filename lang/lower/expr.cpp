@@ -616,7 +616,15 @@ class Reader {
       return update(name, args);
     if (!shows_malformed_) {
       if ((name == "new" || name == "splatnew") && !args.empty()) return object(args, name == "splatnew");
-      // Hints to Julia's compiler.
+      // A method that only a generator of Julia's compiler's own form has, and hints to that compiler.
+      if (name == "meta" && !args.empty() && args[0].type == builtin.symbol && args[0].symbol->name == "generated")
+        if (const Binding* error = runtime_.resolve(runtime_.base, runtime_.symbol("error"));
+            error != nullptr && error->value.defined()) {
+          const NodeId call[] = {
+              spliced(error->value),
+              ast_.string_leaf("a generator given by `Expr(:meta, :generated, …)` is not part of Slope", span_)};
+          return ast_.make(Head::call, span_, call);
+        }
       if (name == "meta" || name == "inbounds" || name == "loopinfo") return ast_.leaf(Head::nothing, span_);
     }
     static const Heads heads;
