@@ -22,6 +22,7 @@
 #include <llvm/Transforms/Scalar/LICM.h>
 #include <llvm/Transforms/Scalar/LoopDeletion.h>
 #include <llvm/Transforms/Scalar/LoopIdiomRecognize.h>
+#include <llvm/Transforms/Scalar/LoopLoadElimination.h>
 #include <llvm/Transforms/Scalar/LoopPassManager.h>
 #include <llvm/Transforms/Scalar/LoopRotation.h>
 #include <llvm/Transforms/Scalar/LoopUnrollPass.h>
@@ -121,8 +122,10 @@ struct Passes::Impl {
       third.addPass(llvm::LoopDeletionPass());
       f.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(third), /*UseMemorySSA=*/true));
     }
+    f.addPass(llvm::DSEPass());
     f.addPass(llvm::InjectTLIMappings());
     f.addPass(llvm::LoopVectorizePass());
+    f.addPass(llvm::LoopLoadEliminationPass());
     f.addPass(llvm::InstCombinePass());
     f.addPass(llvm::SimplifyCFGPass(late));
     f.addPass(llvm::SLPVectorizerPass());
