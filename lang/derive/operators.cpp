@@ -363,7 +363,7 @@ class OperatorExpansion {
       if (joint.valid() && i > 0)
         shadows[i] = field(joint, i - 1, tangents_.shadow(type));
       else if (!into_.valid())
-        shadows[i] = call_base("zero_shadow", {arguments_[i]}, tangents_.shadow(type));
+        shadows[i] = zero_shadow(arguments_[i]);
       operands.push_back(shadows[i]);
     }
     const Type* seed = code->target->types->params.back();
@@ -399,6 +399,27 @@ class OperatorExpansion {
         parts.push_back(finished(type_of(arguments_[i]), arguments_[i], shadows[i], part));
     }
     return tuple({value, tuple(parts)});
+  }
+
+  Operand zero_shadow(Operand x) {
+    const Type* shadow = tangents_.shadow(type_of(x));
+    const Operand arrays = is_plain_ && as_data(shadow)->is_tuple ? arrays_in(x) : Operand();
+    return arrays.valid() ? call_base("zero_shadow_of_arrays", {constant(runtime_.from_type(shadow)), arrays}, shadow)
+                          : call_base("zero_shadow", {x}, shadow);
+  }
+  // The arrays of numbers in an immutable struct, in tuples as its shadow has theirs; invalid: there is other memory.
+  Operand arrays_in(Operand x) {
+    const Type* type = type_of(x);
+    if (!tangents_.has_shadow(type)) return nothing();
+    const DataType* d = as_data(type);
+    if (d->object_kind == DataType::ObjectKind::array) return tangents_.is_float(d->params[0]) ? x : Operand();
+    if (d->object_kind != DataType::ObjectKind::fields || d->is_mutable || diff::may_lack_fields(d)) return {};
+    std::vector<Operand> parts;
+    for (std::size_t i = 0; i < d->fields.size(); ++i) {
+      parts.push_back(arrays_in(field(x, i, d->fields[i].type)));
+      if (!parts.back().valid()) return {};
+    }
+    return tuple(parts);
   }
 
   // What the caller keeps for argument `i`, set to zero, as its shadow; invalid: it has another shape.

@@ -510,6 +510,15 @@ bool user_tangent(Context& ctx, const Value* args, std::size_t count, Value& res
   return true;
 }
 
+// dictionary_holder(T::Type) → T, or Nothing: no field of it can hold a dictionary. A type, for inference to know it.
+bool dictionary_holder(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count != 1 || !ctx.runtime->is_type_value(args[0])) return ctx.argument_error("dictionary_holder takes one type");
+  const DataType* type = as_data(args[0].as_type);
+  const bool is_holder = !type || may_hold_dictionary(ctx.runtime->types, type);
+  result = ctx.runtime->from_type(is_holder ? args[0].as_type : ctx.runtime->types.builtin().nothing);
+  return true;
+}
+
 // shadowed_type(S::Type) → the mutable type that has this shadow; `nothing`: it is no shadow of such.
 bool shadowed_type(Context& ctx, const Value* args, std::size_t count, Value& result) {
   if (count != 1 || !ctx.runtime->is_type_value(args[0])) return ctx.argument_error("shadowed_type takes one type");
@@ -592,6 +601,12 @@ const Type* gives_user_tangent(TypeTable& types, std::span<const Type* const> ar
   const Type* told = given && given->is_type_of_type ? given->params[0] : nullptr;
   return told && !told->has_free_vars ? types.type_type(user_tangent_type(types, told)) : types.builtin().type;
 }
+const Type* gives_dictionary_holder(TypeTable& types, std::span<const Type* const> arguments) {
+  const DataType* given = arguments.size() == 1 ? as_data(arguments[0]) : nullptr;
+  const DataType* asked = given && given->is_type_of_type ? as_data(given->params[0]) : nullptr;
+  if (!asked || !asked->is_concrete) return types.builtin().type;
+  return types.type_type(may_hold_dictionary(types, asked) ? asked : types.builtin().nothing);
+}
 const Type* gives_bool(TypeTable& types, std::span<const Type* const>) { return types.builtin().boolean; }
 const Type* gives_int(TypeTable& types, std::span<const Type* const>) { return types.builtin().int64; }
 
@@ -601,6 +616,7 @@ const NativeInfo tangent_natives[] = {
     {"fingerprint", fingerprint, effect_reads | effect_allocates, gives_int},
     {"tangent_kinds", tangent_kinds, effect_throws, gives_int},
     {"user_tangent", user_tangent, effect_throws, gives_user_tangent},
+    {"dictionary_holder", dictionary_holder, effect_throws, gives_dictionary_holder},
     {"shadowed_type", shadowed_type, effect_reads, nullptr},
     {"carries_derivative", carries_derivative, effect_reads, gives_bool},
     {"zero_shadows", zero_shadows, effect_throws | effect_allocates | effect_reads, nullptr},

@@ -59,15 +59,26 @@ class UserTangents {
 
 constexpr int most_levels = 8;  // of structs in structs
 
+bool is_of_base(const DataType* d, std::string_view name) {
+  const Module* module = d->name->module;
+  return d->name->name->name == name && module && module->name && module->name->name == "Base";
+}
+
 }  // namespace
+
+bool may_hold_dictionary(const TypeTable& types, const DataType* d) {
+  return std::any_of(d->fields.begin(), d->fields.end(), [&](const Field& field) {
+    const DataType* held = as_data(field.type);
+    if (!held || held == types.builtin().any) return true;
+    return is_of_base(held, "Dict");
+  });
+}
 
 bool is_complex_float(const TypeTable& types, const Type* t) {
   const DataType* d = as_data(t);
   if (!d || !d->is_concrete || d->is_mutable || d->fields.size() != 2 || d->params.size() != 1) return false;
   if (d->params[0] != types.builtin().float64 && d->params[0] != types.builtin().float32) return false;
-  const Module* module = d->name->module;
-  return d->name->name->name == "Complex" && module && module->name && module->name->name == "Base" &&
-         d->fields[0].type == d->params[0] && d->fields[1].type == d->params[0];
+  return is_of_base(d, "Complex") && d->fields[0].type == d->params[0] && d->fields[1].type == d->params[0];
 }
 
 bool holds_complex(const TypeTable& types, const Type* t) {

@@ -10,6 +10,9 @@ namespace slope::diff {
 // itself, or may not be assigned; mutable objects, arrays of other things).
 const Type* user_tangent_type(TypeTable& types, const Type* t);
 
+// A field of this struct is a dictionary or may hold anything: users may see its derivative in another form.
+bool may_hold_dictionary(const TypeTable& types, const DataType* d);
+
 // Complex{Float64} or Complex{Float32}: its derivative is the complex number of those by its parts.
 // Complex numbers, arrays and tuples of such.
 bool holds_complex(const TypeTable& types, const Type* t);
