@@ -214,6 +214,8 @@ class OperatorExpansion {
       if (i > 0) holders |= diff::parameter_mask(i);
     }
     if (!((effects.writes | effects.unknown) & holders)) return Sharing::none;
+    for (const Operand argument : arguments_)
+      if (!derivatives_.is_plain_type(type_of(argument))) return Sharing::unknown;
     const diff::MemoryEffects::Globals& globals = derivatives_.globals_of(ctx_, *target_);
     if ((effects.unknown & holders) || !globals.bindings.empty()) return Sharing::unknown;
     looked_at_ = globals.constants;
@@ -369,12 +371,7 @@ class OperatorExpansion {
     const Type* seed = code->target->types->params.back();
     bool is_float = tangents_.is_float(seed);
     if (is_float) {
-      Value one(seed, std::int64_t{0});
-      if (seed == builtin_.float64)
-        one = runtime_.from_float(1.0);
-      else
-        one.float32 = 1.0f;
-      operands.push_back(constant(one));
+      operands.push_back(constant(number(seed, 1)));
     } else {
       operands.push_back(call_base("boxed_tangent", {constant(runtime_.from_float(1.0))}, seed));
     }
@@ -402,10 +399,35 @@ class OperatorExpansion {
   }
 
   Operand zero_shadow(Operand x) {
-    const Type* shadow = tangents_.shadow(type_of(x));
+    const DataType* d = as_data(type_of(x));
+    const Type* shadow = tangents_.shadow(d);
+    if (is_plain_ && diff::has_struct_elements(tangents_, d))
+      return call_base("zero_shadow_like", {constant(runtime_.from_type(shadow)), x, zeros(as_data(shadow)->params[0])},
+                       shadow);
+    if (is_plain_ && diff::is_object_of_numbers(tangents_, d)) {
+      std::vector<Operand> parts{constant(runtime_.from_type(shadow))};
+      for (std::size_t i = 0; i < d->fields.size(); ++i) parts.push_back(zeros(as_data(shadow)->fields[i].type));
+      parts.push_back(constant(runtime_.from_bool(false)));  // it may be stored into
+      return emit(Op::make_struct, parts, shadow);
+    }
     const Operand arrays = is_plain_ && as_data(shadow)->is_tuple ? arrays_in(x) : Operand();
     return arrays.valid() ? call_base("zero_shadow_of_arrays", {constant(runtime_.from_type(shadow)), arrays}, shadow)
                           : call_base("zero_shadow", {x}, shadow);
+  }
+  Operand zeros(const Type* cotangent) {
+    if (tangents_.is_float(cotangent)) return constant(number(cotangent, 0));
+    if (cotangent == builtin_.nothing) return nothing();
+    std::vector<Operand> parts;
+    for (const Field& part : as_data(cotangent)->fields) parts.push_back(zeros(part.type));
+    return tuple(parts);
+  }
+  Value number(const Type* type, double x) {
+    Value made(type, std::int64_t{0});
+    if (type == builtin_.float64)
+      made = runtime_.from_float(x);
+    else
+      made.float32 = static_cast<float>(x);
+    return made;
   }
   // The arrays of numbers in an immutable struct, in tuples as its shadow has theirs; invalid: there is other memory.
   Operand arrays_in(Operand x) {
@@ -569,6 +591,10 @@ class OperatorExpansion {
     }
     const DataType* d = as_data(t);
     if (d && d->object_kind == DataType::ObjectKind::array && tangents_.is_float(d->params[0])) return shadow;
+    if (is_plain_ && diff::has_struct_elements(tangents_, d)) {
+      const Type* element = diff::user_tangent_type(runtime_.types, d->params[0]);
+      return call_base("seen_elements", {constant(runtime_.from_type(element)), shadow}, nullptr);
+    }
     bool plain = d && d->is_concrete && d->object_kind == DataType::ObjectKind::fields && depth_ < 20;
     if (!plain || tangents_.contains_itself(d) || diff::may_lack_fields(d))
       return call_base("finished_tangent", {x, shadow, cotangent}, nullptr);

@@ -4,10 +4,12 @@
 //
 // A plain type is a number or another type without a derivative, an array of numbers, or an immutable struct (a tuple,
 // a closure) of plain fields. Not plain: what may hold itself or anything, and what users see in another form than the
-// derivative does (dictionaries).
+// derivative does (dictionaries). A gradient may also be with respect to arrays of structs of numbers, and mutable structs
+// of numbers.
 #include "lang/derive/derivatives.hpp"
 #include "lang/diff/operations.hpp"
 #include "lang/diff/tangent.hpp"
+#include "lang/diff/user_types.hpp"
 
 namespace slope::derive {
 
@@ -15,15 +17,20 @@ namespace {
 
 constexpr int most_levels = 8;  // of structs in structs
 
-bool is_plain(diff::TangentTypes& tangents, const Type* type, int levels) {
+// Which types are plain: of `point`, also those that only gradients are written out of.
+enum class Plain : std::uint8_t { always, point };
+
+bool is_plain(diff::TangentTypes& tangents, const Type* type, int levels, Plain which) {
   const DataType* d = as_data(type);
   if (!d || !d->is_concrete || !tangents.known(d)) return false;
   if (!tangents.differentiable(d) || tangents.is_float(d)) return true;
   if (d->object_kind == DataType::ObjectKind::array)
-    return tangents.is_float(d->params[0]) || !tangents.differentiable(d->params[0]);
-  if (d->object_kind != DataType::ObjectKind::fields || d->is_mutable || levels == 0) return false;
+    return tangents.is_float(d->params[0]) || !tangents.differentiable(d->params[0]) ||
+           (which == Plain::point && diff::has_struct_elements(tangents, d));
+  if (d->object_kind != DataType::ObjectKind::fields || levels == 0) return false;
+  if (d->is_mutable) return which == Plain::point && diff::is_object_of_numbers(tangents, d);
   for (const Field& field : d->fields)
-    if (!is_plain(tangents, field.type, levels - 1)) return false;
+    if (!is_plain(tangents, field.type, levels - 1, which)) return false;
   return true;
 }
 
@@ -46,18 +53,19 @@ bool is_plain_direction(diff::TangentTypes& tangents, const Type* of, const Type
 }  // namespace
 
 bool Derivatives::is_plain_type(const Type* type) const {
-  return is_plain(diff::tangent_types(runtime), type, most_levels);
+  return is_plain(diff::tangent_types(runtime), type, most_levels, Plain::always);
 }
 
 namespace {
 
-enum class Operator : std::uint8_t { none, of_call, with_directions, reverse, derivative };
+enum class Operator : std::uint8_t { none, gradient, of_call, with_directions, reverse, derivative };
 
 Operator operator_of(const ir::Inst& inst) {
   if (inst.op != ir::Op::native || inst.operands.size() < 2) return Operator::none;
   const std::string_view name = inst.aux_as<const NativeInfo>()->name;
-  if (name == "value_and_gradient_call" || name == "value_and_gradient_apart" || name == "pullback_forward" ||
-      name == "pullback_step" || name == "mutates_arguments" || name == "keep_memory_of")
+  if (name == "value_and_gradient_call") return Operator::gradient;
+  if (name == "value_and_gradient_apart" || name == "pullback_forward" || name == "pullback_step" ||
+      name == "mutates_arguments" || name == "keep_memory_of")
     return Operator::of_call;
   if (name == "jvp_call") return Operator::with_directions;
   if (name == "pullback_reverse" && inst.operands.size() == 8) return Operator::reverse;
@@ -91,9 +99,10 @@ bool Derivatives::is_plain_operator(const ir::Function& function, const ir::Inst
   const bool is_type = f.is_constant() && runtime.is_type_value(function.constant_value(f));
   if (is_type || !is_plain_type(type_of(0))) return false;
   const DataType* arguments = as_data(type_of(1));
-  if (!arguments || !arguments->is_tuple || !is_plain_type(arguments)) return false;
-  if (kind != Operator::with_directions) return true;
   diff::TangentTypes& tangents = diff::tangent_types(runtime);
+  const Plain which = kind == Operator::gradient ? Plain::point : Plain::always;
+  if (!arguments || !arguments->is_tuple || !is_plain(tangents, arguments, most_levels, which)) return false;
+  if (kind != Operator::with_directions) return true;
   for (std::size_t k = 2; k < inst.operands.size(); ++k) {
     const DataType* direction = as_data(type_of(k));
     if (!direction || !direction->is_tuple || !direction->is_concrete ||

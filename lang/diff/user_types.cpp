@@ -69,8 +69,7 @@ bool is_of_base(const DataType* d, std::string_view name) {
 bool may_hold_dictionary(const TypeTable& types, const DataType* d) {
   return std::any_of(d->fields.begin(), d->fields.end(), [&](const Field& field) {
     const DataType* held = as_data(field.type);
-    if (!held || held == types.builtin().any) return true;
-    return is_of_base(held, "Dict");
+    return !held || held == types.builtin().any || is_of_base(held, "Dict");
   });
 }
 
@@ -96,6 +95,31 @@ bool may_lack_fields(const DataType* d) {
     if (const Storage storage = d->fields[i].storage; storage == Storage::reference || storage == Storage::dynamic)
       return true;
   return false;
+}
+
+bool has_struct_elements(TangentTypes& tangents, const DataType* d) {
+  if (!d || d->object_kind != DataType::ObjectKind::array || !tangents.known(d)) return false;
+  const DataType* element = as_data(d->params[0]);
+  if (!element || !element->is_concrete || !element->is_isbits || element->is_mutable) return false;
+  if (element->object_kind != DataType::ObjectKind::fields || tangents.has_shadow(element)) return false;
+  const DataType* cotangent = as_data(tangents.cotangent(element));
+  if (!cotangent || !cotangent->is_tuple || tangents.is_dynamic(element) || tangents.element(element) != cotangent)
+    return false;
+  const Type* seen = user_tangent_type(tangents.runtime().types, element);
+  return is_concrete(seen) && seen != tangents.runtime().types.builtin().nothing;
+}
+
+bool is_object_of_numbers(TangentTypes& tangents, const DataType* d) {
+  if (!d || !d->is_concrete || !d->is_mutable || d->object_kind != DataType::ObjectKind::fields) return false;
+  const DataType* shadow = as_data(tangents.shadow(d));
+  if (!shadow || tangents.has_cotangent(d) || shadow->fields.size() != d->fields.size() + 1 || may_lack_fields(d))
+    return false;
+  const Type* nothing = tangents.runtime().types.builtin().nothing;
+  for (std::size_t i = 0; i < d->fields.size(); ++i) {
+    const bool is_number = tangents.is_float(d->fields[i].type) && shadow->fields[i].type == d->fields[i].type;
+    if (!is_number && (tangents.differentiable(d->fields[i].type) || shadow->fields[i].type != nothing)) return false;
+  }
+  return true;
 }
 
 const Type* user_tangent_type(TypeTable& types, const Type* t) { return UserTangents(types).of(t, most_levels); }

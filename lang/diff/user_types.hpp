@@ -1,6 +1,7 @@
 // The type of what users see of the derivative of a value, from the value's type alone.
 #pragma once
 
+#include "lang/diff/tangent.hpp"
 #include "lang/types/type.hpp"
 
 namespace slope::diff {
@@ -20,5 +21,9 @@ bool is_complex_float(const TypeTable& types, const Type* t);
 
 // Some constructor of this struct may leave a field without a value, which has no derivative then.
 bool may_lack_fields(const DataType* d);
+
+// An array of immutable structs of numbers; a mutable struct of numbers: their derivatives can be written out by parts.
+bool has_struct_elements(TangentTypes& tangents, const DataType* d);
+bool is_object_of_numbers(TangentTypes& tangents, const DataType* d);
 
 }  // namespace slope::diff
