@@ -343,7 +343,7 @@ class TangentFinisher {
     Rooted parts(runtime_.heap);
     const ArrayObject* shadows = static_cast<const ArrayObject*>(shadow.object);
     const Type* stored = array_element_type(shadows);
-    const Type* element = nullptr;
+    const Type* element = source->length == 0 ? user_tangent_type(runtime_.types, declared) : nullptr;
     for (std::int64_t i = 0; i < source->length; ++i) {
       Value value = load_stored(runtime_.heap, source->data + i * stored_size(declared), declared);
       if (!value.defined()) {
