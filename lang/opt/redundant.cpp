@@ -1,5 +1,7 @@
 // Common subexpressions of operations without effects, by dominance. Also moves array lengths out of loops that do not
-// resize, so that later passes see counted loops. LLVM does the rest.
+// resize, and what loops only read of tapes, so that later passes see counted loops. LLVM does the rest.
+#include <algorithm>
+#include <map>
 #include <unordered_map>
 
 #include "lang/ir/cfg.hpp"
@@ -90,6 +92,68 @@ bool has_partials(const ir::Inst& inst) {
   return kind == ir::Derivative::operands || kind == ir::Derivative::result;
 }
 
+// Loads of a tape's row from loops that leave tapes alone: the shadows of arrays, above all. LLVM cannot move those that
+// do not run in every case. The row has its value when the loop is reached: before the loop, or in its header, another
+// column of the row is read, and the one store into that column comes after the one into this.
+class TapeLoads {
+ public:
+  TapeLoads(const ir::Function& function, const ir::Cfg& cfg, TypeTable& types)
+      : function_(function), cfg_(cfg), types_(types) {
+    for (BlockId b : cfg.order)
+      for (std::uint32_t id : function.blocks[b].insts) {
+        const ir::Inst& inst = function.insts[id];
+        may_be_undefined_ |= inst.op == Op::undef;
+        if (inst.op == Op::tape_load) loads_.push_back(id);
+        if (inst.op == Op::tape_store) stores_[{inst.operands[0].bits, inst.aux}].push_back(id);
+      }
+  }
+  bool leaves_tapes_alone(const ir::Loop& loop) const {
+    if (loads_.empty() || stores_.empty() || may_be_undefined_) return false;
+    const Type* tape = types_.builtin().tape;
+    for (BlockId b : loop.blocks)
+      for (std::uint32_t id : function_.blocks[b].insts) {
+        const ir::Inst& inst = function_.insts[id];
+        if (inst.op == Op::tape_load) continue;
+        if (inst.type == tape) return false;
+        for (Operand o : inst.operands)
+          if (function_.type_of(o, types_) == tape) return false;
+      }
+    return true;
+  }
+  bool has_value(const ir::Inst& load, const ir::Loop& loop, BlockId before) const {
+    const ir::Inst* stored = only_store(load);
+    if (!stored) return false;
+    return std::any_of(loads_.begin(), loads_.end(), [&](std::uint32_t id) {
+      const ir::Inst& other = function_.insts[id];
+      if (other.operands != load.operands) return false;
+      if (other.block != loop.header && !cfg_.dominates(other.block, before)) return false;
+      const ir::Inst* beside = only_store(other);
+      return beside && beside->operands[1] == stored->operands[1] && comes_before(*stored, *beside);
+    });
+  }
+
+ private:
+  const ir::Inst* only_store(const ir::Inst& load) const {
+    auto found = stores_.find({load.operands[0].bits, load.aux});
+    return found == stores_.end() || found->second.size() != 1 ? nullptr : &function_.insts[found->second[0]];
+  }
+  bool comes_before(const ir::Inst& a, const ir::Inst& b) const {
+    if (a.block != b.block) return cfg_.dominates(a.block, b.block);
+    for (std::uint32_t id : function_.blocks[a.block].insts) {
+      if (&function_.insts[id] == &a) return true;
+      if (&function_.insts[id] == &b) return false;
+    }
+    return false;
+  }
+
+  const ir::Function& function_;
+  const ir::Cfg& cfg_;
+  TypeTable& types_;
+  std::vector<std::uint32_t> loads_;
+  std::map<std::pair<std::uint64_t, std::uintptr_t>, std::vector<std::uint32_t>> stores_;  // by tape and column
+  bool may_be_undefined_ = false;
+};
+
 }  // namespace
 
 // Code that is differentiated later comes through here: what does not run in every case (a loop may run no time at all)
@@ -98,6 +162,7 @@ bool hoist_invariants(Runtime& runtime, ir::Function& function) {
   ir::Cfg cfg = ir::build_cfg(function);
   ir::LoopForest forest = ir::find_loops(function, cfg);
   bool resizes = ir::may_resize(function, runtime.types.builtin().bottom);
+  const TapeLoads tape_loads(function, cfg, runtime.types);
   bool any = false;
   // Inner loops first: what leaves them may leave the outer one too.
   for (auto at = forest.loops.rbegin(); at != forest.loops.rend(); ++at) {
@@ -114,6 +179,7 @@ bool hoist_invariants(Runtime& runtime, ir::Function& function) {
     if (entries != 1 || function.blocks[before].edges.size() != 1 ||
         function.blocks[before].handler != function.blocks[loop.header].handler)
       continue;
+    const bool reads_tapes = tape_loads.leaves_tapes_alone(loop);
     for (BlockId b : cfg.order) {
       if (!inside[b]) continue;
       std::vector<std::uint32_t> kept;
@@ -122,12 +188,15 @@ bool hoist_invariants(Runtime& runtime, ir::Function& function) {
         // A byte of a string is read without a check: the one that guards it stays in the loop.
         bool invariant = reads_only_fixed(function, inst, runtime, resizes) && !ir::may_throw(inst) &&
                          inst.op != Op::string_byte && (b == loop.header || !has_partials(inst));
+        const bool is_kept = reads_tapes && inst.op == Op::tape_load && tape_loads.has_value(inst, loop, before);
+        invariant |= is_kept;
         for (Operand o : inst.operands)
           if (o.is_inst() && inside[function.inst(o).block]) invariant = false;
         if (!invariant) {
           kept.push_back(id);
           continue;
         }
+        if (is_kept) inst.flags |= ir::inst_nothrow;
         inst.block = before;
         function.blocks[before].insts.push_back(id);
         any = true;
