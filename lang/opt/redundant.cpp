@@ -93,8 +93,8 @@ bool has_partials(const ir::Inst& inst) {
 }
 
 // Loads of a tape's row from loops that leave tapes alone: the shadows of arrays, above all. LLVM cannot move those that
-// do not run in every case. The row has its value when the loop is reached: before the loop, or in its header, another
-// column of the row is read, and the one store into that column comes after the one into this.
+// do not run in every case. The row has its value when the loop is reached: the loop's header reads another column of
+// the row (where its own rows begin), and the one store into that column comes after the one into this.
 class TapeLoads {
  public:
   TapeLoads(const ir::Function& function, const ir::Cfg& cfg, TypeTable& types)
@@ -126,7 +126,7 @@ class TapeLoads {
     return std::any_of(loads_.begin(), loads_.end(), [&](std::uint32_t id) {
       const ir::Inst& other = function_.insts[id];
       if (other.operands != load.operands) return false;
-      if (other.block != loop.header && !cfg_.dominates(other.block, before)) return false;
+      if (other.block != loop.header && other.block != before) return false;  // there when moved already
       const ir::Inst* beside = only_store(other);
       return beside && beside->operands[1] == stored->operands[1] && comes_before(*stored, *beside);
     });
