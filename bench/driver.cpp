@@ -480,7 +480,10 @@ int main(int count, char** arguments) {
     bench.row("  their gradients", "captured_gradient");
     bench.row("a wave on 100 points, 100 steps in work arrays", "wave");
     bench.row("  its gradient", "wave_gradient");
-    for (const std::string kind : {"struct", "vector", "storing", "pullback", "jvp", "hvp", "hessian", "dynamic"})
+    bench.row("diffusion on 100 points, 100 steps, work arrays that change places", "diffuse");
+    bench.row("  its gradient, with respect to the coefficient, too", "diffuse_gradient");
+    for (const std::string kind :
+         {"struct", "layer", "object", "structs", "vector", "storing", "pullback", "jvp", "hvp", "hessian", "dynamic"})
       bench.row("  1000 calls, " + kind, "operator_" + kind);
     bench.process_row("gradient of 1000 ifs", {settings->slope, settings->program("many_branches")}, 2000);
     bench.process_row("gradient of 10,000 statements", {settings->slope, settings->program("straight_line")}, 10000);
