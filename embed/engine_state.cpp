@@ -210,7 +210,7 @@ void EngineState::set_limits() {
       std::chrono::nanoseconds(static_cast<std::int64_t>(std::clamp(options.pause_target, 0.0, 1e6) * 1e9)));
   ctx.heap_is_limited = options.heap_limit != 0;
   if (ctx.heap_is_limited) {
-    runtime.heap.set_limit(options.heap_limit);
+    ctx.tapes->set_heap_limit(options.heap_limit);
     runtime.outside_heap.set_limit(options.heap_limit, tuning::library_reserve, ctx.interrupt, interrupt_memory);
   }
   if (tape_limit() != 0) ctx.tapes->set_limit(tape_limit());

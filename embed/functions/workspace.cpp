@@ -40,9 +40,9 @@ class SlopeWorkspace final : public WorkspaceState, public WorkspaceRun {
     ctx_.shared = &engine_.runtime.shared;
     ctx_.depth_is_limited = engine_.ctx.depth_is_limited;
     ctx_.heap_is_limited = engine_.ctx.heap_is_limited;
-    if (ctx_.heap_is_limited) heap_.set_limit(engine_.options.heap_limit);
     tapes_ = std::make_unique<ContextTapes>(ctx_);
     ctx_.tapes = tapes_->pool();
+    if (ctx_.heap_is_limited) ctx_.tapes->set_heap_limit(engine_.options.heap_limit);
     if (engine_.tape_limit() != 0) ctx_.tapes->set_limit(engine_.tape_limit());
     if (std::ranges::any_of(function_->parameters_, is_array))
       lent_ = std::make_unique<LentArrays>(engine_, function_->parameters_, 2, &heap_);

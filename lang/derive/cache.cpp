@@ -432,15 +432,11 @@ bool DerivativeCache::put_memory_back(Context& ctx, const Subject& subject, cons
   return true;
 }
 
-namespace {
-
 bool opens_level(const ir::Inst& inst) {
   if (inst.op != ir::Op::native) return false;
   const std::string_view name = inst.aux_as<const NativeInfo>()->name;
   return name == "keep_memory_within" || name == "keep_memory_of" || name == "open_level_for";
 }
-
-}  // namespace
 
 // What catches, the gradients of put_memory_back, ends its own levels and those within.
 bool DerivativeCache::may_leave_level(const Specialization& target) {

@@ -66,6 +66,9 @@ class DerivativeCache {
 
   // The code of a derivative before it was optimised, which derivatives may be taken of; null: `target` is none.
   const ir::Function* source_of(const Specialization& target) const;
+  void keep_source(const Specialization& target, std::unique_ptr<ir::Function> source) {
+    sources_[&target] = std::move(source);
+  }
   // What the reverse sweep of a gradient uses of the forward sweep; null: nothing.
   const std::vector<diff::SavedValue>* saved_of(const Specialization& gradient) const;
   // The same as text, a line each: where it is kept, what it is, why there.
@@ -145,6 +148,9 @@ class DerivativeCache {
   std::array<Counts, derivative_kinds> counts_;
   std::uint64_t made_ = 0;
 };
+
+// Whether it opens a level of kept memory, and gives its number.
+bool opens_level(const ir::Inst& inst);
 
 // `frule(tangents, f, args...)` as a forward derivative (forward_rule.cpp). Null: there is no such rule, or an error is
 // raised in ctx. `edges`: what it rests on besides.

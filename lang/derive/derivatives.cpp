@@ -13,7 +13,8 @@ Derivatives::Derivatives(Compiler& of_compiler, Runtime& of_runtime)
       rules(of_compiler, of_runtime),
       primals(*this),
       cache(*this),
-      stores(*this) {
+      stores(*this),
+      segments(*this) {
   root_key_ = runtime.heap.add_root_tracer([this](Tracer& tracer) {
     rules.trace(tracer);
     stores.trace(tracer);
@@ -144,6 +145,7 @@ void Derivatives::forget(const GoneCode& gone) {
   primals.forget(gone);
   cache.forget(gone);
   stores.forget();
+  segments.forget(gone);
   memory_effects_ = nullptr;  // it goes by the addresses of functions
   globals_.clear();
   declared_constant_.clear();

@@ -14,6 +14,7 @@
 #include "lang/derive/compiler.hpp"
 #include "lang/derive/kept_memory.hpp"
 #include "lang/derive/primal.hpp"
+#include "lang/derive/segments.hpp"
 #include "lang/diff/memory.hpp"
 
 namespace slope::derive {
@@ -71,6 +72,7 @@ class Derivatives {
   PrimalCodes primals;
   DerivativeCache cache;
   StoresOfFunctions stores;
+  Segments segments;
 
   std::string text_of(const Specialization& primal, const diff::Refusal& refusal) const;  // of the error
 

@@ -93,9 +93,11 @@ bool TapePool::reserve(Tape* tape, std::int64_t rows) {
     return static_cast<std::uint64_t>(bytes - tape->bytes) <= limit_ - std::min(limit_, bytes_);
   };
   std::int64_t bytes = 0;
-  if (!bytes_for(capacity, bytes) || !fits(bytes)) capacity = rows;
+  // While rows are copied there are the old ones and the new ones.
+  if (!bytes_for(capacity, bytes) || !fits(bytes) || !shares(static_cast<std::uint64_t>(bytes))) capacity = rows;
   if (!bytes_for(capacity, bytes)) return owner_.out_of_memory();
   if (!fits(bytes)) return owner_.out_of_tape();
+  if (!shares(static_cast<std::uint64_t>(bytes))) return owner_.out_of_memory();
   std::vector<char*> grown(tape->storage.size());
   for (std::size_t i = 0; i < grown.size(); ++i) {
     std::size_t size = stored_size(tape->layout->columns[i]);
@@ -120,7 +122,63 @@ bool TapePool::reserve(Tape* tape, std::int64_t rows) {
   set_peak(peak_);
   tape->bytes = bytes;
   tape->capacity = capacity;
+  limit_heap();
   return true;
+}
+
+bool TapePool::shares(std::uint64_t more) {
+  if (shared_limit_ == 0) return true;
+  const auto has_room = [&] { return heap_.statistics().live_bytes + bytes_ + more <= shared_limit_; };
+  if (has_room()) return true;
+  free_waiting();
+  if (has_room()) return true;
+  heap_.collect();
+  return has_room();
+}
+
+void TapePool::limit_heap() {
+  if (shared_limit_ != 0) heap_.set_limit(std::min(heap_limit_, shared_limit_ - std::min(shared_limit_, bytes_)));
+}
+
+void TapePool::set_heap_limit(std::uint64_t bytes) {
+  heap_limit_ = bytes;
+  heap_.set_limit(bytes);
+  limit_heap();
+}
+
+std::uint64_t TapePool::begin_shared_limit(std::uint64_t bytes) {
+  free_waiting();
+  heap_.collect();
+  const std::uint64_t before = shared_limit_;
+  const std::uint64_t present = heap_.statistics().live_bytes + bytes_;
+  shared_limit_ = bytes > ~std::uint64_t{0} - present ? ~std::uint64_t{0} : present + bytes;
+  if (before != 0) shared_limit_ = std::min(shared_limit_, before);
+  limit_heap();
+  return before;
+}
+
+void TapePool::end_shared_limit(std::uint64_t before) {
+  shared_limit_ = before;
+  heap_.set_limit(heap_limit_);
+  limit_heap();
+}
+
+void TapePool::free_waiting() {
+  std::erase_if(traced_, [](const Tape* tape) { return tape->serial == 0; });
+  std::erase_if(tapes_, [&](const std::unique_ptr<Tape>& tape) {
+    if (tape->serial != 0) return false;
+    free_tape(*tape);
+    return true;
+  });
+  for (const auto& [layout, free] : free_) free->waiting.clear();
+  for (const auto& free : abandoned_) free->waiting.clear();
+  limit_heap();
+}
+
+void TapePool::free_tape(const Tape& tape) {
+  owned_.erase(&tape);
+  for (char* column : tape.storage) std::free(column);
+  bytes_ -= static_cast<std::uint64_t>(tape.bytes);
 }
 
 void TapePool::forget(const TapeLayout* layout) {
@@ -131,9 +189,7 @@ void TapePool::forget(const TapeLayout* layout) {
   std::erase_if(traced_, [&](const Tape* tape) { return goes(*tape); });
   std::erase_if(tapes_, [&](const std::unique_ptr<Tape>& tape) {
     if (!goes(*tape)) return false;
-    owned_.erase(tape.get());
-    for (char* column : tape->storage) std::free(column);
-    bytes_ -= static_cast<std::uint64_t>(tape->bytes);
+    free_tape(*tape);
     return true;
   });
   std::replace(std::begin(recent_), std::end(recent_), home, static_cast<FreeTapes*>(nullptr));

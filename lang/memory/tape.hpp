@@ -87,6 +87,13 @@ struct TapePool {
   std::uint64_t bytes() const { return bytes_; }
   void set_limit(std::uint64_t bytes) { limit_ = bytes; }
   std::uint64_t limit() const { return limit_; }
+  void free_waiting();  // the tapes that no activation has
+  // The limit of the heap that the host sets.
+  void set_heap_limit(std::uint64_t bytes);
+  // From now on tapes and heap may take so many bytes together, beyond what they have; more is OutOfMemoryError. The
+  // answer is for end_shared_limit; a limit around this one goes on to hold.
+  std::uint64_t begin_shared_limit(std::uint64_t bytes);
+  void end_shared_limit(std::uint64_t before);
   // The most bytes that tapes had which were open at the same time, since `set_peak` was given less than what is open.
   std::uint64_t peak() const { return peak_; }
   void set_peak(std::uint64_t bytes) { peak_ = bytes > open_bytes_ ? bytes : open_bytes_; }
@@ -114,6 +121,11 @@ struct TapePool {
   std::uint64_t open_bytes_ = 0;
   std::uint64_t peak_ = 0;
   std::uint64_t limit_ = ~std::uint64_t{0};
+  bool shares(std::uint64_t more);  // whether there is room under the shared limit
+  void limit_heap();
+  void free_tape(const Tape& tape);
+  std::uint64_t heap_limit_ = std::uint64_t{1} << 40;
+  std::uint64_t shared_limit_ = 0;  // of all bytes of heap and tapes; 0: none
   int root_key_ = 0;
 };
 

@@ -220,6 +220,21 @@ struct Reachable {
   }
 };
 
+// same_elements(a::Array, b::Array): whether they are one memory, maybe in two shapes.
+bool same_elements(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "same_elements", args, count, result);
+  if (!call.arity(2)) return false;
+  const auto array = [](Value v) -> const ArrayObject* {
+    const DataType* d = as_data(v.type);
+    return d && d->object_kind == DataType::ObjectKind::array ? static_cast<const ArrayObject*>(v.object) : nullptr;
+  };
+  const ArrayObject* x = array(args[0]);
+  const ArrayObject* y = array(args[1]);
+  if (!x || !y) return ctx.argument_error("same_elements takes two arrays");
+  return call.give_bool(
+      x == y || (x->data < y->data + y->length * y->element_size && y->data < x->data + x->length * x->element_size));
+}
+
 // shares_memory(a, b): whether writing to what can be reached from one may change what can be reached from the other.
 bool shares_memory(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "shares_memory", args, count, result);
@@ -264,6 +279,7 @@ const NativeInfo objects_natives[] = {
     {"new_box", new_box, effect_makes, [](TypeTable& t, ArgumentTypes) -> const Type* { return t.builtin().cell; }},
     {"object_hash", object_hash, effect_throws | effect_reads, returns_int},
     {"array_assigned", array_assigned, effect_throws | effect_reads, returns_bool},
+    {"same_elements", same_elements, effect_throws | effect_reads, returns_bool},
     {"shares_memory", shares_memory, effect_throws | effect_reads, returns_bool},
     {"array_forget", array_forget, effect_throws | effect_writes, returns_nothing},
 };

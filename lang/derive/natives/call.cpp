@@ -74,10 +74,19 @@ void define_natives(Runtime& runtime) {
   diff::define_tangent_natives(runtime);
   define_gradient_natives(runtime);
   define_checkpoint_natives(runtime);
+  define_segment_natives(runtime);
   define_caught_call_natives(runtime);
   define_forward_natives(runtime);
   define_dynamic_natives(runtime);
   define_kept_memory_natives(runtime);
+}
+
+bool DerivedCall::fits(const Specialization& synthetic) const {
+  const auto& parameters = synthetic.types->params;
+  if (parameters.size() != xs.size() + 1) return false;
+  for (std::size_t i = 0; i < xs.size(); ++i)
+    if (!is_instance(ctx.runtime->types, xs[i], parameters[i + 1])) return false;
+  return true;
 }
 
 bool DerivedCall::resolve(Value f, Value xs_tuple) {
@@ -87,7 +96,9 @@ bool DerivedCall::resolve(Value f, Value xs_tuple) {
   xs = values.values;
   if (f.type == runtime.types.builtin().builtin_function)
     return ctx.argument_error("builtin functions cannot be differentiated directly; wrap the call in a function");
-  target = runtime.dispatch_specialized(ctx, f, xs.data(), xs.size());
+  target = compiler_of(ctx).synthetic_of(f);
+  if (target && !fits(*target)) return ctx.argument_error("a derivative is given other arguments than it takes");
+  if (!target) target = runtime.dispatch_specialized(ctx, f, xs.data(), xs.size());
   if (!target) return false;
   const Method& method = *target->method;
   arguments.push_back(f);

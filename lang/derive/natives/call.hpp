@@ -26,13 +26,14 @@ bool raise_written_twice(Context& ctx, const Specialization& target);
 void define_gradient_natives(Runtime& runtime);
 void define_forward_natives(Runtime& runtime);
 void define_checkpoint_natives(Runtime& runtime);
+void define_segment_natives(Runtime& runtime);
 void define_caught_call_natives(Runtime& runtime);
 
 // The method it goes to, its arguments as the method's IR has them, their shadows.
 struct DerivedCall {
   explicit DerivedCall(Context& context) : ctx(context), values(context.runtime->heap) {}
 
-  bool resolve(Value f, Value xs_tuple);
+  bool resolve(Value f, Value xs_tuple);  // `f` may be a segment (segments.hpp)
   // Memory that can be reached in more than one way. The same array given as two arguments is two arguments, each with
   // a shadow of its own, as long as the function stores nothing into it. When it does, what is written through one is
   // read through the other: then all that reach it are active and share one shadow, which is what each is told.
@@ -54,6 +55,7 @@ struct DerivedCall {
   std::vector<Value> arguments;
   std::vector<Value> shadows;
   std::vector<char> asked;
+  bool fits(const Specialization& synthetic) const;
   bool shared = false;            // one shadow for what several arguments reach
   bool stores_forbidden = false;  // would be shared, if it is found to be written
 };
@@ -72,6 +74,7 @@ class TangentSeeder {
   bool dynamic(const Type* t, Value v, Value given, Value shadow, Value& seed);
   bool array(const DataType* t, Value v, Value given, Value shadow);
   bool elements(const DataType* t, Value v, Value given, Value shadow);
+  bool cell(Value v, Value given, Value shadow);
   bool fields(const DataType* t, Value v, Value given, Value shadow, Value& seed);
   bool place(const Type* declared, Value v, Value given, Value held, const Type* stored, Value& made);
   bool is_told(const void* memory, Value given, bool& known);

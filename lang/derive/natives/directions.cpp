@@ -42,6 +42,7 @@ bool TangentSeeder::seed(const Type* t, Value v, Value given, Value shadow, Valu
   if (is_memory && !none && shadow.type != tangents_.shadow(t))
     return ctx_.type_error("the shadow", tangents_.shadow(t), shadow);
   if (d->object_kind == DataType::ObjectKind::array) return none || array(d, v, given, shadow);
+  if (d->object_kind == DataType::ObjectKind::cell) return none || cell(v, given, shadow);
   if (d->is_mutable && none) return true;
   if (!none && !d->is_tuple && !call_base("fields_in_order", {runtime_.from_type(t), given}, given)) return false;
   return fields(d, v, given, shadow, seed);
@@ -150,6 +151,21 @@ bool TangentSeeder::place(const Type* declared, Value v, Value given, Value held
   made = parts[1];
   if (!both && !is_instance(runtime_.types, made, stored)) return ctx_.type_error("sum_tangents", stored, made);
   return !both || runtime_.new_object(ctx_, as_data(stored), parts, 2, made);
+}
+
+// A captured variable that is assigned again: its tangent is that of what it holds.
+bool TangentSeeder::cell(Value v, Value given, Value shadow) {
+  bool known = false;
+  if (!is_told(shadow.object, given, known) || known) return !ctx_.failed();
+  const Field& there = as_data(shadow.type)->fields[0];
+  const Value held = load_field(runtime_.heap, shadow.object, there);
+  if (!held.defined()) return ctx_.argument_error("a " + what() + " is given for a variable that is not assigned");
+  const Value content = v.defined() ? static_cast<const CellObject*>(v.object)->value : Value();
+  roots_.values.insert(roots_.values.end(), {held, content});
+  Value made;
+  if (!place(runtime_.types.builtin().any, content, given, held, there.type, made)) return false;
+  if (made.defined()) store_value(runtime_.heap, shadow.object->payload() + there.offset, there.type, made);
+  return true;
 }
 
 bool TangentSeeder::fields(const DataType* t, Value v, Value given, Value shadow, Value& seed) {
