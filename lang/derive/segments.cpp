@@ -161,6 +161,33 @@ class Cutting {
   ir::Function& function_;
 };
 
+// The old entry becomes an ordinary block, whose number is the answer; the new one is swapped into position 0.
+BlockId move_entry(ir::Function& function, ir::Builder& at) {
+  const BlockId entry = at.new_block();
+  std::swap(function.blocks[0], function.blocks[entry]);
+  const auto renamed = [&](BlockId b) { return b == 0 ? entry : b == entry ? 0 : b; };
+  for (ir::Block& block : function.blocks) {
+    for (ir::Edge& edge : block.edges) edge.target = renamed(edge.target);
+    if (block.handler != ir::no_block) block.handler = renamed(block.handler);
+  }
+  for (ir::Inst& inst : function.insts)
+    if (inst.block != ir::no_block) inst.block = renamed(inst.block);
+  return entry;
+}
+
+void replace_values(ir::Function& function, const std::unordered_map<std::uint32_t, Operand>& instead) {
+  const auto replace = [&](std::vector<Operand>& operands) {
+    for (Operand& o : operands)
+      if (o.is_inst())
+        if (const auto value = instead.find(o.index()); value != instead.end()) o = value->second;
+  };
+  for (ir::Block& block : function.blocks) {
+    for (ir::Edge& edge : block.edges) replace(edge.arguments);
+    for (std::uint32_t id : block.insts) replace(function.insts[id].operands);
+    if (block.terminator != ~0u) replace(function.insts[block.terminator].operands);
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<ir::Function> Segments::cut(const Program& program, std::size_t loop, bool within) const {
@@ -175,16 +202,8 @@ std::unique_ptr<ir::Function> Segments::cut(const Program& program, std::size_t 
   ir::Builder& at = cutting.builder();
   at.set_span(primal.span);
 
-  // The old entry becomes an ordinary block; the new one is swapped into position 0.
-  const BlockId entry = at.new_block();
-  std::swap(made->blocks[0], made->blocks[entry]);
+  const BlockId entry = move_entry(*made, at);
   const auto renamed = [&](BlockId b) { return b == 0 ? entry : b == entry ? 0 : b; };
-  for (ir::Block& block : made->blocks) {
-    for (ir::Edge& edge : block.edges) edge.target = renamed(edge.target);
-    if (block.handler != ir::no_block) block.handler = renamed(block.handler);
-  }
-  for (ir::Inst& inst : made->insts)
-    if (inst.block != ir::no_block) inst.block = renamed(inst.block);
   const std::size_t old_blocks = made->blocks.size();
 
   // Parameters, and what stands for the values that they bring.
@@ -268,16 +287,7 @@ std::unique_ptr<ir::Function> Segments::cut(const Program& program, std::size_t 
   at.jump(start, arguments);
   ir::remove_unreachable_blocks(*made);
 
-  const auto replace = [&](std::vector<Operand>& operands) {
-    for (Operand& o : operands)
-      if (o.is_inst())
-        if (const auto value = instead.find(o.index()); value != instead.end()) o = value->second;
-  };
-  for (ir::Block& block : made->blocks) {
-    for (ir::Edge& edge : block.edges) replace(edge.arguments);
-    for (std::uint32_t id : block.insts) replace(made->insts[id].operands);
-    if (block.terminator != ~0u) replace(made->insts[block.terminator].operands);
-  }
+  replace_values(*made, instead);
   return made;
 }
 
