@@ -1,11 +1,11 @@
 // Gradients that may take a given amount of memory (stdlib/derivatives/limited_memory.slope) differentiate a function
 // piece by piece. Here its code is cut into segments:
 //
-//   a cut        the header of a loop where all live values are state (NoState), and of the loops around it. The state of
-//                an activation there is the values that are live (ir/continuation.hpp)
+//   a cut        the header of a loop where all live values are state (NoState), and of the loops around it. The
+//                state of an activation there is the values that are live (ir/continuation.hpp)
 //   a segment    the code from a cut, or from the function's beginning, to the next cut: a function of its own
-//                (#self#, n, parameters of the primal…, live values…) → (loop, live values at its header…), or (0, result)
-//                where the primal returns. Loops are numbered from 1.
+//                (#self#, n, parameters of the primal…, live values…) → (loop, live values at its header…), or
+//                (0, result) where the primal returns. Loops are numbered from 1.
 //   of a loop    runs at most n of its passes, and goes on behind it
 //   of a pass    (`within`) runs one pass, cut also at the loops in it
 //

@@ -94,6 +94,8 @@ struct TapePool {
   // answer is for end_shared_limit; a limit around this one goes on to hold.
   std::uint64_t begin_shared_limit(std::uint64_t bytes);
   void end_shared_limit(std::uint64_t before);
+  // Whether it is what the heap meets first.
+  bool shared_limit_holds() const { return shared_limit_ != 0 && shared_limit_ < heap_limit_; }
   // The most bytes that tapes had which were open at the same time, since `set_peak` was given less than what is open.
   std::uint64_t peak() const { return peak_; }
   void set_peak(std::uint64_t bytes) { peak_ = bytes > open_bytes_ ? bytes : open_bytes_; }

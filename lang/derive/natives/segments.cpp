@@ -89,7 +89,7 @@ bool run_forward(Context& ctx, DerivedCall& call, const Halves& halves, Value& t
   return call_derivative_code(ctx, *halves.forward, halves.forward_callee, given, triple);
 }
 
-// segment_forward(segment, arguments::Tuple) → (value, its shadow, record, shadows::Tuple, which code the record is for)
+// segment_forward(segment, arguments::Tuple) → (value, its shadow, record, shadows::Tuple, the record's code)
 bool segment_forward(Context& ctx, const Value* args, std::size_t count, Value& result) {
   if (count != 2) return ctx.argument_error("segment_forward takes a segment and a tuple of arguments");
   DerivedCall call(ctx);
@@ -192,15 +192,15 @@ bool segment_reverse(Context& ctx, const Value* args, std::size_t count, Value& 
   return call.finish(cotangents, result);
 }
 
-// begin_memory_limit(bytes::Int) → what end_memory_limit takes. Meanwhile memory beyond it is an OutOfMemoryError that can be
-// caught, also where the host has a limit.
+// begin_memory_limit(bytes::Int) → what end_memory_limit takes. Meanwhile memory beyond it is an OutOfMemoryError that
+// can be caught, but where the host's limit is less.
 bool begin_memory_limit(Context& ctx, const Value* args, std::size_t count, Value& result) {
   if (count != 1 || args[0].type != ctx.runtime->types.builtin().int64 || args[0].bits < 0)
     return ctx.argument_error("begin_memory_limit takes a number of bytes");
   const Value before[2] = {ctx.runtime->from_int(static_cast<std::int64_t>(
                                ctx.tapes->begin_shared_limit(static_cast<std::uint64_t>(args[0].bits)))),
                            ctx.runtime->from_bool(ctx.heap_is_limited)};
-  ctx.heap_is_limited = false;
+  if (ctx.tapes->shared_limit_holds()) ctx.heap_is_limited = false;
   return ctx.runtime->new_tuple(ctx, before, 2, result);
 }
 
@@ -209,6 +209,9 @@ bool end_memory_limit(Context& ctx, const Value* args, std::size_t count, Value&
     return ctx.failed() ? false : ctx.argument_error("end_memory_limit takes what begin_memory_limit gave");
   Rooted before(ctx.runtime->heap);
   append_elements(ctx, args[0], before);
+  const BuiltinTypes& builtin = ctx.runtime->types.builtin();
+  if (before.values[0].type != builtin.int64 || before.values[1].type != builtin.boolean)
+    return ctx.argument_error("end_memory_limit takes what begin_memory_limit gave");
   ctx.tapes->end_shared_limit(static_cast<std::uint64_t>(before.values[0].bits));
   ctx.heap_is_limited = (before.values[1].bits & 1) != 0;
   result = ctx.runtime->nothing();
