@@ -514,11 +514,57 @@ Error EngineState::failure(Context& of) {
   return error;
 }
 
+namespace {
+
+// The text of one use. When it has defined nothing, made no closure and read no other text, no position in it is kept,
+// and it goes with the use: a host may run texts for hours.
+class PassingText {
+ public:
+  PassingText(Runtime& runtime, std::string name, std::string text)
+      : file(static_cast<FileId>(runtime.sources.size())),
+        runtime_(runtime),
+        bytes_(sizeof(SourceFile) + name.size() + text.size()),
+        world_(runtime.world()),
+        names_(runtime.types.name_count()) {
+    runtime.outside_heap.add(bytes_);
+    runtime.sources.add(std::move(name), std::move(text));
+  }
+  ~PassingText() {
+    if (!ended_well || runtime_.world() != world_ || runtime_.types.name_count() != names_ ||
+        runtime_.sources.size() != file + 1 || runtime_.observer || runtime_.records_frames ||
+        runtime_.describes_code || is_in(runtime_.context.trace) || is_in(runtime_.context.last_trace))
+      return;
+    bool is_kept = false;
+    runtime_.coroutines->each_state(
+        [&](World, const std::vector<TraceEntry>& trace) { is_kept = is_kept || is_in(trace); });
+    if (is_kept) return;
+    runtime_.sources.remove_last();
+    runtime_.outside_heap.remove(bytes_);
+  }
+  PassingText(const PassingText&) = delete;
+
+  const FileId file;
+  bool ended_well = false;  // else somebody may show the line of the error
+
+ private:
+  bool is_in(const std::vector<TraceEntry>& trace) const {
+    return std::any_of(trace.begin(), trace.end(), [&](const TraceEntry& entry) { return entry.span.file == file; });
+  }
+
+  Runtime& runtime_;
+  std::size_t bytes_;
+  World world_;
+  std::size_t names_;
+};
+
+}  // namespace
+
 Result<api::Value> EngineState::run(std::string name, std::string text) {
   if (broken) return *broken;
   Entry entry(*this);
-  runtime.outside_heap.add(sizeof(SourceFile) + name.size() + text.size());
-  const FileId file = runtime.sources.add(std::move(name), std::move(text));
+  if (uses_ == 1) runtime.free_unreachable_when_due();
+  PassingText passing(runtime, std::move(name), std::move(text));
+  const FileId file = passing.file;
   RawValue result = runtime.nothing();
   std::vector<Diagnostic> diagnostics;
   if (!pipeline->run(ctx, runtime.main, file, result, diagnostics)) {
@@ -528,6 +574,7 @@ Result<api::Value> EngineState::run(std::string name, std::string text) {
     return syntax_error(diagnostics);
   }
   if (ends_after_use_) return ended();
+  passing.ended_well = true;
   return Access::make(*this, result);
 }
 

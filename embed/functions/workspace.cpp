@@ -51,6 +51,7 @@ class SlopeWorkspace final : public WorkspaceState, public WorkspaceRun {
     is_unlimited_ = !ctx_.depth_is_limited && !watchdog_;
     if (!function_->has_shapes_) gradient_at_once = flat_gradient;
     heap_.hold_slices();
+    engine_.runtime.other_heaps.fetch_add(1);
     engine_.gate.add(*this);
     engine_.gate.enter(*this);  // the engine's collector must not be at work on another thread
     engine_.runtime.heap.hold_slices();
@@ -62,6 +63,7 @@ class SlopeWorkspace final : public WorkspaceState, public WorkspaceRun {
     let_go();
     engine_.gate.remove(*this);
     engine_.runtime.heap.release_slices();
+    engine_.runtime.other_heaps.fetch_sub(1);
   }
 
   bool call(const Datum* arguments, Datum& result) override {

@@ -134,6 +134,11 @@ DerivativeCache::Entry* DerivativeCache::find(Context& ctx, const Key& key, Spec
     ++counts.hits;
     return &known->second;
   }
+  // Derivatives of derivatives take long to make. Code that asked for it is left with a call that is made when it runs.
+  if (ctx.interrupt.load(std::memory_order_relaxed)) {
+    refusal = refusal_of(target, "it was stopped while its derivative was made");
+    return nullptr;
+  }
   if (in_work_.empty()) derivatives_.primals.let_go_unused();
   const Making making(derivatives_.compiler, counts, known != entries_.end());
   if (key.kind == DerivativeKind::gradient) gradients_in_work_.push_back(key);
@@ -524,6 +529,20 @@ void DerivativeCache::trace(Tracer& tracer) const {
   for (const auto& [target, source] : sources_) derivatives_.runtime.hooks().trace_function(*source, tracer);
 }
 
+void DerivativeCache::each_part(const Specialization& primal,
+                                const std::function<void(const Synthetic& part)>& look) const {
+  for (const DerivativeKind kind :
+       {DerivativeKind::gradient, DerivativeKind::pullback, DerivativeKind::forward, DerivativeKind::stacked})
+    for (auto at = entries_.lower_bound(Key{kind, &primal, {}, 0});
+         at != entries_.end() && at->first.kind == kind && at->first.primal == &primal; ++at)
+      for (const Synthetic* part : at->second.parts) look(*part);
+}
+
+void DerivativeCache::reach(const Specialization& target, Reached& reached) const {
+  each_part(target, [&](const Synthetic& part) { reached.specialization(*part.target); });
+  if (const auto source = sources_.find(&target); source != sources_.end()) reached.function(*source->second);
+}
+
 void DerivativeCache::forget(const GoneCode& gone) {
   const auto is_emptied = [&](const auto& entry) { return gone.emptied.contains(entry.first); };
   std::erase_if(sources_, is_emptied);
@@ -533,7 +552,7 @@ void DerivativeCache::forget(const GoneCode& gone) {
   std::erase_if(refused_, [&](const auto& entry) { return gone.emptied.contains(entry.first.primal); });
   std::erase_if(entries_, [&](const auto& entry) {
     const std::vector<Synthetic*>& parts = entry.second.parts;
-    if (!gone.methods.empty() && gone.emptied.contains(entry.first.primal)) return true;
+    if (gone.destroys && gone.emptied.contains(entry.first.primal)) return true;
     return std::any_of(parts.begin(), parts.end(),
                        [&](const Synthetic* part) { return gone.emptied.contains(part->target); });
   });

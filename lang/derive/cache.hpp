@@ -6,6 +6,7 @@
 #include <array>
 #include <compare>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -84,6 +85,9 @@ class DerivativeCache {
   void counts(Context& ctx, std::vector<std::int64_t>& numbers) const;
   void trace(Tracer& tracer) const;
   void forget(const GoneCode& gone);
+  // Of all derivatives of `primal`.
+  void each_part(const Specialization& primal, const std::function<void(const Synthetic& part)>& look) const;
+  void reach(const Specialization& target, Reached& reached) const;
 
  private:
   struct Key {

@@ -54,7 +54,8 @@ const Tangent* Derivatives::tangent(Context& ctx, Specialization& primal, const 
   }
   const Tangent* made = cache.tangent(ctx, primal, active, width, refusal);
   if (made || ctx.failed()) return made;
-  if (width > 1) cache.note_refused(ctx, primal, active, width, refusal);
+  if (width > 1 && !ctx.interrupt.load(std::memory_order_relaxed))
+    cache.note_refused(ctx, primal, active, width, refusal);
   raise(ctx, primal, refusal);
   return nullptr;
 }
@@ -72,6 +73,7 @@ std::string Derivatives::text_of(const Specialization& primal, const diff::Refus
 }
 
 void Derivatives::raise(Context& ctx, const Specialization& primal, const diff::Refusal& refusal) {
+  if (ctx.interrupt.load(std::memory_order_relaxed) && !ctx.stop()) return;
   refused_ = refusal.reason.empty() ? primal.method->span : refusal.span;
   ctx.raise_message(runtime.types.builtin().differentiation_error, text_of(primal, refusal));
 }
@@ -149,6 +151,11 @@ void Derivatives::forget(const GoneCode& gone) {
   memory_effects_ = nullptr;  // it goes by the addresses of functions
   globals_.clear();
   declared_constant_.clear();
+}
+
+void Derivatives::reach(const Specialization& target, Reached& reached) const {
+  primals.reach(target, reached);
+  cache.reach(target, reached);
 }
 
 }  // namespace slope::derive

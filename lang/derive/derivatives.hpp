@@ -24,6 +24,7 @@ struct GoneCode {
   std::unordered_set<const CodeInstance*> codes;
   std::unordered_set<const Specialization*> emptied;  // all of whose code is among them
   std::unordered_set<const Method*> methods;          // that will be destroyed, their specialisations are in `emptied`
+  bool destroys = false;                              // what is in `emptied`
 };
 
 class Derivatives {
@@ -65,6 +66,7 @@ class Derivatives {
   // Where the last DifferentiationError came from, once.
   Span take_refused() { return std::exchange(refused_, Span{}); }
   void forget(const GoneCode& gone);
+  void reach(const Specialization& target, Reached& reached) const;  // what was made of it
 
   Compiler& compiler;
   Runtime& runtime;

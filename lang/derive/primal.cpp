@@ -91,11 +91,28 @@ void PrimalCodes::trace(Tracer& tracer) const {
       if (primal.code) derivatives_.runtime.hooks().trace_function(*primal.code, tracer);
 }
 
+void PrimalCodes::reach(const Specialization& target, Reached& reached) const {
+  for (const Codes* known : {&primals_, &rule_calls_}) {
+    const auto found = known->find(&target);
+    if (found == known->end()) continue;
+    const PrimalCode& primal = found->second;
+    if (primal.code) reached.function(*primal.code);
+    for (const Edge& edge : primal.edges) {
+      reached.word(edge.signature);
+      if (edge.callee) reached.specialization(*edge.callee);
+    }
+    for (const auto& [call, method] : primal.rules.all) {
+      reached.word(call);
+      reached.word(method);
+    }
+  }
+}
+
 void PrimalCodes::forget(const GoneCode& gone) {
   for (Codes* known : {&primals_, &rule_calls_})
     std::erase_if(*known, [&](const auto& entry) {
       if (gone.codes.contains(entry.second.basis)) return true;
-      if (gone.methods.empty()) return false;
+      if (!gone.destroys) return false;
       return gone.emptied.contains(entry.first) ||
              std::any_of(entry.second.rules.all.begin(), entry.second.rules.all.end(),
                          [&](const auto& rule) { return gone.methods.contains(rule.second); });

@@ -36,6 +36,7 @@ class PrimalCodes {
   void let_go_unused();
   void trace(Tracer& tracer) const;
   void forget(const GoneCode& gone);
+  void reach(const Specialization& target, Reached& reached) const;
 
  private:
   // Calls of rules, and the methods that were found for them; sorted by the calls, without gaps: there are thousands of

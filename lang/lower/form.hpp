@@ -207,6 +207,19 @@ class FormArena {
     known_ = now;
   }
 
+  // What may be types, modules and bindings in it.
+  void reach(Reached& reached) const {
+    const auto each = [&](const auto& parts) {
+      for (const auto& part : parts) reached.words(&part, &part + 1);
+    };
+    each(forms_);
+    each(variables_);
+    each(lambdas_);
+    each(groups_);
+    for (const Lambda& lambda : lambdas_)
+      reached.words(lambda.parameter_types.data(), lambda.parameter_types.data() + lambda.parameter_types.size());
+  }
+
  private:
   static constexpr std::size_t forms_between_counts = 1024;
 

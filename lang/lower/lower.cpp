@@ -50,6 +50,27 @@ std::unique_ptr<ir::Function> lower_statement(Runtime& runtime, Context& ctx, Mo
   return function;
 }
 
+void reach_syntax(Runtime& runtime, const Method* method, Reached& reached) {
+  if (method) {
+    if (!method->body || !method->body->scope) return;
+    const auto& source = *static_cast<const MethodSource*>(method->body->scope.get());
+    reached.word(source.constructed);
+    if (source.arena) source.arena->reach(reached);
+    return;
+  }
+  const LoweringState& state = state_of(runtime);
+  for (const Definition& definition : state.definitions) {
+    reached.word(definition.module);
+    for (const auto& [name, v] : definition.hints.names) {
+      reached.word(v.type);
+      reached.word(v.pointer);
+    }
+    if (definition.prepared && definition.prepared->arena) definition.prepared->arena->reach(reached);
+  }
+  reached.words(state.open_modules.data(), state.open_modules.data() + state.open_modules.size());
+  reached.words(state.to_start.data(), state.to_start.data() + state.to_start.size());
+}
+
 void statement_ended(Runtime& runtime, const ir::Function& body) {
   LoweringState& state = state_of(runtime);
   const auto found = state.definitions_of.find(&body);

@@ -50,6 +50,9 @@ struct LibraryPart {
 // and outliving the runtime; empty: it is made now. False: error raised in ctx.
 bool open_library(Runtime& runtime, Context& ctx, std::vector<LibraryPart> parts, std::string_view index);
 
+// What is kept of a method's syntax; null: of definitions that wait to be run. For lang/runtime/unreachable.cpp.
+void reach_syntax(Runtime& runtime, const Method* method, Reached& reached);
+
 // `@inbounds` of scripts means something from now on.
 void trust_inbounds(Runtime& runtime);
 

@@ -591,6 +591,7 @@ constexpr NativeInfo lower_natives[] = {
 }  // namespace
 
 void add_hooks(Runtime& runtime, RuntimeHooks& hooks) {
+  hooks.reach_syntax = [&runtime](const Method* method, Reached& reached) { reach_syntax(runtime, method, reached); };
   hooks.lower_method = [&runtime](Context& ctx, Method& method) { return lower_method(runtime, ctx, method); };
   hooks.define_postponed = [&runtime](Context& ctx, Postponed what) { return define_postponed(runtime, ctx, what); };
   hooks.generate_source = [&runtime](Context& ctx, Specialization& target, Source& source) {

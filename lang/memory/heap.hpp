@@ -178,6 +178,8 @@ class Heap {
     grant_room();
   }
   bool is_collecting() const;
+  // The parts of all objects that may hold references, their types among them; of garbage too, until it was swept.
+  void each_part(const std::function<void(const void* from, const void* to)>& look) const;
   HeapStatistics statistics() const;
 
   using RootTracer = std::function<void(Tracer&)>;

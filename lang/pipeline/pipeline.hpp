@@ -54,6 +54,12 @@ class Pipeline final : public derive::Compiler {
   void leave_used(std::unordered_set<const Method*>& methods) override;
   void forget(const std::unordered_set<const Method*>& methods,
               const std::unordered_set<const Specialization*>& specializations) override;
+  void reach_held(Reached& reached) override;
+  void reach_function(const ir::Function& function, Reached& reached) override;
+  void reach_derived(const Specialization& target, Reached& reached) override;
+  void each_loop(const std::function<void(const Method* method, const CodeInstance& code)>& look) override;
+  void each_synthetic(const std::function<void(const Specialization& made)>& look) override;
+  void end_derived(const Specialization& target) override;
   CodeInstance* compile(Context& ctx, Specialization& target, std::string& why) override;
   // The entry of compiled code for hosts (backend.hpp). Without one, `why` says so.
   DirectCode direct(Context& ctx, CodeInstance& code, std::string& why, std::span<const std::uint8_t> steps = {});

@@ -141,7 +141,9 @@ void Pipeline::forget(const std::unordered_set<const Method*>& methods,
   std::erase_if(impl_->limits, is_gone);
   std::erase_if(impl_->interpreted, is_gone);
   std::erase_if(impl_->pinned, [&](const Specialization* one) { return specializations.contains(one); });
-  impl_->derivatives.forget({{}, specializations, methods});
+  std::erase_if(impl_->loops, [&](const auto& entry) { return methods.contains(entry.first.first->method); });
+  impl_->derivatives.forget({{}, specializations, methods, true});
+  impl_->synthetics.destroy(specializations);
 }
 
 Pipeline::CodeCounts Pipeline::code_counts() const {

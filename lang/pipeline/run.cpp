@@ -32,6 +32,8 @@ bool Pipeline::run_parsed(Context& ctx, Module* module, std::shared_ptr<syntax::
   std::vector<syntax::NodeId> statements(ast->children(ast->root).begin(), ast->children(ast->root).end());
   bool ok = true;
   for (syntax::NodeId statement : statements) {
+    // Between two uses is often enough but where everything is tried.
+    if (runtime_.heap.is_stressed() && runtime_.interpreter->running().empty()) runtime_.free_unreachable_when_due();
     ctx.world = runtime_.world();
     std::unique_ptr<ir::Function> body = lower::lower_statement(runtime_, ctx, module, ast, statement, diagnostics);
     if (!body) {

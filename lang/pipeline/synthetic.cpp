@@ -75,6 +75,14 @@ void SyntheticFunctions::forget(const std::unordered_set<const Specialization*>&
   }
 }
 
+void SyntheticFunctions::destroy(const std::unordered_set<const Specialization*>& gone) {
+  const auto is_gone = [&](const derive::Synthetic* one) { return gone.contains(one->target); };
+  for (auto& [key, list] : spare_) std::erase_if(list, is_gone);
+  std::erase_if(spare_, [](const auto& entry) { return entry.second.empty(); });
+  std::erase_if(by_callee_, [&](const auto& entry) { return gone.contains(entry.second); });
+  std::erase_if(all_, [&](const auto& one) { return is_gone(one.get()); });
+}
+
 derive::Synthetic& Pipeline::synthetic(const std::string& name, std::span<const Type* const> parameter_types,
                                        const ir::Function* like) {
   return impl_->synthetics.make(name, parameter_types, like);

@@ -1,6 +1,7 @@
 // Methods that no source stands for (derive::Synthetic), all of an engine.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -25,6 +26,10 @@ class SyntheticFunctions {
   Specialization* of_callee(Value callee) const;  // null: there is none
   // All code of these will be freed: they are used again.
   void forget(const std::unordered_set<const Specialization*>& emptied);
+  void destroy(const std::unordered_set<const Specialization*>& gone);  // without code; of types that nobody can reach
+  void each(const std::function<void(const Specialization& made)>& look) const {
+    for (const auto& one : all_) look(*one->target);
+  }
 
  private:
   using Key = std::pair<std::string, std::vector<const Type*>>;  // name and parameters but the first

@@ -2,6 +2,7 @@
 // `embed` connects the parts (composition root).
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "lang/runtime/context.hpp"
+#include "lang/runtime/reached.hpp"
 #include "lang/support/tuning.hpp"
 
 namespace slope {
@@ -137,6 +139,23 @@ class Tiers {
     (void)methods;
     (void)specializations;
   }
+  // Of lang/runtime/unreachable.cpp: what is run, or a host holds; what a function refers to; what was made of a
+  // specialisation, which lives as long as it; loops of methods that have code of their own.
+  virtual void reach_held(Reached& reached) { (void)reached; }
+  virtual void reach_function(const ir::Function& function, Reached& reached) {
+    (void)function;
+    (void)reached;
+  }
+  virtual void reach_derived(const Specialization& target, Reached& reached) {
+    (void)target;
+    (void)reached;
+  }
+  virtual void each_loop(const std::function<void(const Method* method, const CodeInstance& code)>& look) {
+    (void)look;
+  }
+  // Functions that no source stands for: derivatives, loops.
+  virtual void each_synthetic(const std::function<void(const Specialization& made)>& look) { (void)look; }
+  virtual void end_derived(const Specialization& target) { (void)target; }
   // Frees what definitions ended and nothing runs any more. Asked for after a definition, never inside a compilation.
   virtual void release_ended(Context& ctx) = 0;
 };

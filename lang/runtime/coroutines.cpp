@@ -162,9 +162,12 @@ void Coroutines::after_marking(Tracer& tracer, const Survivors& survivors) {
 }
 
 void Coroutines::each(const std::function<void(const void* from, const void* to)>& look) const {
-  if (root_->at) look(root_->at, root_->stack_base);
-  for (const auto& coroutine : alive_)
-    if (coroutine->at) look(coroutine->at, coroutine->high);
+  const auto look_at = [&](const Coroutine& suspended, const void* high) {
+    if (suspended.at) look(suspended.at, high);
+    look(suspended.caught.data(), suspended.caught.data() + suspended.caught.size());
+  };
+  look_at(*root_, root_->stack_base);
+  for (const auto& coroutine : alive_) look_at(*coroutine, coroutine->high);
 }
 
 void Coroutines::each_state(const std::function<void(World, const std::vector<TraceEntry>&)>& look) const {

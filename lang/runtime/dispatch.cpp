@@ -96,6 +96,11 @@ const Type* Runtime::Impl::callee_of(const Type* signature) const {
 }
 
 MethodTable* Runtime::Impl::table_of(TypeName* name) {
+  if (!name->methods && !spare_tables.empty()) {
+    name->methods = spare_tables.back();
+    name->methods->name = name->name;
+    spare_tables.pop_back();
+  }
   if (!name->methods) {
     auto cache = std::make_shared<MethodTable::Cache>();
     MethodTable& made = tables.emplace_back();

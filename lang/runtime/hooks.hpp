@@ -6,6 +6,7 @@
 #include <string>
 
 #include "lang/runtime/method.hpp"
+#include "lang/runtime/reached.hpp"
 
 namespace slope {
 
@@ -24,6 +25,8 @@ struct RuntimeHooks {
                      Value& result) = nullptr;
   // lang/ir: reports the constants of a function to the collector.
   void (*trace_function)(const ir::Function&, Tracer&) = nullptr;
+  // lang/lower: what is kept of the syntax of a method; null: of definitions that wait to be run.
+  std::function<void(const Method*, Reached&)> reach_syntax;
   // lang/lower: lowers a method's body, on first use.
   std::function<bool(Context&, Method&)> lower_method;
   // lang/lower: defines a name of the library.

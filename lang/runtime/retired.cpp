@@ -168,21 +168,23 @@ void Runtime::Impl::destroy(const std::unordered_set<const Method*>& methods) {
       answer.computed = false;
     }
   }
-  for (MethodTable* table : changed) {
-    std::size_t kept = 0;
-    for (std::size_t i = 0; i < table->methods.size(); ++i) {
-      if (methods.contains(table->methods[i].get())) continue;
-      if (i != kept) {
-        table->methods[kept] = std::move(table->methods[i]);
-        table->cache->shapes[kept] = table->cache->shapes[i];
-        table->cache->call_shapes[kept] = table->cache->call_shapes[i];
-      }
-      ++kept;
+  for (MethodTable* table : changed) erase_methods(*table, methods);
+}
+
+void Runtime::Impl::erase_methods(MethodTable& table, const std::unordered_set<const Method*>& methods) {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < table.methods.size(); ++i) {
+    if (methods.contains(table.methods[i].get())) continue;
+    if (i != kept) {
+      table.methods[kept] = std::move(table.methods[i]);
+      table.cache->shapes[kept] = table.cache->shapes[i];
+      table.cache->call_shapes[kept] = table.cache->call_shapes[i];
     }
-    table->methods.resize(kept);
-    table->cache->shapes.resize(kept);
-    table->cache->call_shapes.resize(kept);
+    ++kept;
   }
+  table.methods.resize(kept);
+  table.cache->shapes.resize(kept);
+  table.cache->call_shapes.resize(kept);
 }
 
 }  // namespace slope

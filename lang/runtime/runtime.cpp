@@ -114,6 +114,7 @@ void Runtime::enter_thread(Context& ctx) {
 }
 
 void Runtime::Impl::trace(Tracer& tracer) {
+  if (is_walked) return;
   for (const Binding& binding : bindings) tracer.value(binding.value);
   tracer.value(runtime.context.error);
   for (const Value& caught : runtime.context.caught) tracer.value(caught);

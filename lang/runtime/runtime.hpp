@@ -3,6 +3,7 @@
 // hooks.
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -135,6 +136,9 @@ class Runtime : public LibraryNames {
   // What was ended and is still there, and its end. Nothing may run it or be about to (Tiers::release_ended).
   std::vector<CodeInstance*>& ended_code();
   void destroy_code(std::span<CodeInstance* const> codes);
+  // Frees what closures and modules leave behind that nobody can reach. Nothing may run: unreachable.cpp.
+  void free_unreachable_when_due();
+  std::atomic<int> other_heaps{0};  // of workspaces: what their objects refer to is not looked at
   // Text for an exception as `showerror` prints it, without calling Slope code ("BoundsError: attempt to access …").
   std::string exception_text(Context& ctx, Value exception);
 
@@ -171,6 +175,7 @@ class Runtime : public LibraryNames {
   std::string describe_error(Context& ctx, Value exception, const std::vector<TraceEntry>& trace);
 
  private:
+  friend class Unreachable;
   struct Impl;
   std::unique_ptr<Impl> impl_;
   World world_ = 1;

@@ -46,7 +46,8 @@ struct MethodTable::Cache {
 inline std::size_t charged_for_source(std::size_t bytes) { return 2 * bytes + sizeof(KeptSource) + 512; }
 
 struct Runtime::Impl {
-  explicit Impl(Runtime& owner) : runtime(owner) {}
+  explicit Impl(Runtime& owner);
+  ~Impl();
 
   Runtime& runtime;
   std::deque<Module> modules;
@@ -137,7 +138,11 @@ struct Runtime::Impl {
   void free_retired();
   void retire_generator(const Method& generated);
   void destroy(const std::unordered_set<const Method*>& methods);
+  void erase_methods(MethodTable& table, const std::unordered_set<const Method*>& methods);
   bool is_of_library(const Module* module) const;
+  std::vector<MethodTable*> spare_tables;          // of types that nobody can reach
+  bool is_walked = false;                          // by it
+  std::unique_ptr<class Unreachable> unreachable;  // what it knows from the last time; null: it never looked
   Invalidation told(const Ended& entry) const;
   void note_end(const CodeInstance& code, const Specialization* through);
 

@@ -52,6 +52,7 @@ class SourceMap {
   SourceMap();  // file 0 is the empty file "<none>"
   FileId add(std::string name, std::string text);
   FileId add_shared(std::string name, std::string_view text);  // not copied: `text` outlives this
+  void remove_last() { files_.pop_back(); }  // no position in it is kept anywhere: its number is used again
   const SourceFile& file(FileId id) const { return files_[id]; }
   std::size_t size() const { return files_.size(); }
 

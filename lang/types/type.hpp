@@ -230,6 +230,10 @@ class TypeTable {
   // the same variables.
   TypeName* new_name(const Symbol* name, Module* module);
   std::vector<TypeName*> names() const;  // every nominal type, in order of creation
+  std::size_t name_count() const;
+  std::uint32_t newest_id() const;
+  std::vector<const Type*> types_after(std::uint32_t id) const;  // made later, in order of creation
+  std::vector<TypeName*> names_after(std::size_t count) const;   // all but the first so many
   void declare(TypeName* name, std::span<const TypeVar* const> vars);
   void define_abstract(TypeName* name, std::span<const TypeVar* const> vars, const Type* super);
   void define_primitive(TypeName* name, const Type* super, std::uint32_t bits);

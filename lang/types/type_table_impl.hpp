@@ -79,6 +79,13 @@ class Pool {
     }
     return chunks_.back()[used_++];
   }
+  // The newest first, until `look` says that it has seen enough.
+  template <class Look>
+  void each_from_newest(const Look& look) const {
+    for (std::size_t chunk = chunks_.size(), end = used_; chunk-- > 0; end = per_chunk)
+      for (std::size_t i = end; i-- > 0;)
+        if (!look(chunks_[chunk][i])) return;
+  }
 
  private:
   static constexpr std::size_t per_chunk = 64;

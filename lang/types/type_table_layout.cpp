@@ -253,6 +253,36 @@ std::vector<TypeName*> TypeTable::names() const {
   return all;
 }
 
+std::size_t TypeTable::name_count() const { return impl_->names.size(); }
+
+std::vector<TypeName*> TypeTable::names_after(std::size_t count) const {
+  std::vector<TypeName*> found;
+  for (std::size_t i = count; i < impl_->names.size(); ++i) found.push_back(&impl_->names[i]);
+  return found;
+}
+
+std::uint32_t TypeTable::newest_id() const { return impl_->next_id - 1; }
+
+std::vector<const Type*> TypeTable::types_after(std::uint32_t id) const {
+  std::vector<const Type*> found;
+  const auto add = [&](const Type& t) {
+    if (t.id > id) found.push_back(&t);
+    return t.id > id;
+  };
+  impl_->data_types.each_from_newest(add);
+  impl_->union_alls.each_from_newest(add);
+  const auto add_last = [&](const auto& made) {
+    for (std::size_t i = made.size(); i-- > 0 && add(made[i]);) {
+    }
+  };
+  add_last(impl_->unions);
+  add_last(impl_->vars);
+  add_last(impl_->varargs);
+  add_last(impl_->values);
+  std::sort(found.begin(), found.end(), [](const Type* a, const Type* b) { return a->id < b->id; });
+  return found;
+}
+
 TypeName* TypeTable::new_name(const Symbol* name, Module* module) {
   impl_->count(sizeof(TypeName));
   impl_->names.emplace_back();
