@@ -34,6 +34,7 @@ FuzzReport fuzz_hostile(const FuzzOptions& options);
 FuzzReport fuzz_faults(const FuzzOptions& options);
 FuzzReport fuzz_grammar(const FuzzOptions& options);
 FuzzReport fuzz_kept_data(const FuzzOptions& options);
+FuzzReport fuzz_inputs(const FuzzOptions& options);
 FuzzReport fuzz_soak(const FuzzOptions& options);
 
 }  // namespace slope::test

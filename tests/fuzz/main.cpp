@@ -17,6 +17,8 @@ const FuzzTarget targets[] = {
     {"faults", "small programs while an allocation fails (--count: how many for each)", fuzz_faults},
     {"kept", "containers whose memory ends while they grow lose nothing (--count: limits for each)", fuzz_kept_data},
     {"grammar", "random programs from a grammar (--seed, --count): the tiers print the same", fuzz_grammar},
+    {"inputs", "JSON, CSV, regexes, serialized values, texts, messages, changed at random (--seconds for each)",
+     fuzz_inputs},
     {"soak", "what a host does for hours leaves no memory behind (--seconds for each kind)", fuzz_soak},
 };
 
