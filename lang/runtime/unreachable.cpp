@@ -25,6 +25,7 @@
 #include "lang/runtime/unreachable.hpp"
 
 #include <algorithm>
+#include <new>
 
 #include "lang/runtime/coroutines.hpp"
 
@@ -481,11 +482,14 @@ void Unreachable::forget_dead() {
 }
 
 void Runtime::free_unreachable_when_due() {
-  if (!impl_->unreachable) {
-    impl_->unreachable = std::make_unique<Unreachable>(*impl_);
-    return;
+  try {
+    if (!impl_->unreachable)
+      impl_->unreachable = std::make_unique<Unreachable>(*impl_);
+    else if (impl_->unreachable->is_due())
+      impl_->unreachable->free();
+  } catch (const std::bad_alloc&) {  // before anything is destroyed: the next time begins anew
+    impl_->is_walked = false;
   }
-  if (impl_->unreachable->is_due()) impl_->unreachable->free();
 }
 
 Runtime::Impl::Impl(Runtime& owner) : runtime(owner) {}
