@@ -628,7 +628,8 @@ bool keep_memory_of(Context& ctx, const Value* args, std::size_t count, Value& r
   arguments.values.push_back(args[0]);
   for (const Field& field : given->fields) arguments.values.push_back(load_field(runtime.heap, args[1].object, field));
   Specialization* target = compiler_of(ctx).synthetic_of(args[0]);
-  if (!target) target = runtime.dispatch_specialized(ctx, args[0], arguments.values.data() + 1, arguments.values.size() - 1);
+  if (!target)
+    target = runtime.dispatch_specialized(ctx, args[0], arguments.values.data() + 1, arguments.values.size() - 1);
   if (!target) return false;
   const Stores& stores = derivatives_of(ctx).stores.of(ctx, *target);
   if (!stores.any() && !stores.calls_unknown) return true;

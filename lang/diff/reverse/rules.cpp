@@ -174,10 +174,10 @@ bool Reverse::backward_rrule(std::uint32_t id) {
   if (!any) return true;
   if (const Method* rule = rule_method(inst);
       rule && !is_of_library(runtime_, rule) && holds_complex(runtime_.types, inst.type))
-    cotangent = r_.emit(Op::call,
-                        {r_.constant(library_value(runtime_, KnownName::complex_tangent)),
-                         type_constant(r_, inst.type), cotangent},
-                        nullptr);
+    cotangent = r_.emit(
+        Op::call,
+        {r_.constant(library_value(runtime_, KnownName::complex_tangent)), type_constant(r_, inst.type), cotangent},
+        nullptr);
   Operand pullback = values_.in_reverse(extra_of_[id]);
   give_rule_result(inst, r_.emit(Op::call, {pullback, cotangent}, nullptr));
   return true;
