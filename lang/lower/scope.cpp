@@ -724,13 +724,30 @@ class Resolver {
     }
   }
 
+  // Does anything in there assign a variable that a block around it declares global?
+  bool assigns_declared_global(const Form* f, const Scope& block) {
+    if (f == nullptr) return false;
+    if (f->kind == FormKind::assign && f->children[0]->kind == FormKind::name) {
+      const Symbol* name = f->children[0]->name;
+      const Scope* scope = &block;
+      while (!scope->top && scope->parent != nullptr && !scope->variables.find(name) && !scope->globals.find(name))
+        scope = scope->parent;
+      if (!scope->top && scope->globals.find(name)) return true;
+    }
+    const auto inside = [&](const Form* part) { return assigns_declared_global(part, block); };
+    return std::any_of(f->children.begin(), f->children.end(), inside) ||
+           std::any_of(f->lambdas.begin(), f->lambdas.end(), [&](const Lambda* l) { return inside(l->body); });
+  }
+
   void local_function(Form* f, Scope& scope) {
     bool is_global = false;
     Variable* variable = f->name == nullptr ? nullptr : find_local(f->name, &scope, is_global);
     if (variable == nullptr) {
-      // A global definition inside a block. When it uses the block's variables its body becomes a closure, which the
-      // method calls; each time the definition runs, in a loop, the method gets the closure of that time.
+      // A global definition inside a block. When it uses the block's variables, or assigns what the block declares
+      // global, its body becomes a closure, which the method calls; each time the definition runs, in a loop, the method
+      // gets the closure of that time.
       give_variables_of_types(f, scope);
+      const bool assigns_global = assigns_declared_global(f, scope);
       ClosureGroup* group = arena_.group();
       group->name = f->name;
       group->methods = f->lambdas;
@@ -739,7 +756,8 @@ class Resolver {
       resolve_group(*group, scope);
       const bool with_bounds =
           f->lambdas[0]->types_name_variables && !f->lambdas[0]->signature->where_variables.empty();
-      if (diagnostics_.size() == errors && !group->captures.empty() && f->children.size() == 3 && !with_bounds) {
+      const bool sees_block = !group->captures.empty() || assigns_global;
+      if (diagnostics_.size() == errors && sees_block && f->children.size() == 3 && !with_bounds) {
         capture_event(*group, scope);
         Form* closure = arena_.form(FormKind::closure, f->span);
         closure->group = group;
