@@ -45,7 +45,7 @@ class Ahead {
   std::uint32_t line(const TraceSite* site) const;
 
   static std::string reason_of(const ir::Function& function, const ir::Inst& inst);
-  static std::string reason_of_call(const ir::Function& function, const ir::Inst& inst);
+  static std::string reason_of_call(const ir::Function& function, const ir::Inst& inst, TypeTable& types);
   static std::uint32_t kind_of(ir::Op op);  // of the error that it raises, as a status
   static std::uint32_t kind_of_exception(const Type* type);
   static std::uint32_t status(AheadError error) { return static_cast<std::uint32_t>(error) << ahead_line_bits; }

@@ -109,7 +109,7 @@ std::string Ahead::reason_of(const ir::Function&, const ir::Inst& inst) {
   return "needs `" + std::string(ir::op_name(inst.op)) + "` with values whose types are known only at run time";
 }
 
-std::string Ahead::reason_of_call(const ir::Function& function, const ir::Inst& inst) {
+std::string Ahead::reason_of_call(const ir::Function& function, const ir::Inst& inst, TypeTable& types) {
   if (inst.op == Op::native) {
     const std::string name = inst.aux_as<NativeInfo>()->name;
     if (name.starts_with("value_and_gradient") || name.starts_with("pullback") || name.starts_with("jvp") ||
@@ -122,8 +122,13 @@ std::string Ahead::reason_of_call(const ir::Function& function, const ir::Inst& 
   if (inst.op == Op::invoke)
     return "calls `" + std::string(inst.aux_as<Specialization>()->method->name->name) +
            "`, of which there is no typed code";
-  return "calls " + name_of_callee(function, inst.operands[0]) +
-         " with arguments whose types are known only at run time";
+  const std::string call = "calls " + name_of_callee(function, inst.operands[0]);
+  const bool are_known = std::all_of(inst.operands.begin(), inst.operands.end(), [&](ir::Operand o) {
+    const DataType* type = as_data(function.type_of(o, types));
+    return type && type->is_concrete;
+  });
+  if (are_known) return call + ", which only the engine can do";  // such as `println`, which is not specialised
+  return call + " with arguments whose types are known only at run time";
 }
 
 std::uint32_t Ahead::kind_of(Op op) {
@@ -538,7 +543,7 @@ Val Emitter::ahead_native(const ir::Inst& inst, const NativeInfo& info) {
     return boolean(b_.getFalse());
   if (Val result; name == "blas_gemv" ? product_of_vector(inst, result) : name == "blas_gemm" && product(inst, result))
     return result;
-  return need_value(inst, Ahead::reason_of_call(function_, inst));
+  return need_value(inst, Ahead::reason_of_call(function_, inst, layout_.types()));
 }
 
 // --- the entry ---

@@ -13,7 +13,7 @@ bool Emitter::emit_call(const ir::Inst& inst, Val& result) {
   if (layout_.ahead && inst.op != Op::invoke) {
     if (inst.op != Op::call && inst.op != Op::call_splat && inst.op != Op::native) return false;
     result = inst.op == Op::native ? ahead_native(inst, *inst.aux_as<NativeInfo>())
-                                   : need_value(inst, Ahead::reason_of_call(function_, inst));
+                                   : need_value(inst, Ahead::reason_of_call(function_, inst, layout_.types()));
     return true;
   }
   auto values = [&] {
@@ -239,7 +239,8 @@ Val Emitter::call_native_code(const Signature& signature, llvm::FunctionCallee c
 Val Emitter::invoke(const ir::Inst& inst) {
   Specialization& target = *inst.aux_as<Specialization>();
   CallTarget resolved = host_.resolve(target, unit_);
-  if (!resolved.signature && layout_.ahead) return need_value(inst, Ahead::reason_of_call(function_, inst));
+  if (!resolved.signature && layout_.ahead)
+    return need_value(inst, Ahead::reason_of_call(function_, inst, layout_.types()));
   if (!resolved.signature) {
     llvm::SmallVector<Val, 8> all;
     for (ir::Operand o : inst.operands) all.push_back(given_operand(inst, o));

@@ -615,6 +615,7 @@ const Type* Emitter::tape_column(const ir::Inst& inst) {
   return layout && column < layout->columns.size() ? layout->columns[column] : nullptr;
 }
 
+// Long because it is a table: one case for each operation on tapes.
 bool Emitter::emit_tape(const ir::Inst& inst, Val& result) {
   const BuiltinTypes& names = layout_.builtin();
   auto tape = [&]() -> V {
