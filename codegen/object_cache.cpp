@@ -90,14 +90,20 @@ std::string ObjectCache::image_path() {
   return (fs::path(info.dli_fname).parent_path() / code_image_name).string();
 }
 
-ObjectCache::Key ObjectCache::key(const llvm::Module& module, CodeEffort level) const {
+ObjectCache::Key ObjectCache::content(const llvm::Module& module) const {
   llvm::SmallVector<char, 0> text;
   llvm::raw_svector_ostream stream(text);
   llvm::WriteBitcodeToFile(module, stream);
   llvm::BLAKE3 hash;
   hash.update(identity_);
-  hash.update(std::to_string(static_cast<int>(level)));
   hash.update(llvm::StringRef(text.data(), text.size()));
+  return hash.final<hash_size>();
+}
+
+ObjectCache::Key ObjectCache::key(const Key& content, CodeEffort level) {
+  llvm::BLAKE3 hash;
+  hash.update(content);
+  hash.update(std::to_string(static_cast<int>(level)));
   return hash.final<hash_size>();
 }
 
@@ -106,9 +112,10 @@ std::string ObjectCache::path(const Key& key) const {
   return folder_ + '/' + name.substr(0, 2) + '/' + name.substr(2);
 }
 
-std::unique_ptr<llvm::MemoryBuffer> ObjectCache::find(const Key& key) const {
-  if (auto found = find_in_image(key)) return found;
-  return find_in_folder(key);
+std::unique_ptr<llvm::MemoryBuffer> ObjectCache::find(const Key& content, CodeEffort level) const {
+  if (level != CodeEffort::none)
+    if (auto found = find_in_image(key(content, CodeEffort::full))) return found;
+  return find_in_folder(key(content, level));
 }
 
 std::unique_ptr<llvm::MemoryBuffer> ObjectCache::find_in_image(const Key& key) const {

@@ -31,10 +31,12 @@ class ObjectCache {
                                            const std::string& identity, std::uint64_t most_bytes);
   // Beside the shared object that has this code in it; empty: there is none.
   static std::string image_path();
-  // Of a module that has not been optimised yet, and of what will be done to it.
-  Key key(const llvm::Module& module, CodeEffort level) const;
-  // Null: not there, or damaged.
-  std::unique_ptr<llvm::MemoryBuffer> find(const Key& key) const;
+  // Of a module that has not been optimised yet.
+  Key content(const llvm::Module& module) const;
+  // Of it, and of what will be done to it.
+  static Key key(const Key& content, CodeEffort level);
+  // Null: not there, or damaged. What Slope was built with has had all passes; it serves where fewer are wanted.
+  std::unique_ptr<llvm::MemoryBuffer> find(const Key& content, CodeEffort level) const;
   // Does nothing where the file cannot be written. Several processes and threads may keep the same key at once.
   void keep(const Key& key, llvm::StringRef object);
 

@@ -184,8 +184,9 @@ std::unique_ptr<llvm::MemoryBuffer> Translator::translate(Unit& unit, const Effo
 std::unique_ptr<llvm::MemoryBuffer> Translator::find(const Unit& unit, const Effort& effort, ObjectCache::Key& key) {
   if (!effort.cache) return nullptr;
   const StageTime time(effort.times, StageTimes::Stage::cache, [&] { return name_of(unit); });
-  key = effort.cache->key(unit.module(), effort.level);
-  auto found = effort.cache->find(key);
+  const ObjectCache::Key content = effort.cache->content(unit.module());
+  key = ObjectCache::key(content, effort.level);
+  auto found = effort.cache->find(content, effort.level);
   if (found) note("found", unit, key);
   return found;
 }

@@ -66,31 +66,36 @@ TEST_CASE("The library's machine code is found by its key") {
   // Any cache makes the same keys.
   const auto keys = ObjectCache::open((folder.path / "cache").string(), "", "machine", 1 << 20);
   REQUIRE(keys);
-  const CodeKey key = keys->key(module, CodeEffort::full);
+  const CodeKey content = keys->content(module);
+  const CodeKey key = ObjectCache::key(content, CodeEffort::full);
   const std::string object = "not quite an object";
   const std::string whole = image_of(key, object);
 
   const auto cache = ObjectCache::open("", write(folder.path / "whole", whole), "machine", 1 << 20);
   REQUIRE(cache);
-  const auto found = cache->find(key);
-  REQUIRE(found);
-  CHECK(found->getBuffer() == object);
-  CHECK(!cache->find(cache->key(other, CodeEffort::full)));
-  CHECK(!cache->find(cache->key(module, CodeEffort::none)));
+  // What has had all passes serves where fewer are wanted, but not where none are.
+  for (const CodeEffort level : {CodeEffort::full, CodeEffort::passes}) {
+    const auto found = cache->find(content, level);
+    REQUIRE(found);
+    CHECK(found->getBuffer() == object);
+  }
+  CHECK(!cache->find(content, CodeEffort::none));
+  CHECK(!cache->find(cache->content(other), CodeEffort::full));
   const auto elsewhere = ObjectCache::open("", write(folder.path / "whole", whole), "another machine", 1 << 20);
   REQUIRE(elsewhere);
-  CHECK(!elsewhere->find(elsewhere->key(module, CodeEffort::full)));
+  CHECK(!elsewhere->find(elsewhere->content(module), CodeEffort::full));
   cache->keep(key, "nowhere to write");
-  CHECK(cache->find(key)->getBuffer() == object);
+  CHECK(cache->find(content, CodeEffort::full)->getBuffer() == object);
 }
 
 TEST_CASE("A damaged image has no code") {
   const Folder folder;
-  const CodeKey key{1, 2, 3};
+  const CodeKey content{1, 2, 3};
+  const CodeKey key = ObjectCache::key(content, CodeEffort::full);
   const std::string whole = image_of(key, "an object");
   const auto finds = [&](const std::string& bytes) {
     const auto cache = ObjectCache::open("", write(folder.path / "image", bytes), "machine", 1 << 20);
-    return cache && cache->find(key);
+    return cache && cache->find(content, CodeEffort::full);
   };
   CHECK(finds(whole));
   for (std::size_t i = 0; i < whole.size(); ++i) {
@@ -106,12 +111,13 @@ TEST_CASE("A damaged image has no code") {
 
 TEST_CASE("A damaged file of the cache is a miss") {
   const Folder folder;
-  const CodeKey key{4, 5, 6};
+  const CodeKey content{4, 5, 6};
+  const CodeKey key = ObjectCache::key(content, CodeEffort::full);
   const auto cache = ObjectCache::open((folder.path / "cache").string(), "", "machine", 1 << 20);
   REQUIRE(cache);
   const std::string object(1000, 'o');
   cache->keep(key, object);
-  const auto found = cache->find(key);
+  const auto found = cache->find(content, CodeEffort::full);
   REQUIRE(found);
   CHECK(found->getBuffer() == object);
   fs::path path;
@@ -124,14 +130,14 @@ TEST_CASE("A damaged file of the cache is a miss") {
     std::string damaged = whole;
     damaged[i] ^= static_cast<char>(1 << i % 8);
     write(path, damaged);
-    CHECK(!cache->find(key));
+    CHECK(!cache->find(content, CodeEffort::full));
     write(path, whole.substr(0, i));
-    CHECK(!cache->find(key));
+    CHECK(!cache->find(content, CodeEffort::full));
   }
   write(path, whole + "x");
-  CHECK(!cache->find(key));
+  CHECK(!cache->find(content, CodeEffort::full));
   cache->keep(key, object);
-  CHECK(cache->find(key));
+  CHECK(cache->find(content, CodeEffort::full));
 }
 
 TEST_CASE("A disk that takes no more leaves no part of a file") {
@@ -144,9 +150,10 @@ TEST_CASE("A disk that takes no more leaves no part of a file") {
   rlimit few = old;
   few.rlim_cur = 100;
   REQUIRE(setrlimit(RLIMIT_FSIZE, &few) == 0);
-  cache->keep(CodeKey{7}, std::string(1000, 'o'));
+  const CodeKey content{7};
+  cache->keep(ObjectCache::key(content, CodeEffort::full), std::string(1000, 'o'));
   setrlimit(RLIMIT_FSIZE, &old);
   std::signal(SIGXFSZ, old_handler);
-  CHECK(!cache->find(CodeKey{7}));
+  CHECK(!cache->find(content, CodeEffort::full));
   for (const auto& entry : fs::recursive_directory_iterator(folder.path)) CHECK(!entry.is_regular_file());
 }
