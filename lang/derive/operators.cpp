@@ -593,6 +593,7 @@ class OperatorExpansion {
     if (d && d->object_kind == DataType::ObjectKind::array && tangents_.is_float(d->params[0])) return shadow;
     if (is_plain_ && diff::has_struct_elements(tangents_, d)) {
       const Type* element = diff::user_tangent_type(runtime_.types, d->params[0]);
+      if (element == as_data(type_of(shadow))->params[0]) return shadow;  // as it was given, where it was
       return call_base("seen_elements", {constant(runtime_.from_type(element)), shadow}, nullptr);
     }
     bool plain = d && d->is_concrete && d->object_kind == DataType::ObjectKind::fields && depth_ < 20;
