@@ -497,11 +497,16 @@ Error EngineState::failure(Context& of) {
     const Span refused = pipeline->derivatives().take_refused();
     if (is_host_text(runtime.sources, refused)) error.position = position_of(refused);
   }
-  for (const TraceEntry& entry : trace) {
-    if (error.position.line != 0) break;
-    if (is_host_text(runtime.sources, entry.span)) error.position = position_of(entry.span);
+  try {
+    for (const TraceEntry& entry : trace) {
+      if (error.position.line != 0) break;
+      if (is_host_text(runtime.sources, entry.span)) error.position = position_of(entry.span);
+    }
+    error.message = without_last_newlines(runtime.describe_error(of, exception, trace));
+  } catch (const std::bad_alloc&) {  // the process has no memory left for lines and frames
+    error.message = "ERROR: " + (exception.defined() ? to_string(exception.type) : std::string("OutOfMemoryError")) +
+                    ": no memory is left to say more";
   }
-  error.message = without_last_newlines(runtime.describe_error(of, exception, trace));
   if (error.kind == ErrorKind::not_differentiable) name_host_function(error.message);
   constexpr std::string_view prefix = "ERROR: ";
   if (error.kind == ErrorKind::limit)
