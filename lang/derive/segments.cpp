@@ -6,6 +6,7 @@
 #include "lang/ir/build.hpp"
 #include "lang/ir/continuation.hpp"
 #include "lang/ir/passes/passes.hpp"
+#include "lang/runtime/library_names.hpp"
 
 namespace slope::derive {
 
@@ -25,12 +26,12 @@ class NoState {
  public:
   NoState(Runtime& runtime, const ir::Function& function)
       : runtime_(runtime), function_(function), found_(function.insts.size()) {
-    const Value pullback = runtime.base->find(runtime.symbol("Pullback"))->value;
+    const Value pullback = library_value(runtime, KnownName::pullback_type);
     for (std::uint32_t id = 0; id < found_.size(); ++id) {
       const ir::Inst& inst = function.insts[id];
       found_[id] = inst.op == Op::undef || inst.type == runtime.types.builtin().tape || opens_level(inst) ||
                    is_half(runtime, inst) ||
-                   (inst.type && inst.type->kind == TypeKind::data && runtime.is_type_value(pullback) &&
+                   (inst.type && inst.type->kind == TypeKind::data && pullback.defined() &&
                     is_subtype(runtime.types, inst.type, pullback.as_type));
     }
     while (spread()) continue;

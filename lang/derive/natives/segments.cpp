@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lang/derive/natives/call.hpp"
+#include "lang/runtime/library_names.hpp"
 
 namespace slope::derive {
 
@@ -182,7 +183,7 @@ bool segment_reverse(Context& ctx, const Value* args, std::size_t count, Value& 
   const Type* box = diff::tangent_types(runtime).dynamic();
   for (Value& part : parts.values)
     if (part.type == box) part = load_field(runtime.heap, part.object, as_data(box)->fields[0]);
-  const Value sum = runtime.base->find(runtime.symbol("sum_tangents"))->value;
+  const Value sum = library_value(runtime, KnownName::sum_tangents);
   for (std::size_t i = 0; i < parts.values.size() && i < numbers.values.size(); ++i) {
     if (numbers.values[i].type == runtime.nothing().type) continue;
     const Value both[2] = {parts.values[i], numbers.values[i]};
