@@ -384,6 +384,25 @@ bool is_covered(TypeTable& types, const Type* call_types, const DataType* tuple,
   });
 }
 
+// More than `limit` of these methods are surely among the visible ones. Of a call on arguments of wide types this is
+// found from a few of the methods that it may reach; to bring them all into order takes as many comparisons as there are
+// pairs.
+bool surely_more_than(TypeTable& types, const Type* call_types, std::span<Method* const> methods, int limit) {
+  int visible = 0;
+  for (const Method* method : methods) {
+    const Type* part = intersect(types, call_types, method->signature);
+    if (part->kind == TypeKind::bottom) continue;
+    const DataType* tuple = as_data(part);
+    if (!tuple) tuple = signature_tuple(part);
+    const bool hidden = std::any_of(methods.begin(), methods.end(), [&](const Method* other) {
+      return other != method && (!tuple || may_apply(types.builtin(), tuple, other->signature)) &&
+             is_subtype(types, part, other->signature) && more_specific(types, other->signature, method->signature);
+    });
+    if (!hidden && ++visible > limit) return true;
+  }
+  return false;
+}
+
 std::vector<Lookup> unknown_methods() {
   Lookup nothing_known;
   nothing_known.exact = nothing_known.covered = false;
@@ -438,29 +457,35 @@ std::vector<Lookup> Runtime::Impl::list_methods(const Type* call_types, const Da
   table_of(callee_name(callee));  // from now on it was asked, though it may have no methods yet
   tables_for(callee, tuple, chain);
 
-  std::vector<Candidate> found;
-  World min_world = 1, max_world = newest_world;
+  std::vector<Method*> possible, others;  // in this world, in others
   const std::uint64_t shape = call_shape(tuple);
   for (MethodTable* table : chain) {
     for (std::size_t i = 0; i < table->methods.size(); ++i) {
       if (!shapes_agree(shape, table->cache->call_shapes[i])) continue;
-      const std::unique_ptr<Method>& method = table->methods[i];
+      Method* method = table->methods[i].get();
       if (!may_apply(types.builtin(), tuple, method->signature)) continue;
-      const Type* part = intersect(types, call_types, method->signature);
-      if (part->kind == TypeKind::bottom) continue;
-      if (method->min_world > world) {
-        max_world = std::min(max_world, method->min_world - 1);
-        continue;
-      }
-      if (method->max_world < world) {
-        min_world = std::max(min_world, method->max_world + 1);
-        continue;
-      }
-      min_world = std::max(min_world, method->min_world);
-      max_world = std::min(max_world, method->max_world);
-      found.push_back(candidate_for(types, call_types, *method, part));
-      if (found.size() > tuning::methods_considered) return unknown_methods();
+      (method->min_world <= world && world <= method->max_world ? possible : others).push_back(method);
     }
+  }
+  if (possible.size() > static_cast<std::size_t>(limit) && surely_more_than(types, call_types, possible, limit))
+    return unknown_methods();
+
+  std::vector<Candidate> found;
+  World min_world = 1, max_world = newest_world;
+  for (Method* method : possible) {
+    const Type* part = intersect(types, call_types, method->signature);
+    if (part->kind == TypeKind::bottom) continue;
+    min_world = std::max(min_world, method->min_world);
+    max_world = std::min(max_world, method->max_world);
+    found.push_back(candidate_for(types, call_types, *method, part));
+    if (found.size() > tuning::methods_considered) return unknown_methods();
+  }
+  for (const Method* method : others) {
+    if (intersect(types, call_types, method->signature)->kind == TypeKind::bottom) continue;
+    if (method->min_world > world)
+      max_world = std::min(max_world, method->min_world - 1);
+    else
+      min_world = std::max(min_world, method->max_world + 1);
   }
   std::vector<Candidate> kept = visible_in_order(types, std::move(found));
   if (static_cast<int>(kept.size()) > limit) return unknown_methods();
