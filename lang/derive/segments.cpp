@@ -177,7 +177,7 @@ BlockId move_entry(ir::Function& function, ir::Builder& at) {
 }
 
 void replace_values(ir::Function& function, const std::unordered_map<std::uint32_t, Operand>& instead) {
-  const auto replace = [&](std::vector<Operand>& operands) {
+  const auto replace = [&](auto& operands) {
     for (Operand& o : operands)
       if (o.is_inst())
         if (const auto value = instead.find(o.index()); value != instead.end()) o = value->second;

@@ -171,7 +171,7 @@ class Printer {
     return o.index() < function_.constants.size() ? constant_text(function_.constants[o.index()]) : "invalid";
   }
 
-  std::string list(const std::vector<Operand>& operands) const {
+  std::string list(std::span<const Operand> operands) const {
     std::string out;
     for (Operand o : operands) out += (out.empty() ? "" : ", ") + text(o);
     return out;
