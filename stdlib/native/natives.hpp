@@ -6,6 +6,7 @@
 namespace slope::stdlib {
 
 void define_string_natives(Runtime& runtime);
+void define_regex_natives(Runtime& runtime);
 void define_character_natives(Runtime& runtime);
 void define_number_natives(Runtime& runtime);
 void define_format_natives(Runtime& runtime);
@@ -23,6 +24,7 @@ void define_big_natives(Runtime& runtime);
 
 inline void define_natives(Runtime& runtime) {
   define_string_natives(runtime);
+  define_regex_natives(runtime);
   define_character_natives(runtime);
   define_number_natives(runtime);
   define_format_natives(runtime);

@@ -127,6 +127,40 @@ bool string_repeat(Context& ctx, const Value* args, std::size_t count, Value& re
   return call.give(Value(call.builtin.string, static_cast<const void*>(made)));
 }
 
+// string_replace_ranges(s, places, new): each range of bytes by the same text. `places` holds where each begins and the
+// byte after it, in their order. An empty one where the last ended is none.
+bool string_replace_ranges(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "string_replace_ranges", args, count, result);
+  std::string_view s, wanted;
+  ArrayObject* places = nullptr;
+  if (!call.string(0, s) || !call.array_of(1, call.builtin.int64, 1, places) || !call.string(2, wanted)) return false;
+  const auto* at = reinterpret_cast<const std::int64_t*>(places->data);
+  const std::int64_t ranges = places->length / 2, end = static_cast<std::int64_t>(s.size()) + 1;
+  std::size_t size = s.size();
+  for (std::int64_t k = 0, last = 1; k < ranges; last = at[2 * k + 1], ++k) {
+    if (at[2 * k] < last || at[2 * k + 1] < at[2 * k] || at[2 * k + 1] > end) return ctx.bounds_error(args[0], args[1]);
+    size = size - static_cast<std::size_t>(at[2 * k + 1] - at[2 * k]) + wanted.size();
+  }
+  if (size > std::size_t{1} << 40) return ctx.out_of_memory();
+  StringObject* made = ctx.heap->allocate_string_uninitialized(size);  // too long, where a range is none
+  if (!made) return ctx.out_of_memory();
+  char* to = made->bytes;
+  std::int64_t from = 1, ended = 0;
+  auto copy = [&](std::int64_t until) { to = std::copy(s.data() + from - 1, s.data() + until - 1, to); };
+  for (std::int64_t k = 0; k < ranges; ++k) {
+    const std::int64_t first = at[2 * k], after = at[2 * k + 1];
+    if (first == after && first == ended) continue;
+    copy(first);
+    to = std::copy(wanted.begin(), wanted.end(), to);
+    from = ended = after;
+    if (ctx.interrupt.load(std::memory_order_relaxed) != no_interrupt && !ctx.stop()) return false;
+  }
+  copy(end);
+  const auto used = static_cast<std::size_t>(to - made->bytes);
+  if (used != size) return call.give(std::string_view(made->bytes, used));
+  return call.give(Value(call.builtin.string, static_cast<const void*>(made)));
+}
+
 // The last byte first.
 bool string_reverse_bytes(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "string_reverse_bytes", args, count, result);
@@ -264,6 +298,7 @@ const NativeInfo strings_natives[] = {
     {"string_find", string_find, effect_throws, returns_int, false, false, true},
     {"string_find_last", string_find_last, effect_throws, returns_int},
     {"string_repeat", string_repeat, effect_makes, returns_string},
+    {"string_replace_ranges", string_replace_ranges, effect_makes | effect_reads, returns_string, false, false, true},
     {"string_compare", string_compare, effect_throws, returns_int, false, false, true},
     {"string_hash", string_hash, effect_throws,
      [](TypeTable& t, ArgumentTypes) -> const Type* { return t.builtin().uint64; }, false, false, true},
