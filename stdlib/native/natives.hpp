@@ -21,6 +21,7 @@ void define_file_natives(Runtime& runtime);
 void define_blas_natives(Runtime& runtime);
 void define_lapack_natives(Runtime& runtime);
 void define_big_natives(Runtime& runtime);
+void define_nlopt_natives(Runtime& runtime);
 
 inline void define_natives(Runtime& runtime) {
   define_string_natives(runtime);
@@ -39,6 +40,7 @@ inline void define_natives(Runtime& runtime) {
   define_blas_natives(runtime);
   define_lapack_natives(runtime);
   define_big_natives(runtime);
+  define_nlopt_natives(runtime);
 }
 
 }  // namespace slope::stdlib
