@@ -4,6 +4,7 @@
 //   an edge into a block that only jumps                 → an edge to the target of that jump
 //   a jump to a block that nothing else enters           → one block
 //   a parameter with the same value from all edges       → that value; unused parameters are removed
+//   parameters that only give each other one value       → that value
 // A block that lowering marked as a loop's header stays the only entry of its loop: it is never threaded away.
 #include <algorithm>
 
@@ -39,6 +40,8 @@ class Simplifier {
       remove_unreachable_blocks(function_);
       replacement_.assign(function_.insts.size(), Operand{});
       changed |= drop_parameters();
+      replacement_.assign(function_.insts.size(), Operand{});
+      changed |= drop_cycles();
       if (!changed) break;
     }
   }
@@ -240,6 +243,73 @@ class Simplifier {
     }
     if (changed) replace_all_uses(function_, replacement_);
     return changed;
+  }
+
+  // Parameters that change places in a loop, as the cotangents of running sums do, and start with the same value.
+  bool drop_cycles() {
+    std::vector<std::vector<Edge*>> incoming(function_.blocks.size());
+    for (Block& block : function_.blocks)
+      for (Edge& edge : block.edges) incoming[edge.target].push_back(&edge);
+    bool changed = false;
+    for (BlockId b = 1; b < function_.blocks.size(); ++b)
+      while (function_.blocks[b].parameters.size() > 1 && drop_cycle(b, incoming[b])) changed = true;
+    if (changed) replace_all_uses(function_, replacement_);
+    return changed;
+  }
+
+  bool drop_cycle(BlockId b, const std::vector<Edge*>& incoming) {
+    std::vector<std::uint32_t>& parameters = function_.blocks[b].parameters;
+    const std::size_t count = parameters.size();
+    auto position = [&](Operand o) {
+      if (!o.is_inst() || function_.insts[o.index()].op != Op::parameter || function_.insts[o.index()].block != b)
+        return count;
+      return static_cast<std::size_t>(std::find(parameters.begin(), parameters.end(), o.index()) - parameters.begin());
+    };
+    // Those that get another of them, and at most one value from elsewhere.
+    std::vector<bool> candidate(count);
+    std::vector<Operand> outside(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      bool inside = false, one = true;
+      for (const Edge* edge : incoming) {
+        Operand o = edge->arguments[i];
+        const std::size_t from = position(o);
+        inside |= from != count && from != i;
+        if (from != count || o == outside[i]) continue;
+        one &= !outside[i].valid();
+        outside[i] = o;
+      }
+      candidate[i] = inside && one;
+    }
+    for (std::size_t first = 0; first < count; ++first) {
+      const Operand value = outside[first];
+      if (!candidate[first] || !value.valid()) continue;
+      if (value.is_constant() && !function_.constant_value(value).defined()) continue;
+      std::vector<bool> member(count);
+      for (std::size_t i = 0; i < count; ++i) member[i] = candidate[i] && (!outside[i].valid() || outside[i] == value);
+      for (bool left = true; left;) {
+        left = false;
+        for (std::size_t i = 0; i < count; ++i) {
+          if (!member[i]) continue;
+          for (const Edge* edge : incoming) {
+            const std::size_t from = position(edge->arguments[i]);
+            if (from == count || from == i || member[from]) continue;
+            member[i] = false;
+            left = true;
+            break;
+          }
+        }
+      }
+      if (!member[first]) continue;
+      for (std::size_t i = count; i-- > 0;) {
+        if (!member[i]) continue;
+        replacement_[parameters[i]] = value;
+        function_.insts[parameters[i]].block = no_block;
+        for (Edge* edge : incoming) edge->arguments.erase(edge->arguments.begin() + static_cast<std::ptrdiff_t>(i));
+        parameters.erase(parameters.begin() + static_cast<std::ptrdiff_t>(i));
+      }
+      return true;
+    }
+    return false;
   }
 
   Function& function_;
