@@ -368,7 +368,14 @@ bool Emitter::emit_array(const ir::Inst& inst, Val& result) {
 llvm::Value* Emitter::scratch_or_heap_array(const ir::Inst& inst, llvm::ArrayRef<V> dims) {
   if (layout_.ahead) return ahead_array(as_data(inst.type), dims);
   const bool stays = scratch_ && stay_[static_cast<std::size_t>(current_ - function_.insts.data())];
+  // Its length may be read before a loop, whether the loop reads it or not: what a loop's checks compare with must be
+  // there before it (counted_loops.hpp).
   auto made = [&](V array) {
+    if (auto* call = llvm::dyn_cast<llvm::CallInst>(array)) {
+      const std::uint64_t bytes = layout_.known_bytes(inst.type)[0];
+      if (bytes) call->addRetAttr(llvm::Attribute::getWithDereferenceableOrNullBytes(layout_.context, bytes));
+      call->addRetAttr(llvm::Attribute::getWithAlignment(layout_.context, llvm::Align(8)));
+    }
     fail_when(b_.CreateIsNull(array));
     return array;
   };
