@@ -22,6 +22,7 @@ using ir::Operand;
 struct Reason {
   std::string text;
   std::string advice;
+  bool certain = true;  // false: only what it does when it runs decides
   bool found() const { return !text.empty(); }
 };
 
@@ -32,13 +33,21 @@ class Walk {
       : runtime_(runtime), builtin_(runtime.types.builtin()), question_(question), source_(source) {}
 
   std::vector<CostSite> run(Specialization& target) {
-    visit(target, {}, false);
+    visit(target, {}, {.in_loop = false, .always = true});
     return std::move(sites_);
   }
 
  private:
-  void visit(Specialization& target, const std::vector<Span>& way, bool in_loop) {
-    if (!seen_.insert(&target).second) return;
+  struct Where {
+    bool in_loop;
+    bool always;
+  };
+
+  void visit(Specialization& target, const std::vector<Span>& way, Where outside) {
+    // Once; again where every call comes here and only some did before.
+    const auto [seen, fresh] = seen_.try_emplace(&target, outside.always);
+    if (!fresh && (seen->second || !outside.always)) return;
+    seen->second = outside.always;
     const ir::Function* fn = source_.optimised(target);
     if (!fn) return;
     const ir::Cfg cfg = ir::build_cfg(*fn);
@@ -48,7 +57,8 @@ class Walk {
     if (question_ == Question::allocations) stay = ir::objects_that_stay(*fn, cfg, runtime_.types);
     for (const ir::BlockId b : cfg.order) {
       if (failing[b]) continue;
-      const bool turns = in_loop || loops.loop_of[b] != ~0u;
+      const Where turns{.in_loop = outside.in_loop || loops.loop_of[b] != ~0u,
+                        .always = outside.always && unavoidable(*fn, loops, failing, b)};
       const ir::Block& block = fn->blocks[b];
       for (const std::uint32_t id : block.insts)
         if (stay.empty() || !stay[id]) look_at(*fn, fn->insts[id], way, turns);
@@ -81,22 +91,66 @@ class Walk {
     return failing;
   }
 
+  // Whether each call that returns comes through the block; of a block in a loop, each turn of the loop.
+  static bool unavoidable(const ir::Function& fn, const ir::LoopForest& loops, const std::vector<char>& failing,
+                          ir::BlockId block) {
+    for (std::uint32_t loop = loops.loop_of[block]; loop != ~0u; loop = loops.loops[loop].parent) {
+      const ir::Loop& around = loops.loops[loop];
+      if (block != around.header && reaches(fn, failing, around.header, block, [&](ir::BlockId b) {
+            return b == around.header ? Reach::goal : is_in(around, b) ? Reach::way : Reach::wall;
+          }))
+        return false;
+      block = around.header;
+    }
+    return block == 0 || !reaches(fn, failing, 0, block, [&](ir::BlockId b) {
+      const std::uint32_t end = fn.blocks[b].terminator;
+      return end != ~0u && fn.insts[end].op == Op::ret ? Reach::goal : Reach::way;
+    });
+  }
+  static bool is_in(const ir::Loop& loop, ir::BlockId block) {
+    return std::find(loop.blocks.begin(), loop.blocks.end(), block) != loop.blocks.end();
+  }
+
+  // Whether a goal follows `from` on a way without `avoided` and without failing blocks.
+  enum class Reach { goal, way, wall };
+  template <typename Kind>
+  static bool reaches(const ir::Function& fn, const std::vector<char>& failing, ir::BlockId from, ir::BlockId avoided,
+                      const Kind& kind) {
+    std::vector<char> met(fn.blocks.size(), 0);
+    std::vector<ir::BlockId> work{from};
+    if (kind(from) == Reach::goal && fn.blocks[from].edges.empty()) return true;
+    while (!work.empty()) {
+      const ir::BlockId at = work.back();
+      work.pop_back();
+      for (const ir::Edge& edge : fn.blocks[at].edges) {
+        const ir::BlockId next = edge.target;
+        if (next == avoided || failing[next]) continue;
+        const Reach found = kind(next);
+        if (found == Reach::goal) return true;
+        if (found == Reach::wall || met[next]) continue;
+        met[next] = 1;
+        work.push_back(next);
+      }
+    }
+    return false;
+  }
+
   static const ir::Inst& span_of(const ir::Function& fn, Operand value, const ir::Inst& otherwise) {
     return value.is_inst() && fn.insts[value.index()].span.file ? fn.insts[value.index()] : otherwise;
   }
 
-  void look_at(const ir::Function& fn, const ir::Inst& inst, const std::vector<Span>& way, bool in_loop) {
+  void look_at(const ir::Function& fn, const ir::Inst& inst, const std::vector<Span>& way, Where where) {
     if (inst.op == Op::invoke) {
       Specialization* callee = inst.aux_as<Specialization>();
-      if (callee && inst.type && inst.type->kind != TypeKind::bottom) visit(*callee, way_to(fn, inst, way), in_loop);
+      if (callee && inst.type && inst.type->kind != TypeKind::bottom) visit(*callee, way_to(fn, inst, way), where);
       if (question_ == Question::allocations && callee) {
         const auto& declared = callee->types->params;
         for (std::size_t i = 0; i < inst.operands.size() && i < declared.size(); ++i)
-          note(fn, inst, way, in_loop, boxes(fn, inst.operands[i], declared[i], "an argument"));
+          note(fn, inst, way, where, boxes(fn, inst.operands[i], declared[i], "an argument"));
       }
       return;
     }
-    note(fn, inst, way, in_loop, question_ == Question::allocations ? allocates(fn, inst) : looks_up(fn, inst));
+    note(fn, inst, way, where, question_ == Question::allocations ? allocates(fn, inst) : looks_up(fn, inst));
   }
 
   std::vector<Span> way_to(const ir::Function& fn, const ir::Inst& inst, const std::vector<Span>& way) const {
@@ -108,7 +162,7 @@ class Walk {
     return result;
   }
 
-  void note(const ir::Function& fn, const ir::Inst& inst, const std::vector<Span>& way, bool in_loop,
+  void note(const ir::Function& fn, const ir::Inst& inst, const std::vector<Span>& way, Where where,
             const Reason& reason) {
     if (!reason.found()) return;
     CostSite site;
@@ -118,10 +172,12 @@ class Walk {
     site.what = expression(site.way.front());
     site.reason = reason.text;
     site.advice = reason.advice;
-    site.in_loop = in_loop;
+    site.in_loop = where.in_loop;
+    site.always = where.always && reason.certain;
     for (CostSite& other : sites_)
       if (other.reason == site.reason && place(other.way.front()) == place(site.way.front())) {
-        other.in_loop = other.in_loop || in_loop;
+        other.in_loop = other.in_loop || site.in_loop;
+        other.always = other.always || site.always;
         return;
       }
     sites_.push_back(std::move(site));
@@ -203,7 +259,7 @@ class Walk {
                 "reshape once, before"};
       case Op::array_resize:
       case Op::array_resize_front:
-        return {"an array grows, and may need more memory", "say how long it will get: `sizehint!(v, n)`"};
+        return {"an array grows, and may need more memory", "say how long it will get: `sizehint!(v, n)`", false};
       case Op::tuple:
         return object(inst.type, "tuple");
       case Op::make_struct:
@@ -231,7 +287,7 @@ class Walk {
       case Op::call:
       case Op::call_splat:
         return {"what is called is found when it runs: its arguments and its result are objects, and it may make more",
-                "see `@why_dynamic`"};
+                "see `@why_dynamic`", false};
       case Op::array_set:
       case Op::array_init: {
         const DataType* array = as_data(type_of(fn, inst.operands[0]));
@@ -291,7 +347,7 @@ class Walk {
   const BuiltinTypes& builtin_;
   Question question_;
   const CostSource& source_;
-  std::set<const Specialization*> seen_;
+  std::map<const Specialization*, bool> seen_;  // with whether every call comes there
   std::vector<CostSite> sites_;
 };
 

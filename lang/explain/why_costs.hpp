@@ -17,6 +17,7 @@ struct CostSite {
   std::string reason;
   std::string advice;
   bool in_loop = false;
+  bool always = false;  // every call comes there (in a loop: every turn); otherwise only some do
 };
 
 // What the walks ask about functions. Null: nothing is known of it.
@@ -31,8 +32,8 @@ std::vector<CostSite> allocations(Runtime& runtime, Specialization& target, cons
 // Calls whose method is looked up when they run.
 std::vector<CostSite> dynamic_calls(Runtime& runtime, Specialization& target, const CostSource& source);
 
-// As the prompt prints them: `does` is "allocates" or "looks up methods when it runs".
+// As the prompt prints them.
 std::string costs_text(Runtime& runtime, const Specialization& target, const std::vector<CostSite>& sites,
-                       const std::string& does, bool color);
+                       bool dynamic, bool color);
 
 }  // namespace slope::infer

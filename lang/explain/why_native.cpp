@@ -101,8 +101,7 @@ bool costs_code(Context& ctx, const Value* args, std::size_t count, Value& resul
   std::vector<infer::CostSite> sites;
   const bool dynamic = args[0].bits != 0;
   if (!find_costs(ctx, args + 1, count - 1, dynamic, target, sites)) return false;
-  result = ctx.runtime->from_string(infer::costs_text(
-      *ctx.runtime, *target, sites, dynamic ? "looks up methods when it runs" : "allocates", args[3].bits != 0));
+  result = ctx.runtime->from_string(infer::costs_text(*ctx.runtime, *target, sites, dynamic, args[3].bits != 0));
   return result.defined() || ctx.out_of_memory();
 }
 
@@ -115,7 +114,7 @@ bool call_name(Context& ctx, const Value* args, std::size_t count, Value& result
   return result.defined() || ctx.out_of_memory();
 }
 
-// costs_parts(dynamic::Bool, f, types::Tuple) → ((file, line, expression, reason, advice, in a loop)…)
+// costs_parts(dynamic::Bool, f, types::Tuple) → ((file, line, expression, reason, advice, in a loop, in each call)…)
 bool costs_parts(Context& ctx, const Value* args, std::size_t count, Value& result) {
   if (count != 3) return ctx.argument_error("costs_parts takes which costs, a function and a tuple of types");
   Runtime& runtime = *ctx.runtime;
@@ -131,7 +130,8 @@ bool costs_parts(Context& ctx, const Value* args, std::size_t count, Value& resu
                      runtime.from_string(site.what),
                      runtime.from_string(site.reason),
                      runtime.from_string(site.advice),
-                     runtime.from_bool(site.in_loop)};
+                     runtime.from_bool(site.in_loop),
+                     runtime.from_bool(site.always)};
     Value made;
     if (!runtime.new_tuple(ctx, fields.values.data(), fields.values.size(), made)) return false;
     parts.values.push_back(made);

@@ -1,4 +1,6 @@
 // What the walks found, as the prompt prints it.
+#include <algorithm>
+
 #include "lang/explain/why.hpp"
 #include "lang/explain/why_costs.hpp"
 #include "lang/runtime/call_text.hpp"
@@ -61,21 +63,25 @@ std::string why_text(Runtime& runtime, const Specialization& target, const Why& 
 }
 
 std::string costs_text(Runtime& runtime, const Specialization& target, const std::vector<CostSite>& sites,
-                       const std::string& does, bool color) {
+                       bool dynamic, bool color) {
   const auto painted = [&](const std::string& text, const char* code) {
     return color ? std::string("\033[") + code + "m" + text + "\033[0m" : text;
   };
   const auto place = [&](Span span) {
     return runtime.sources.file(span.file).name() + ":" + std::to_string(runtime.sources.line_of(span));
   };
+  const auto often = [&](const CostSite& site) { return dynamic || site.always; };
+  const std::string does = dynamic ? "looks up methods when it runs" : "allocates";
   if (sites.empty()) return call_text(target) + ": nothing in it " + does + ".\n";
+  const bool always = std::any_of(sites.begin(), sites.end(), often);
   std::string text =
-      call_text(target) + " " + does + ", " +
+      call_text(target) + " " + (always ? does + ", " : "may allocate in some calls, not in each, ") +
       (sites.size() == 1 ? std::string("in one place") : "in " + std::to_string(sites.size()) + " places") + ":\n";
   std::string last;
   const CostSite* first = &sites[0];
   for (const CostSite& site : sites) {
-    if (site.in_loop && !first->in_loop) first = &site;  // what costs most is what is done often
+    // What costs most is what is done often.
+    if (std::pair(often(site), site.in_loop) > std::pair(often(*first), first->in_loop)) first = &site;
     const Span at = site.way.front();
     if (place(at) != last) {
       last = place(at);
@@ -84,7 +90,7 @@ std::string costs_text(Runtime& runtime, const Specialization& target, const std
       text += "\n  " + painted(last, "90") + "  " + std::string(line) + "\n";
     }
     text += "      " + (site.what.empty() ? "" : painted(site.what, "93;1") + ": ") + site.reason +
-            (site.in_loop ? " (in a loop)" : "") + "\n";
+            (site.in_loop ? " (in a loop)" : "") + (always && !often(site) ? " (not in each call)" : "") + "\n";
     if (site.way.size() > 1 && place(site.way.back()) != last)
       text += "        " + painted("at " + place(site.way.back()), "90") + "\n";
   }

@@ -141,18 +141,51 @@ class Inferred {
   using Place = std::pair<std::uint32_t, std::uint32_t>;
 
   void note_types(const Typed& typed) {
-    std::map<Place, const Type*> of_spans;
     std::map<Place, std::vector<const ir::Inst*>> calls;
-    for (const ir::Block& block : typed.code->blocks)
+    std::map<Place, const Type*> of_spans;
+    for (const ir::Block& block : typed.code->blocks) {
       for (const std::uint32_t id : block.insts) {
         const ir::Inst& inst = typed.code->insts[id];
-        if (inst.scope != 0 || inst.span.file != definition_.file) continue;
-        const Place place{inst.span.begin, inst.span.end};
-        if (inst.type && inst.op != Op::parameter && !ir::is_terminator(inst.op))
-          of_spans.try_emplace(place, inst.type);
-        calls[place].push_back(&inst);
+        if (inst.scope == 0 && inst.span.file == definition_.file)
+          calls[{inst.span.begin, inst.span.end}].push_back(&inst);
       }
+      if (&block == typed.code->blocks.data()) continue;
+      for (const std::uint32_t id : block.parameters) {  // where the branches of an expression meet
+        const ir::Inst& inst = typed.code->insts[id];
+        if (inst.type && inst.span.file == definition_.file)
+          of_spans.try_emplace({inst.span.begin, inst.span.end}, inst.type);
+      }
+    }
+    for (const auto& [place, insts] : calls)
+      if (const Type* type = type_of_all(*typed.code, insts)) of_spans.try_emplace(place, type);
     walk(typed, of_spans, calls, definition_.node, syntax::no_node);
+  }
+
+  // Of what one expression became. A call of which inference made several, one for each type that an argument may have,
+  // comes with tests of these types, which are not the expression's value.
+  const Type* type_of_all(const ir::Function& fn, const std::vector<const ir::Inst*>& insts) const {
+    std::vector<const Type*> results;
+    const Type* other = nullptr;
+    for (const ir::Inst* inst : insts) {
+      if (!inst->type || ir::is_terminator(inst->op) || inst->op == Op::isa) continue;
+      const bool is_call = inst->op == Op::call || inst->op == Op::invoke;
+      if (inst->op == Op::refine) {
+        // What is known of a call's result besides.
+        const Operand of = inst->operands[0];
+        if (results.size() == 1 && of.is_inst() && &fn.insts[of.index()] == called_last(insts)) results[0] = inst->type;
+        continue;
+      }
+      if (is_call && inst->type->kind != TypeKind::bottom) results.push_back(inst->type);
+      if (!is_call && !other) other = inst->type;
+    }
+    if (results.empty()) return other;
+    return results.size() == 1 ? results[0] : runtime_.types.union_of(results);
+  }
+  static const ir::Inst* called_last(const std::vector<const ir::Inst*>& insts) {
+    const auto at = std::find_if(insts.rbegin(), insts.rend(), [](const ir::Inst* inst) {
+      return inst->op == Op::call || inst->op == Op::invoke;
+    });
+    return at == insts.rend() ? nullptr : *at;
   }
 
   void walk(const Typed& typed, const std::map<Place, const Type*>& of_spans,
