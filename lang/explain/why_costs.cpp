@@ -103,9 +103,9 @@ class Walk {
       block = around.header;
     }
     return block == 0 || !reaches(fn, failing, 0, block, [&](ir::BlockId b) {
-      const std::uint32_t end = fn.blocks[b].terminator;
-      return end != ~0u && fn.insts[end].op == Op::ret ? Reach::goal : Reach::way;
-    });
+             const std::uint32_t end = fn.blocks[b].terminator;
+             return end != ~0u && fn.insts[end].op == Op::ret ? Reach::goal : Reach::way;
+           });
   }
   static bool is_in(const ir::Loop& loop, ir::BlockId block) {
     return std::find(loop.blocks.begin(), loop.blocks.end(), block) != loop.blocks.end();

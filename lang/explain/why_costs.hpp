@@ -33,7 +33,7 @@ std::vector<CostSite> allocations(Runtime& runtime, Specialization& target, cons
 std::vector<CostSite> dynamic_calls(Runtime& runtime, Specialization& target, const CostSource& source);
 
 // As the prompt prints them.
-std::string costs_text(Runtime& runtime, const Specialization& target, const std::vector<CostSite>& sites,
-                       bool dynamic, bool color);
+std::string costs_text(Runtime& runtime, const Specialization& target, const std::vector<CostSite>& sites, bool dynamic,
+                       bool color);
 
 }  // namespace slope::infer

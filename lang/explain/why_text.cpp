@@ -62,8 +62,8 @@ std::string why_text(Runtime& runtime, const Specialization& target, const Why& 
   return text;
 }
 
-std::string costs_text(Runtime& runtime, const Specialization& target, const std::vector<CostSite>& sites,
-                       bool dynamic, bool color) {
+std::string costs_text(Runtime& runtime, const Specialization& target, const std::vector<CostSite>& sites, bool dynamic,
+                       bool color) {
   const auto painted = [&](const std::string& text, const char* code) {
     return color ? std::string("\033[") + code + "m" + text + "\033[0m" : text;
   };

@@ -339,8 +339,13 @@ struct NearMethod {
   int score;
   std::vector<bool> mismatched;  // by parameter, callee first
   bool takes_as_many;            // arguments as were given
-  bool fits_some;                // argument
 };
+
+bool is_of_library_alone(const Type* type) {
+  while (const UnionAllType* open = as_union_all(type)) type = open->body;
+  const DataType* data = as_data(type);
+  return data && !data->is_tuple && to_string(data).starts_with("Base.");
+}
 
 // Nothing: a constructor of another type of the same name. `elements`: the types of the call, callee first; `others`:
 // how many methods the table has.
@@ -351,7 +356,7 @@ std::optional<NearMethod> near_method(TypeTable& types, const Method& method, co
   const VarargType* rest = as_vararg(tuple->params.back());
   std::size_t fixed = tuple->params.size() - (rest ? 1 : 0);
   NearMethod near{&method, 0, std::vector<bool>(tuple->params.size() + elements.size(), false),
-                  elements.size() == fixed || (rest && elements.size() >= fixed), false};
+                  elements.size() == fixed || (rest && elements.size() >= fixed)};
   auto closed = [&](const Type* t) {
     std::vector<const Type*> one{t};
     const Type* whole = types.tuple(one);
@@ -377,9 +382,11 @@ std::optional<NearMethod> near_method(TypeTable& types, const Method& method, co
       near.mismatched[std::min(i, tuple->params.size() - 1)] = true;
     }
   }
-  near.fits_some = matched > 0;
   near.score = matched * 4 - std::abs(static_cast<int>(elements.size()) - static_cast<int>(fixed));
   if (elements.size() > 1 && matched == 0 && fixed > 1 && others > 3) near.score -= 4;
+  // Nobody who calls the function has a value of a type that the library keeps to itself.
+  for (std::size_t i = 1; i < tuple->params.size(); ++i)
+    if (near.mismatched[i] && is_of_library_alone(tuple->params[i])) near.score -= 8;
   return near;
 }
 
@@ -445,14 +452,13 @@ std::string Runtime::Impl::method_error_text(Context& ctx, Value function, Value
       return "MethodError: no constructors have been defined for " + to_string(function.as_type) +
              "\nit is an abstract type, which has no values of its own: make one of a subtype";
     if (!callee_type->name->is_function && !function.type->is_kind)
-      return "MethodError: objects of type " + to_string(function.type) +
-             " are not callable\nis an operator missing, as in `x * (y)`?";
+      return "MethodError: objects of type " + to_string(function.type) + " are not callable";
     return text;
   }
-  // Methods for another number of arguments are near where an argument fits, or none takes as many as were given.
+  // Methods for another number of arguments are near only when none takes as many as were given.
   const auto takes_as_many = [](const NearMethod& each) { return each.takes_as_many; };
   if (std::any_of(candidates.begin(), candidates.end(), takes_as_many))
-    std::erase_if(candidates, [&](const NearMethod& each) { return !takes_as_many(each) && !each.fits_some; });
+    std::erase_if(candidates, [&](const NearMethod& each) { return !takes_as_many(each); });
   std::stable_sort(candidates.begin(), candidates.end(),
                    [](const NearMethod& a, const NearMethod& b) { return a.score > b.score; });
   text += "\n\nClosest candidates are:";
@@ -599,13 +605,49 @@ std::string Runtime::exception_text(Context& ctx, Value exception) {
   return shown(*this, ctx, exception);
 }
 
+namespace {
+
+// The rest of the line on which the innermost place of a trace is.
+std::string behind(const SourceMap& sources, const std::vector<TraceEntry>& trace) {
+  if (trace.empty() || trace[0].span.file == 0) return "";
+  std::string_view rest = sources.file(trace[0].span.file).text();
+  rest.remove_prefix(std::min<std::size_t>(trace[0].span.end, rest.size()));
+  constexpr std::size_t most = 200;
+  std::size_t length = std::min({rest.find('\n'), rest.size(), most});
+  while (length > 0 && length < rest.size() && (static_cast<unsigned char>(rest[length]) & 0xc0) == 0x80) --length;
+  return std::string(rest.substr(0, length));
+}
+
+bool is_about_keywords(Value exception) {
+  const DataType* type = as_data(exception.type);
+  return type && type->name->name->name == "UndefKeywordError";
+}
+
+// The function of the innermost place of a trace, from its signature to the end of the line of the place.
+std::string around(const SourceMap& sources, const std::vector<TraceEntry>& trace) {
+  const Method* method = trace.empty() ? nullptr : trace[0].method;
+  if (!method || method->span.file == 0 || method->span.file != trace[0].span.file) return "";
+  const std::string_view text = sources.file(method->span.file).text();
+  constexpr std::size_t most = 10000;
+  const std::size_t begin = method->span.begin;
+  const std::size_t end = std::min(text.size(), text.find('\n', std::min<std::size_t>(trace[0].span.end, text.size())));
+  return begin < end && end - begin < most ? std::string(text.substr(begin, end - begin)) : "";
+}
+
+}  // namespace
+
 std::string Runtime::describe_error(Context& ctx, Value exception, const std::vector<TraceEntry>& full_trace) {
   std::string text;
   Value describe = global_value(base, symbol("uncaught_text"));
   if (describe.defined() && interpreter) {
     Aside aside(ctx);
-    Value args[] = {exception}, shown;
-    if (call(ctx, describe, args, 1, shown) && shown.type == types.builtin().string)
+    // With what stands behind the name or call that failed, which says what was meant (`math.sin`, `x => x + 1`), and
+    // the text of its function until there.
+    Rooted args(heap);
+    args.values = {exception, from_string(behind(sources, full_trace)), from_string(around(sources, full_trace))};
+    Value shown;
+    if (args.values[1].defined() && args.values[2].defined() && call(ctx, describe, args.values.data(), 3, shown) &&
+        shown.type == types.builtin().string)
       text = std::string(static_cast<const StringObject*>(shown.object)->view());
     ctx.error = Value();
   }
@@ -618,9 +660,11 @@ std::string Runtime::describe_error(Context& ctx, Value exception, const std::ve
     ++skipped;
   const std::span<const TraceEntry> trace(full_trace.begin() + static_cast<std::ptrdiff_t>(skipped), full_trace.end());
   if (trace.empty()) return out + "\n";
-  // Where exactly the stack ended is chance; its caller is one of the calls that filled it.
-  const bool is_overflow = exception.type == types.builtin().stack_overflow_error && trace.size() > 1;
-  out += error_place_text(*this, trace.subspan(is_overflow ? 1 : 0));
+  // Where exactly the stack ended is chance; its caller is one of the calls that filled it. Wrong keywords are found by
+  // the function that is called, and the call is what is wrong.
+  const bool is_of_caller = exception.type == types.builtin().stack_overflow_error || is_about_keywords(exception) ||
+                            (trace[0].method && frame_text(trace[0].method).starts_with("kwcall("));
+  out += error_place_text(*this, trace.subspan(is_of_caller && trace.size() > 1 ? 1 : 0));
   return out + trace_text(*this, trace) + "\n";
 }
 

@@ -42,7 +42,23 @@ void parse_items(State& state, Iterator& it, const char* expected) {
 void parse_bindings(State& state, Iterator& it) {
   parse_items<&parse_expression>(state, it, "a variable or `name = value`");
 }
-void parse_loops(State& state, Iterator& it) { parse_items<&parse_iteration>(state, it, "a loop variable"); }
+// `(i = 0; i < n; i++)`
+bool is_foreign_loop(Iterator it) {
+  if (it->kind != K::left_paren) return false;
+  int depth = 0;
+  for (; it->kind != K::end_of_input; ++it) {
+    if (depth == 1 && it->kind == K::semicolon) return true;
+    if (it->kind == K::left_paren) ++depth;
+    if (it->kind == K::right_paren && --depth == 0) return false;
+  }
+  return false;
+}
+
+void parse_loops(State& state, Iterator& it) {
+  if (is_foreign_loop(it))
+    state.fail(it, "a loop variable", "a loop is written `for i in 1:n … end`; with a condition it is `while … end`");
+  parse_items<&parse_iteration>(state, it, "a loop variable");
+}
 
 void parse_do_parameters(State& state, Iterator& it) {
   const std::size_t mark = state.operands.size();

@@ -14,6 +14,7 @@ struct Entry {
 
 // At the beginning of a statement.
 constexpr std::array beginnings = {
+    Entry{"and", "both is `a && b`"},
     Entry{"assert", "an assertion is the macro `@assert condition`"},
     Entry{"auto", "a variable is made by assigning to it: `x = 1`"},
     Entry{"bool", "a variable is made by assigning to it: `x = true`"},
@@ -28,6 +29,8 @@ constexpr std::array beginnings = {
     Entry{"del", "`delete!(collection, key)` takes an element out; variables need not be deleted"},
     Entry{"double", "a variable is made by assigning to it: `x = 1.0`"},
     Entry{"elseIf", "write `elseif condition`, inside of `if … end`"},
+    Entry{"disp", "a text is printed by `println(…)`"},
+    Entry{"echo", "a text is printed by `println(…)`"},
     Entry{"enum", "write `@enum Colour red green blue`"},
     Entry{"elif", "write `elseif condition`, inside of `if … end`"},
     Entry{"elsif", "write `elseif condition`, inside of `if … end`"},
@@ -49,16 +52,20 @@ constexpr std::array beginnings = {
     Entry{"new", "a value is made by calling its type: `T(arguments…)`"},
     Entry{"not", "negation is `!x`"},
     Entry{"nonlocal", "a function inside another one sees and assigns its variables; nothing is declared"},
+    Entry{"or", "either is `a || b`"},
     Entry{"package", "write `module M … end`"},
+    Entry{"printf", "a text is printed by `println(…)`, with a format by `@printf \"%d\\n\" x`"},
     Entry{"private", "what a module does not `export` is reached by `M.name`; nothing else is hidden"},
     Entry{"proc", "a function is `function f(x) … end`, or in one line `f(x) = …`"},
     Entry{"public", "every name of a module is reached by `M.name`; `export name` brings it by `using M`"},
+    Entry{"puts", "a text is printed by `println(…)`"},
     Entry{"raise", "an exception is thrown by `throw(e)`, one with a message by `error(\"…\")`"},
     Entry{"static", "what belongs to no object is a function or a `const` of the module"},
     Entry{"string", "a variable is made by assigning to it: `s = \"text\"`; any value as text is `string(x)`"},
     Entry{"sub", "a function is `function f(x) … end`, or in one line `f(x) = …`"},
     Entry{"switch", "write `if … elseif … else … end`"},
     Entry{"template", "a function takes any types; a type's parameters are `struct A{T} … end`"},
+    Entry{"then", "no `then` is needed: the body begins on the next line or behind `;`"},
     Entry{"type", "data is a `struct`; another name for a type is `const A = B`"},
     Entry{"typedef", "another name for a type is `const A = B`"},
     Entry{"match", "write `if … elseif … else … end`; `match(r\"…\", text)` searches a text"},
@@ -83,6 +90,8 @@ constexpr std::array middles = {
     Entry{"else", "one of two values is `condition ? a : b`"},
     Entry{"if", "a statement under a condition is `condition && statement`; one of two values is `condition ? a : b`"},
     Entry{"unless", "a statement under a condition is `condition || statement`"},
+    Entry{"while", "a condition is tested at the end by `while true … condition || break; end`"},
+    Entry{"until", "a condition is tested at the end by `while true … condition && break; end`"},
     Entry{"for", "values for each element are made in brackets: `[f(x) for x in xs]`"},
     Entry{"as", "another name is given by `import M: f as g`"},
     Entry{"extends", "a type stands below another by `struct A <: B`"},
@@ -108,6 +117,7 @@ constexpr std::array operators = {
     Entry{"**", "a power is `x ^ y`"},
     Entry{":", "from the second element to the last is `a[2:end]`, all elements `a[:]`"},
     Entry{":=", "a variable is made by assigning to it: `x = 1`"},
+    Entry{"<>", "two values are unequal: `a != b`"},
     Entry{"===", "the same value is `a === b`, an equal one `a == b`"},
     Entry{"/", "a comment begins with `#`, a long one with `#=` and ends with `=#`"},
 };
@@ -124,6 +134,13 @@ std::string foreign_help(std::string_view first, std::string_view before, std::s
   if (const std::string_view help = find(beginnings, first); !help.empty()) return std::string(help);
   if (const std::string help = foreign_help_inside(before, found); !help.empty()) return help;
   return first.empty() ? std::string() : "a function is called with parentheses: `" + std::string(first) + "(…)`";
+}
+
+std::string foreign_word_help(std::string_view word) {
+  static constexpr std::string_view functions[] = {"assert", "disp",   "echo", "float", "include", "int",
+                                                   "match",  "printf", "puts", "raise", "string",  "type"};
+  if (std::find(std::begin(functions), std::end(functions), word) != std::end(functions)) return "";
+  return std::string(find(beginnings, word));
 }
 
 std::string foreign_help_inside(std::string_view before, std::string_view found) {

@@ -1,5 +1,6 @@
 // What follows a primary without space: calls, indices, type parameters, fields, broadcast calls, adjoints, `do`.
 #include "lang/syntax/expression.hpp"
+#include "lang/syntax/foreign.hpp"
 
 namespace slope::syntax::grammar {
 
@@ -178,6 +179,9 @@ NodeId parse_postfix_chain(State& state, Iterator& it, Iterator from, NodeId bas
                             !it->newline_before() && !state.mode.space_sensitive;
       if (detached) {
         const bool call = it->kind == TokenKind::left_paren;
+        // `switch (x) {`, `foreach (x in xs)`: a word of another language and not a function.
+        const std::string foreign = call && it == from + 1 ? foreign_word_help(state.word(from)) : std::string();
+        if (!foreign.empty()) state.fail(it, "the end of the line or `;` after the statement", foreign);
         state.refuse(it, std::string("no space may stand before `") + (call ? "(` in a call" : "[` in an index"),
                      call ? "write `f(x)`" : "write `a[i]`");
       }

@@ -110,6 +110,9 @@ Iterator end_of_broken(const State& state, Iterator from, Iterator broken, bool 
 
 NodeId parse_statement(State& state, Iterator& it, bool documented) {
   const Iterator from = it;
+  if (it->kind == K::kw_do)
+    state.fail(it, "a statement",
+               "a loop that tests its condition at the end is `while true … condition || break; end`");
   const NodeId statement = require(state, it, parse_statement_expression(state, it), "a statement");
   const bool is_doc = documented && is_text(state, statement) && (from->kind == K::string_begin || it == from + 1) &&
                       !closes_body(it) && it->kind != K::semicolon && state.newlines_before(it) <= 1;

@@ -182,9 +182,8 @@ class Inferred {
     return results.size() == 1 ? results[0] : runtime_.types.union_of(results);
   }
   static const ir::Inst* called_last(const std::vector<const ir::Inst*>& insts) {
-    const auto at = std::find_if(insts.rbegin(), insts.rend(), [](const ir::Inst* inst) {
-      return inst->op == Op::call || inst->op == Op::invoke;
-    });
+    const auto at = std::find_if(insts.rbegin(), insts.rend(),
+                                 [](const ir::Inst* inst) { return inst->op == Op::call || inst->op == Op::invoke; });
     return at == insts.rend() ? nullptr : *at;
   }
 
