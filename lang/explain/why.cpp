@@ -99,7 +99,16 @@ class Asking {
       // The first place. Its way to the result comes behind it.
       std::vector<WhyStep> way;
       for (std::size_t at = visits[i].from; at != none; at = visits[at].from) add_step(fn, visits[at].value, way);
-      explain(target, fn, visits[i].value, found);
+      Why first = found;
+      explain(target, fn, visits[i].value, first);
+      // One of the calls that inference made of one, for each type that an operand may have: where it has no reason of
+      // its own the operand is one.
+      if (first.kind == "unknown")
+        if (const Operand tested = tested_operand(fn, visits[i].value); tested.is_inst()) {
+          visit(tested, i);
+          continue;
+        }
+      found = std::move(first);
       found.steps.insert(found.steps.end(), way.begin(), way.end());
       return;
     }
@@ -112,6 +121,18 @@ class Asking {
     explain(target, fn, visits[first].value, found);
     for (std::size_t at = visits[first].from; at != none; at = visits[at].from)
       add_step(fn, visits[at].value, found.steps);
+  }
+
+  Operand tested_operand(const ir::Function& fn, Operand value) const {
+    const ir::Inst& inst = fn.inst(value);
+    for (const Operand operand : inst.operands) {
+      if (!operand.is_inst()) continue;
+      const ir::Inst& made = fn.inst(operand);
+      if (made.op == Op::refine && made.span.file == inst.span.file && made.span.begin == inst.span.begin &&
+          made.span.end == inst.span.end && loses(fn, made.operands[0]))
+        return made.operands[0];
+    }
+    return {};
   }
 
   static bool is_call(const ir::Function& fn, Operand value) {
@@ -299,12 +320,15 @@ class Asking {
       types.push_back(type);
   }
 
-  void of_argument(const ir::Function& fn, Operand value, const Specialization& target, Why& found) const {
+  static std::string argument_name(const ir::Function& fn, Operand value, const Method& method) {
     const auto& parameters = fn.blocks[0].parameters;
     const auto at =
         static_cast<std::size_t>(std::find(parameters.begin(), parameters.end(), value.index()) - parameters.begin());
-    const auto& names = target.method->arg_names;
-    const std::string name = at < names.size() && names[at] ? names[at]->name : "an argument";
+    return at < method.arg_names.size() && method.arg_names[at] ? method.arg_names[at]->name : "an argument";
+  }
+
+  void of_argument(const ir::Function& fn, Operand value, const Specialization& target, Why& found) const {
+    const std::string name = argument_name(fn, value, *target.method);
     found.steps.push_back({target.method->span, name, fn.insts[value.index()].type});
     say(found, "argument",
         "the type of the argument `" + name + "` is given as " + to_string(fn.insts[value.index()].type) +
@@ -324,10 +348,16 @@ class Asking {
       add_type(types, type);
       if (types.size() == had || !source.is_inst()) continue;
       const ir::Inst& inst = fn.insts[source.index()];
-      if (inst.span.file != 0) found.steps.push_back({inst.span, expression(inst.span), type});
+      if (inst.op == Op::parameter && inst.block == 0) {
+        const Method& method = *entered_.back()->method;
+        found.steps.push_back({method.span, argument_name(fn, source, method), type});
+      } else if (inst.span.file != 0) {
+        found.steps.push_back({inst.span, expression(inst.span), type});
+      }
     }
     const ir::Inst& inst = fn.insts[value.index()];
-    if (found.steps.size() == before && inst.span.file != 0)
+    // The whole expression, where not each of its values has a place of its own.
+    if (found.steps.size() < before + types.size() && inst.span.file != 0)
       found.steps.push_back({inst.span, expression(inst.span), inst.type});
     const bool grows = std::any_of(sources.begin(), sources.end(), [&](Operand source) { return loses(fn, source); });
     const std::vector<LimitPassed> limits = source_.limits(*entered_.back());
@@ -577,7 +607,11 @@ class Asking {
         if (inst.op != Op::call && inst.op != Op::call_splat) continue;
         const bool open =
             std::any_of(inst.operands.begin(), inst.operands.end(), [&](Operand o) { return loses(fn, o); });
-        if (open && inst.span.file != 0) found.dynamic.push_back({inst.span, expression(inst.span), inst.type});
+        const bool known = std::any_of(found.dynamic.begin(), found.dynamic.end(), [&](const WhyStep& other) {
+          return other.span.file == inst.span.file && other.span.begin == inst.span.begin &&
+                 other.span.end == inst.span.end;  // `a.v += x` is two calls
+        });
+        if (open && !known && inst.span.file != 0) found.dynamic.push_back({inst.span, expression(inst.span), inst.type});
       }
   }
 
