@@ -26,6 +26,7 @@ class Checker {
   std::optional<Fault> run(const ir::Function& fn, const ir::Inst& inst) {
     if (inst.op == Op::call || inst.op == Op::invoke) check_call(fn, inst);
     if (inst.op == Op::type_assert && is_impossible(inst.type)) check_condition(fn, inst);
+    if (inst.op == Op::check_defined) check_assigned(fn, inst);
     return std::move(found_);
   }
 
@@ -51,6 +52,17 @@ class Checker {
     else
       note(inst.span, "type",
            "this must be of type `" + to_string(wanted.as_type) + "` and is of type " + described(found));
+  }
+
+  // A variable to which nothing was assigned on any way that leads here.
+  void check_assigned(const ir::Function& fn, const ir::Inst& inst) {
+    if (inst.operands.empty() || !inst.operands[0].is_constant() || !inst.aux_as<const Symbol>()) return;
+    const RawValue defined = fn.constant_value(inst.operands[0]);
+    if (!defined.defined() || defined.type != builtin_.boolean || defined.bits != 0) return;
+    const std::string& name = inst.aux_as<const Symbol>()->name;
+    if (name.starts_with("#")) return;
+    note(inst.span, "unassigned",
+         "`" + name + "` has no value here: it is a variable of this function, and nothing is assigned to it before");
   }
 
   static std::string described(const Type* type) { return "`" + to_string(type) + "`"; }
@@ -96,7 +108,11 @@ class Checker {
     const RawValue field = fn.constant_value(inst.operands[2]);
     const DataType* owner = as_data(types[1]);
     if (!owner || !field.defined() || field.type != builtin_.symbol || owner->name->is_abstract || owner->is_tuple ||
-        owner == builtin_.module || owner->fields.empty())
+        owner == builtin_.module || owner->is_type_of_type || owner->is_kind || owner->name->is_function)
+      return false;
+    // Of what has no fields only numbers, texts and arrays are known well enough.
+    if (owner->fields.empty() && owner->storage != Storage::bits && owner != builtin_.string &&
+        owner->object_kind != DataType::ObjectKind::array)
       return false;
     if (!default_access(types[1], reads)) return false;
     const std::string& name = field.symbol->name;
@@ -106,7 +122,9 @@ class Checker {
       std::string has;
       for (const Field& each : owner->fields)
         if (each.name) has += (has.empty() ? "" : ", ") + each.name->name;
-      note(inst.span, "no-field", "`" + to_string(owner) + "` has no field `" + name + "`; it has: " + has);
+      note(inst.span, "no-field",
+           "`" + to_string(owner) + "` has no field `" + name + "`" +
+               (has.empty() ? ": it has none" : "; it has: " + has));
       return true;
     }
     if (writes && !owner->name->is_mutable) {

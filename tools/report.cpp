@@ -10,6 +10,7 @@
 #include "lang/runtime/call_text.hpp"
 #include "lang/support/diagnostic.hpp"
 #include "stdlib/native/native.hpp"
+#include "tools/passed.hpp"
 #include "tools/tools.hpp"
 
 namespace slope::api::tools {
@@ -37,7 +38,7 @@ bool raises_on_purpose(const Method& method) {
 class Reporter {
  public:
   Reporter(EngineState& engine, const ReportOptions& options)
-      : engine_(engine), runtime_(engine.runtime), checks_(engine), options_(options) {}
+      : engine_(engine), runtime_(engine.runtime), checks_(engine), passed_(engine), options_(options) {}
 
   std::vector<Reported> run(Specialization& target) {
     visit(target, {});
@@ -80,9 +81,9 @@ class Reporter {
     if (!callee || !callee->method) return;
     std::vector<Span> further = way;
     further.push_back(inst.span);
-    if (!is_library(*callee->method)) {
-      visit(*callee, further);
-    } else if (never_returns(inst.type) && !raises_on_purpose(*callee->method) && is_certain(fn, inst)) {
+    if (!is_library(*callee->method)) return visit(*callee, further);
+    for (Specialization* passed : passed_.reached_by(*callee)) visit(*passed, further);
+    if (never_returns(inst.type) && !raises_on_purpose(*callee->method) && is_certain(fn, inst)) {
       std::set<const Specialization*> on_way;
       if (const std::string reason = why_it_fails(*callee, on_way, 0); !reason.empty())
         note({inst.span, "fails", "`" + call_text(*callee) + "` always fails: " + reason}, way);
@@ -152,6 +153,7 @@ class Reporter {
   EngineState& engine_;
   Runtime& runtime_;
   CallChecks checks_;
+  PassedFunctions passed_;
   ReportOptions options_;
   std::set<const Specialization*> seen_;
   std::vector<Reported> found_;

@@ -611,7 +611,8 @@ class Asking {
           return other.span.file == inst.span.file && other.span.begin == inst.span.begin &&
                  other.span.end == inst.span.end;  // `a.v += x` is two calls
         });
-        if (open && !known && inst.span.file != 0) found.dynamic.push_back({inst.span, expression(inst.span), inst.type});
+        if (open && !known && inst.span.file != 0)
+          found.dynamic.push_back({inst.span, expression(inst.span), inst.type});
       }
   }
 

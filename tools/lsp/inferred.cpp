@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "lang/infer/infer.hpp"
 #include "lang/infer/lattice.hpp"
 #include "lang/ir/ir.hpp"
 #include "lang/lower/lower.hpp"
 #include "tools/checks.hpp"
+#include "tools/passed.hpp"
 #include "tools/tools.hpp"
 
 namespace slope::api::tools::lsp {
@@ -35,11 +37,13 @@ class Inferred {
         runtime_(engine.runtime),
         builtin_(engine.runtime.types.builtin()),
         checks_(engine),
+        passed_(engine),
         ast_(ast),
         definition_(definition) {}
 
   void run() {
     for (const Method* method : methods()) infer(*method);
+    for (std::size_t i = 0; i < typed_.size(); ++i) infer_passed(i);
     for (const Typed& typed : typed_) {
       for (const ir::Block& block : typed.code->blocks) {
         if (block.handler != ir::no_block) continue;  // what fails there is caught
@@ -111,12 +115,33 @@ class Inferred {
     const DataType* call = runtime_.types.tuple(declared);
     const auto solved = match(runtime_.types, call, method.signature);
     if (!solved) return;
-    Specialization* target = runtime_.specialize(const_cast<Method*>(&method), call, *solved);
-    // Callees are inferred, not optimised: nothing here runs.
+    infer(*runtime_.specialize(const_cast<Method*>(&method), call, *solved));
+  }
+
+  // Callees are inferred, not optimised: nothing here runs.
+  void infer(Specialization& target) {
     infer::Inference inference(runtime_, engine_.ctx, engine_.ctx.world);
-    infer::InferResult result = inference.infer(*target);
+    infer::InferResult result = inference.infer(target);
     if (engine_.ctx.failed()) engine_.ctx.take_error();
-    if (result.typed) typed_.push_back({&method, std::move(result.typed)});
+    if (result.typed) typed_.push_back({target.method, std::move(result.typed)});
+  }
+
+  // Closures that it passes to the library, for the types that they are called with.
+  void infer_passed(std::size_t which) {
+    constexpr std::size_t most = 40;
+    std::vector<Specialization*> passed;
+    for (const ir::Block& block : typed_[which].code->blocks) {
+      if (block.handler != ir::no_block) continue;
+      for (const std::uint32_t id : block.insts) {
+        const ir::Inst& inst = typed_[which].code->insts[id];
+        Specialization* callee = inst.op == Op::invoke ? inst.aux_as<Specialization>() : nullptr;
+        if (!callee || !callee->method || callee->method->span.file == definition_.file) continue;
+        for (Specialization* each : passed_.reached_by(*callee))
+          if (each->method->span.file == definition_.file && passed_seen_.insert(each).second) passed.push_back(each);
+      }
+    }
+    for (Specialization* each : passed)
+      if (typed_.size() < most) infer(*each);
   }
 
   const Type* type_of(const ir::Function& fn, Operand o) const {
@@ -310,6 +335,8 @@ class Inferred {
   Runtime& runtime_;
   const BuiltinTypes& builtin_;
   CallChecks checks_;
+  PassedFunctions passed_;
+  std::set<const Specialization*> passed_seen_;
   const Ast& ast_;
   Definition& definition_;
   std::vector<Typed> typed_;
