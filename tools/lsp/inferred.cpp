@@ -191,6 +191,13 @@ class Inferred {
   const Type* type_of_all(const ir::Function& fn, const std::vector<const ir::Inst*>& insts) const {
     std::vector<const Type*> results;
     const Type* other = nullptr;
+    // A step on the way to the value (`broadcasted` before `materialize`) is not the value.
+    std::set<const ir::Inst*> steps;
+    for (const ir::Inst* inst : insts) {
+      if (inst->op != Op::call && inst->op != Op::invoke) continue;
+      for (const Operand of : inst->operands)
+        if (of.is_inst()) steps.insert(&fn.insts[of.index()]);
+    }
     for (const ir::Inst* inst : insts) {
       if (!inst->type || ir::is_terminator(inst->op) || inst->op == Op::isa) continue;
       const bool is_call = inst->op == Op::call || inst->op == Op::invoke;
@@ -200,7 +207,7 @@ class Inferred {
         if (results.size() == 1 && of.is_inst() && &fn.insts[of.index()] == called_last(insts)) results[0] = inst->type;
         continue;
       }
-      if (is_call && inst->type->kind != TypeKind::bottom) results.push_back(inst->type);
+      if (is_call && inst->type->kind != TypeKind::bottom && !steps.contains(inst)) results.push_back(inst->type);
       if (!is_call && !other) other = inst->type;
     }
     if (results.empty()) return other;
