@@ -17,8 +17,8 @@ constexpr const char* inspect_help = R"(usage: slope inspect FILE --function 'f(
 
 Runs FILE (what it prints goes to standard error), then prints what the compiler makes of the call.
 
-  --function CALL   a function with the types of its arguments: 'loss(::Vector{Float64})'; the types may be left out of a
-                    function with one method
+  --function CALL   a function with the types of its arguments: 'loss(::Vector{Float64})'; without types: those of
+                    its most frequent call while FILE ran, else those that its only method declares
   --view VIEW       warntype (the default), typed, lowered, grad, llvm, native; or a reason: why a type is not exact,
                     allocates, dynamic: why methods are looked up when it runs, recompiled: by which definition
   --format FORMAT   text (the default), json, or html: one page with the source, the types of its expressions, its callees

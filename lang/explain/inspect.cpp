@@ -1,4 +1,6 @@
 // Core.inspect_code: what the compiler really holds, as text.
+#include <algorithm>
+
 #include "lang/derive/natives/call.hpp"
 #include "lang/explain/kept.hpp"
 #include "lang/explain/natives.hpp"
@@ -92,7 +94,37 @@ bool inspect_code(Context& ctx, const Value* args, std::size_t count, Value& res
   return ctx.argument_error("no such view of code: " + args[0].symbol->name);
 }
 
+// seen_calls(f) → ((argument types…)…): with which types it was called until now, the most frequent first
+bool seen_calls(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count != 1) return ctx.argument_error("seen_calls takes a function");
+  Runtime& runtime = *ctx.runtime;
+  const DataType* type = as_data(runtime.is_type_value(args[0]) ? runtime.types.type_of_constant(args[0]) : args[0].type);
+  std::vector<const Specialization*> seen;
+  if (type && type->name->methods)
+    for (const auto& method : type->name->methods->methods) {
+      if (method->max_world != newest_world) continue;
+      for (const auto& each : method->specializations) {
+        const bool is_called = each->calls > 0 || std::any_of(each->code.begin(), each->code.end(), [](const auto& code) {
+          return code->boxed.load(std::memory_order_acquire) != nullptr;
+        });
+        if (is_called && !each->types->params.empty() && each->types->params[0] == type) seen.push_back(each.get());
+      }
+    }
+  std::stable_sort(seen.begin(), seen.end(), [](const auto* a, const auto* b) { return a->calls > b->calls; });
+  Rooted calls(runtime.heap);
+  for (const Specialization* each : seen) {
+    Rooted types(runtime.heap);
+    for (std::size_t i = 1; i < each->types->params.size(); ++i)
+      types.values.push_back(runtime.from_type(each->types->params[i]));
+    Value made;
+    if (!runtime.new_tuple(ctx, types.values.data(), types.values.size(), made)) return false;
+    calls.values.push_back(made);
+  }
+  return runtime.new_tuple(ctx, calls.values.data(), calls.values.size(), result);
+}
+
 const NativeInfo inspect_natives[] = {
+    {"seen_calls", seen_calls, effect_all, nullptr},
     {"inspect_code", inspect_code, effect_all, nullptr},
 };
 

@@ -45,7 +45,8 @@ Row row_of(Runtime& runtime, const diff::SavedValue& value) {
   return {has_place
               ? runtime.sources.file(value.span.file).name() + ":" + std::to_string(runtime.sources.line_of(value.span))
               : "",
-          what.empty() ? "(" + value.what.substr(0, colons) + ")" : what,
+          what.empty() ? value.what.starts_with("parameter") ? "(a variable)" : "(" + value.what.substr(0, colons) + ")"
+                       : what,
           infer::shortened_type(type),
           diff::saved_where(value.where),
           is_kept ? bytes_of(runtime, type) : "",
@@ -61,6 +62,15 @@ std::string kept_table(Runtime& runtime, const std::string& name, const std::vec
     Row row = row_of(runtime, value);
     if (std::find(rows.begin(), rows.end(), row) == rows.end()) rows.push_back(std::move(row));
   }
+  // The reasons are few and long: numbers in the table, the texts below it.
+  std::vector<std::string> reasons;
+  for (std::size_t i = 1; i < rows.size(); ++i) {
+    std::string& why = rows[i].back();
+    if (why.empty()) continue;
+    auto at = std::find(reasons.begin(), reasons.end(), why);
+    if (at == reasons.end()) at = reasons.insert(at, why);
+    why = "[" + std::to_string(at - reasons.begin() + 1) + "]";
+  }
   std::array<std::size_t, 6> widths{};
   for (const Row& row : rows)
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], columns_of(row[i]));
@@ -75,6 +85,8 @@ std::string kept_table(Runtime& runtime, const std::string& name, const std::vec
     line.resize(line.find_last_not_of(' ') + 1);
     text += line + "\n";
   }
+  if (!reasons.empty()) text += "\n";
+  for (std::size_t i = 0; i < reasons.size(); ++i) text += "  [" + std::to_string(i + 1) + "] " + reasons[i] + "\n";
   return text;
 }
 

@@ -60,6 +60,14 @@ TEST_CASE("slope inspect prints a view; what the script prints goes to standard 
   CHECK(run_slope({"inspect", script.path, "--function", "half"}).status == 0);  // one method, any argument
 }
 
+TEST_CASE("slope inspect without types takes those of the most frequent call") {
+  Script script;
+  std::ofstream(script.path, std::ios::app) << "for i in 1:3\n    loss([1.5])\nend\nloss([1])\n";
+  const auto run = run_slope({"inspect", script.path, "--function", "loss"});
+  CHECK(contains(run.out, "MethodInstance for loss(::Vector{Float64})"));
+  CHECK(contains(run.err, "it was also called as loss(::Vector{Int64})"));
+}
+
 TEST_CASE("slope inspect --format json is one object") {
   Script script;
   const auto run = run_slope({"inspect", script.path, "--function", "loss(::Vector{Float64})", "--format", "json"});

@@ -170,9 +170,17 @@ Form* Desugar::undefined_macro(NodeId node, const Module* owner, std::string_vie
     for (const auto& [name, binding] : module->bindings)
       if (name->name.starts_with('@') && binding->value.defined()) names.push_back(name->name);
   }
-  if (text == "@f_str")
-    return error(node, "macro `@f_str` is not defined",
-                 "values are put into any string by `$`: \"a = $a, b = $(f(x))\"");
+  static constexpr std::pair<std::string_view, const char*> elsewhere[] = {
+      {"@f_str", "values are put into any string by `$`: \"a = $a, b = $(f(x))\""},
+      {"@profile", "`slope profile FILE` shows where a script spends its time, `@btime f($x)` the time of a call"},
+      {"@benchmark", "`@btime f($x)` shows the least time of many runs"},
+      {"@jit", "functions are compiled by themselves"},
+      {"@njit", "functions are compiled by themselves"},
+      {"@property", "a property is a function: `area(p) = p.x * p.y`, or a method of `getproperty`"},
+      {"@dataclass", "data is a `struct`, with defaults by `@kwdef struct … end`"},
+  };
+  for (const auto& [name, help] : elsewhere)
+    if (text == name) return error(node, "macro `" + std::string(name) + "` is not defined", help);
   const std::string similar = most_similar(text, names);
   return error(node, "macro `" + std::string(text) + "` is not defined" +
                          (similar.empty() ? "" : "; did you mean `" + similar + "`?"));
