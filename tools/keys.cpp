@@ -1,5 +1,6 @@
-// Core.read_key: one key press, for programs that the user steers at a terminal.
+// Core.read_key, one key press, and Core.terminal_size: for programs that the user steers at a terminal.
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -69,7 +70,18 @@ bool read_key(Context& ctx, const RawValue* args, std::size_t count, RawValue& r
   return call.give(key);
 }
 
-const NativeInfo keys_natives[] = {{"read_key", read_key, effect_all, stdlib::returns_string}};
+// terminal_size(rows::Bool) → Int: the rows, or columns, of the terminal that is standard output; 24 and 80 of others
+bool terminal_size(Context& ctx, const RawValue* args, std::size_t count, RawValue& result) {
+  Call call(ctx, "terminal_size", args, count, result);
+  if (!call.arity(1)) return false;
+  winsize size = {};
+  const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 && size.ws_col > 0;
+  const bool rows = args[0].bits != 0;
+  return call.give_int(!known ? (rows ? 24 : 80) : rows ? size.ws_row : size.ws_col);
+}
+
+const NativeInfo keys_natives[] = {{"read_key", read_key, effect_all, stdlib::returns_string},
+                                   {"terminal_size", terminal_size, effect_all, stdlib::returns_int}};
 
 }  // namespace
 

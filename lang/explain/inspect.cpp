@@ -98,15 +98,17 @@ bool inspect_code(Context& ctx, const Value* args, std::size_t count, Value& res
 bool seen_calls(Context& ctx, const Value* args, std::size_t count, Value& result) {
   if (count != 1) return ctx.argument_error("seen_calls takes a function");
   Runtime& runtime = *ctx.runtime;
-  const DataType* type = as_data(runtime.is_type_value(args[0]) ? runtime.types.type_of_constant(args[0]) : args[0].type);
+  const DataType* type =
+      as_data(runtime.is_type_value(args[0]) ? runtime.types.type_of_constant(args[0]) : args[0].type);
   std::vector<const Specialization*> seen;
   if (type && type->name->methods)
     for (const auto& method : type->name->methods->methods) {
       if (method->max_world != newest_world) continue;
       for (const auto& each : method->specializations) {
-        const bool is_called = each->calls > 0 || std::any_of(each->code.begin(), each->code.end(), [](const auto& code) {
-          return code->boxed.load(std::memory_order_acquire) != nullptr;
-        });
+        const bool is_called =
+            each->calls > 0 || std::any_of(each->code.begin(), each->code.end(), [](const auto& code) {
+              return code->boxed.load(std::memory_order_acquire) != nullptr;
+            });
         if (is_called && !each->types->params.empty() && each->types->params[0] == type) seen.push_back(each.get());
       }
     }

@@ -185,25 +185,27 @@ TEST_CASE("Help, the shell and the editor") {
   CHECK_GOLDEN("prompt", "help", text);
 }
 
-TEST_CASE("@descend takes single keys") {
+TEST_CASE("@descend draws one screen, on which arrows choose a call") {
   Session session(small(40, 100));
+  const auto shows = [&](const std::string& keys, const std::string& what) {
+    session.type(keys);
+    const std::string text = session.screen_when(
+        [&](const std::string& now) { return now.find(what) != std::string::npos && now.ends_with("e: editor\n"); });
+    INFO(text);
+    CHECK(text.find(what) != std::string::npos);
+  };
   session.keys("h(x) = x + 1\r", "slope>");
   session.keys("f(x) = h(x) * 2;\r", "slope>");
   session.keys(clear, "slope>");
-  session.keys("@descend f(3)\r", "descend>");
-  session.keys("1", "descend>");  // no Enter
-  const std::string inside = session.screen_when([](const std::string& text) {
-    return text.find("descend> 1") != std::string::npos && text.ends_with("descend>\n");
-  });
-  CHECK(inside.find("MethodInstance for h(::Int64)") != std::string::npos);
-  CHECK(inside.find("# 1: h(x) = x + 1") != std::string::npos);
-  session.keys("u", "descend>");
-  session.keys("t", "descend>");
-  session.screen_when([](const std::string& text) { return text.find("function f typed") != std::string::npos; });
+  shows("@descend f(3)\r", "▸ h(::Int64) :: Int64");
+  shows("\033[B", "▸ *(::Int64, ::Int64) :: Int64");
+  shows("\033[A", "▸ h(::Int64) :: Int64");
+  shows("\r", "MethodInstance for h(::Int64)");
+  shows("\033[D", "MethodInstance for f(::Int64)");
+  shows("1", "# 1: h(x) = x + 1");  // no Enter
+  shows("u", "MethodInstance for f(::Int64)");
+  shows("t", "function f typed :: Int64");
   session.keys("q", "slope>");
-  const std::string text = session.screen().text();
-  INFO(text);
-  CHECK(text.find("function f typed :: Int64") != std::string::npos);
   session.keys("1 + 1\r", "slope>");  // the keyboard is as it was
   CHECK(session.screen().text().find("\n2\n") != std::string::npos);
 }
