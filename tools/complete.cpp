@@ -274,7 +274,13 @@ class Completer {
   void fields() {
     if (owner_is_path_) {
       const RawValue v = detail::value_of_path(engine_, owner_);
-      if (v.defined() && v.type == engine_.types.module) return names_of(*v.module, true);
+      if (v.defined() && v.type == engine_.types.module) {
+        names_of(*v.module, true);
+        // Modules whose names are part of the library, as LinearAlgebra, have none of their own.
+        if (made_.candidates.empty() && v.module->parent == engine_.runtime.base)
+          names_of(*engine_.runtime.base, false);
+        return;
+      }
       if (v.defined()) return fields_of(v.type);
     }
     // The function () -> owner is made, not called: its result type is what is known of the owner.

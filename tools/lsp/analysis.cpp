@@ -66,6 +66,10 @@ void Analysis::relocate(std::string_view text, const syntax::Ast& ast) {
       definition.begin = at->second;
       behind = definition.end();
       places.erase(at);
+    } else if (const std::size_t same = text.find(definition.text, behind); same != std::string_view::npos) {
+      // Behind what is broken the tree may have no definitions.
+      definition.begin = static_cast<std::uint32_t>(same);
+      behind = definition.end();
     } else if (definition.begin < behind) {
       definition.begin = behind;
     }

@@ -71,6 +71,53 @@ std::string local_type(Document& document, const std::string& name, std::size_t 
   return found ? found->type : "";
 }
 
+bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || (c & 0x80) != 0; }
+
+// The expression that ends at the offset: names, dots, calls and indices.
+std::string_view owner_before(std::string_view text, std::size_t end) {
+  std::size_t at = end;
+  while (at > 0) {
+    if (text[at - 1] == ')' || text[at - 1] == ']') {
+      std::size_t depth = 0;
+      while (at > 0) {
+        const char c = text[--at];
+        if (c == ')' || c == ']') ++depth;
+        if ((c == '(' || c == '[') && --depth == 0) break;
+        if (c == '\n' || c == '"') return {};
+      }
+      if (at > 0 && (is_word(text[at - 1]) || text[at - 1] == ')' || text[at - 1] == ']')) continue;
+      break;
+    }
+    const std::size_t before = at;
+    while (at > 0 && is_word(text[at - 1])) --at;
+    if (at == before || at == 0 || text[at - 1] != '.') break;
+    --at;
+  }
+  return text.substr(at, end - at);
+}
+
+// Its type, where the variables in it have known types: each stands for a value of its type.
+std::string owner_type(Document& document, std::string_view owner, std::size_t offset) {
+  std::string expression;
+  bool any = false;
+  for (std::size_t i = 0; i < owner.size();) {
+    if (!is_word(owner[i])) {
+      expression += owner[i++];
+      continue;
+    }
+    std::size_t end = i;
+    while (end < owner.size() && is_word(owner[end])) ++end;
+    const std::string word(owner.substr(i, end - i));
+    const bool is_field = i > 0 && owner[i - 1] == '.';
+    const std::string type = is_field ? "" : local_type(document, word, offset);
+    expression += type.empty() ? word : "(Base.Ref{Any}()[]::" + type + ")";
+    any = any || !type.empty();
+    i = end;
+  }
+  const std::string type = any ? document.analysis().type_of_expression(expression) : "";
+  return type == "Any" ? "" : type;
+}
+
 // Of a variable where it stands, or else where inference knows it: what destructuring makes has a type where it is used.
 std::string variable_type(Document& document, const Occurrence& here) {
   if (const TypedSpan* typed = document.analysis().type_of(here.begin, here.end)) return typed->type;
@@ -165,9 +212,11 @@ Json completions(Document& document, std::size_t offset) {
   if (begin > 0 && document.text().all()[begin - 1] == '.') {
     std::size_t at = 0;
     const std::string owner(document.text().word(begin - 1, at));
-    if (!owner.empty() && at + owner.size() == begin - 1) {
-      std::string type = local_type(document, owner, offset);
-      if (type.empty()) type = global_type(document, owner);
+    const std::string_view whole = owner_before(document.text().all(), begin - 1);
+    if (!whole.empty()) {
+      const bool is_name = whole == owner;
+      std::string type = is_name ? local_type(document, owner, offset) : owner_type(document, whole, offset);
+      if (is_name && type.empty()) type = global_type(document, owner);
       const std::string prefix(document.text().view(begin, offset));
       if (!type.empty())
         for (const std::string& name : field_names(*engine, type))

@@ -134,11 +134,18 @@ Json definition_places(Document& document, std::size_t offset) {
 namespace {
 
 Json hierarchy_item(const Document& document, const Definition& definition, const std::string& name) {
+  // Where the name is, behind the documentation.
+  std::size_t begin = definition.begin, end = definition.begin;
+  for (const Occurrence& each : document.scopes().occurrences()) {
+    const bool is_name = each.begin >= definition.begin && each.end <= definition.end() &&
+                         document.scopes().symbols()[each.symbol].name == name;
+    if (is_name && (end == begin || each.begin < begin)) begin = each.begin, end = each.end;
+  }
   return Json::object({{"name", name},
                        {"kind", 12},
                        {"uri", document.uri()},
                        {"range", document.text().range(definition.begin, definition.end())},
-                       {"selectionRange", document.text().range(definition.begin, definition.begin)}});
+                       {"selectionRange", document.text().range(begin, end)}});
 }
 
 std::string name_of(const Definition& definition) { return definition.paths.empty() ? "" : definition.paths.front(); }
