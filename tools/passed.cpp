@@ -9,8 +9,8 @@ namespace slope::api::tools {
 
 namespace {
 
-constexpr int most_calls = 8;               // of the library, one within the other
-constexpr std::size_t most_functions = 60;  // of the library, for one call
+constexpr int most_calls = 6;               // of the library, one within the other
+constexpr std::size_t most_functions = 16;  // of the library, for one call
 constexpr int most_parameters = 4;          // of types within each other: Generator{…}
 
 }  // namespace
