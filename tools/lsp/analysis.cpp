@@ -217,6 +217,7 @@ void Analysis::note_failure(Definition& definition, const Error& error) {
     if (const std::string name = rest.substr(0, rest.find_first_of("` ")); assigns(name) || imports_failed_) return;
   }
   if (error.kind == ErrorKind::limit || error.kind == ErrorKind::interrupted) return;
+  if (constexpr std::string_view label = "error: "; message.starts_with(label)) message.erase(0, label.size());
   message = message.substr(0, message.find("\n  "));
   std::uint32_t begin = 0;
   for (unsigned line = 1; line < error.position.line && begin < definition.text.size(); ++line)
