@@ -235,6 +235,10 @@ TEST_CASE_METHOD(DispatchFixture, "MethodError names the closest candidates", "[
   define("Tuple{typeof_f, String, Int64}", &answering<1>);
   CHECK(call(f, {text("x")}) ==
         "MethodError: no method matching f(::String)\n\nClosest candidates are:\n"
+        "  f(!Matched::Int64)\n   @ Main (builtin)");
+  // Of other numbers of arguments only where none takes as many.
+  CHECK(call(f, {text("x"), text("y"), text("z")}) ==
+        "MethodError: no method matching f(::String, ::String, ::String)\n\nClosest candidates are:\n"
         "  f(::String, !Matched::Int64)\n   @ Main (builtin)\n"
         "  f(!Matched::Int64)\n   @ Main (builtin)");
   CHECK(call(f, {type("Int64")}).starts_with("MethodError: no method matching f(::Type{Int64})"));
