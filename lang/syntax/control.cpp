@@ -45,8 +45,9 @@ void parse_bindings(State& state, Iterator& it) {
 // `(i = 0; i < n; i++)`
 bool is_foreign_loop(Iterator it) {
   if (it->kind != K::left_paren) return false;
+  constexpr int most = 100;  // tokens of such a header
   int depth = 0;
-  for (; it->kind != K::end_of_input; ++it) {
+  for (int seen = 0; seen < most && it->kind != K::end_of_input; ++seen, ++it) {
     if (depth == 1 && it->kind == K::semicolon) return true;
     if (it->kind == K::left_paren) ++depth;
     if (it->kind == K::right_paren && --depth == 0) return false;
