@@ -354,6 +354,16 @@ class Reader {
     return made;
   }
 
+  // Marks the body whose generator is `generator`: lang/lower/generated.cpp adds the arguments.
+  NodeId compilers_generator(Value generator) {
+    const Binding* run = runtime_.resolve(runtime_.base, runtime_.symbol("run_compilers_generator"));
+    if (run == nullptr || !run->value.defined()) return fail("generators of Expr(:meta, :generated, …) are missing");
+    const NodeId function = spliced(run->value);
+    const NodeId call[] = {function, read(generator)};
+    const NodeId parts[] = {ast_.identifier("@generated", span_), ast_.make(Head::call, span_, call)};
+    return ast_.make(Head::macrocall, span_, parts);
+  }
+
   NodeId identifier(const Symbol* symbol, bool variable) {
     if (variable && (symbol->name == "true" || symbol->name == "false")) {  // Symbol("true") as a variable
       const NodeId made = ast_.leaf(Head::boolean, span_);
@@ -617,14 +627,8 @@ class Reader {
     if (!shows_malformed_) {
       if ((name == "new" || name == "splatnew") && !args.empty()) return object(args, name == "splatnew");
       // A method that only a generator of Julia's compiler's own form has, and hints to that compiler.
-      if (name == "meta" && !args.empty() && args[0].type == builtin.symbol && args[0].symbol->name == "generated")
-        if (const Binding* error = runtime_.resolve(runtime_.base, runtime_.symbol("error"));
-            error != nullptr && error->value.defined()) {
-          const NodeId call[] = {
-              spliced(error->value),
-              ast_.string_leaf("a generator given by `Expr(:meta, :generated, …)` is not part of Slope", span_)};
-          return ast_.make(Head::call, span_, call);
-        }
+      if (name == "meta" && args.size() == 2 && args[0].type == builtin.symbol && args[0].symbol->name == "generated")
+        return compilers_generator(args[1]);
       if (name == "meta" || name == "inbounds" || name == "loopinfo") return ast_.leaf(Head::nothing, span_);
     }
     static const Heads heads;

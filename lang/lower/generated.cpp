@@ -38,6 +38,19 @@ bool contains_generated(const Ast& ast, NodeId node) {
   return std::any_of(children.begin(), children.end(), [&](NodeId child) { return contains_generated(ast, child); });
 }
 
+// The call that `Expr(:meta, :generated, g)` in a body became (lang/lower/expr.cpp), which wants its arguments.
+NodeId compilers_generator(const Ast& ast, NodeId body) {
+  if (body == no_node || ast.head(body) != Head::block) return no_node;
+  for (const NodeId statement : ast.children(body)) {
+    if (ast.head(statement) != Head::macrocall || ast.child_count(statement) != 2 ||
+        identifier_text(ast, ast.child(statement, 0)) != "@generated")
+      continue;
+    const NodeId call = ast.child(statement, 1);
+    if (ast.head(call) == Head::call && ast.head(ast.child(call, 0)) == Head::value) return call;
+  }
+  return no_node;
+}
+
 // The body as a quotation in which each `if @generated a else b end` is `$(a)`.
 NodeId quoted_parts(Ast& ast, NodeId node) {
   if (is_leaf(ast.head(node)) || is_function(ast, node)) return node;
@@ -208,7 +221,8 @@ class Generation {
 }  // namespace
 
 bool has_generated_part(const Ast& ast, NodeId node) {
-  return ast.mentions_generated() && contains_generated(ast, node);
+  return ast.mentions_generated() &&
+         (contains_generated(ast, node) || compilers_generator(ast, node) != no_node);
 }
 
 bool define_generator(Runtime& runtime, Context& ctx, Module* module, const SignatureSyntax& of, Value& generator) {
@@ -218,7 +232,17 @@ bool define_generator(Runtime& runtime, Context& ctx, Module* module, const Sign
   signature->span = of.span;
   signature->definition = of.definition;
   signature->callee = ast.identifier("#generator#" + std::to_string(++state_of(runtime).closures), of.span);
+  // In the form of Julia's compiler the generator is a function that gets all these, and the names of the arguments.
+  const NodeId compilers = ast.mentions_generated() ? compilers_generator(ast, of.body) : no_node;
+  std::vector<NodeId> given;
+  if (compilers != no_node) given.assign(ast.children(compilers).begin(), ast.children(compilers).end());
+  std::vector<NodeId> names;
   const auto add = [&](NodeId pattern, Span at, bool is_vararg) {
+    if (compilers != no_node) {
+      if (pattern == no_node) pattern = ast.identifier("#argument#" + std::to_string(names.size()), at);
+      names.push_back(ast.make(Head::quote, at, {&pattern, 1}));
+      given.push_back(pattern);
+    }
     ParameterSyntax parameter;
     parameter.pattern = pattern;
     parameter.span = at;
@@ -240,6 +264,11 @@ bool define_generator(Runtime& runtime, Context& ctx, Module* module, const Sign
     const NodeId parts = quoted_parts(ast, of.body);
     const NodeId quoted = ast.make(Head::quote, of.span, {&parts, 1});
     signature->body = ast.make(Head::block, of.span, {&quoted, 1});
+  }
+  if (compilers != no_node) {
+    given.insert(given.begin() + 2, ast.make(Head::tuple, of.span, names));
+    const NodeId call = ast.make(Head::call, of.span, given);
+    signature->body = ast.make(Head::block, of.span, {&call, 1});
   }
   return define_methods(runtime, ctx, module, std::move(signature), {}, nullptr, nullptr, generator);
 }

@@ -50,10 +50,10 @@ Runtime::Runtime()
   main->usings.push_back(core);
   // Packages take return_type from it, and name types of which there are no values here.
   Module* compiler = new_module(symbol("Compiler"), core);
+  compiler->inherits = base;
   for (const char* name : {"AbstractInterpreter", "InstructionStream"})
     set_constant(compiler, name, from_type(types.builtin().bottom));
   set_constant(core, "SimpleVector", from_type(types.builtin().tuple_any));
-  for (const char* name : {"CodeInfo", "MethodInstance"}) set_constant(core, name, from_type(types.builtin().bottom));
 
   const BuiltinTypes& b = types.builtin();
   // Every builtin type is a name of Core, seen everywhere.

@@ -137,14 +137,6 @@ void parse_paths(State& state, Iterator& it) {
   }
 }
 
-void parse_exports(State& state, Iterator& it) {
-  while (true) {
-    state.push(require(state, it, parse_path_name(state, it), "a name to export"));
-    if (it->kind != K::comma || !state.continues(it)) break;
-    ++it;
-  }
-}
-
 const x3::rule<struct scope_class> scope = "a declaration";
 const auto names = pushing<&parse_declared_names>;
 
@@ -162,6 +154,14 @@ const auto export_form = node<Head::export_>[token(K::kw_export) > pushing<&pars
 const auto declaration_def = scope | const_form | using_form | import_form | export_form;
 
 }  // namespace
+
+void parse_exports(State& state, Iterator& it) {
+  while (true) {
+    state.push(require(state, it, parse_path_name(state, it), "a name to export"));
+    if (it->kind != K::comma || !state.continues(it)) break;
+    ++it;
+  }
+}
 
 SLOPE_DEFINE_RULE(declaration)
 

@@ -308,8 +308,15 @@ NodeId parse_operator_call(State& state, Iterator& it, bool unary) {
   parse_call_arguments(state, it, "operator call");
   const NodeId only = state.operands.size() == mark + 2 ? state.operands.back() : no_node;
   const Head head = only == no_node ? Head::none : state.ast.head(only);
-  const bool grouping = unary && only != no_node && head != Head::splat && head != Head::kw &&
-                        head != Head::parameters && (it - 2)->kind != TokenKind::comma;
+  const bool single = unary && only != no_node && (it - 2)->kind != TokenKind::comma;
+  if (single && head == Head::kw) {  // -(a = 1) assigns: the parentheses group
+    state.operands.resize(mark);
+    it = paren;
+    const NodeId operand = parse_unary(state, it);
+    if (op->dotted()) return state.make(Head::dot_call, op, it, {state.operator_leaf(op), operand}, 1);
+    return state.make(Head::call, op, it, {state.operator_leaf(op), operand});
+  }
+  const bool grouping = single && head != Head::splat && head != Head::parameters;
   if (grouping) {
     state.operands.resize(mark);
     NodeId base = parse_postfix_chain(state, it, paren, only, false);

@@ -216,6 +216,7 @@ SLOPE_DECLARE_RULE(control_form, "a control form")  // control.cpp
 SLOPE_DECLARE_RULE(do_block, "a `do` block")        // control.cpp
 SLOPE_DECLARE_RULE(definition, "a definition")      // definitions.cpp
 SLOPE_DECLARE_RULE(declaration, "a declaration")    // declarations.cpp
+void parse_exports(State& state, Iterator& it);     // names after `export`
 SLOPE_DECLARE_RULE(body, "statements")              // statement.cpp: up to the keyword that closes them; a block
 SLOPE_DECLARE_RULE(documented_body, "statements")   // likewise, with docstrings
 SLOPE_DECLARE_RULE(whole_text, "statements")        // statement.cpp: a file

@@ -37,6 +37,23 @@ bool at_type_definition(const State& state, Iterator it) {
          (it->payload == state.words.abstract || it->payload == state.words.primitive);
 }
 
+// `public a, b` of Julia 1.11: what a module offers without exporting it. Nothing depends on it here.
+bool at_public(const State& state, Iterator it) {
+  const Iterator next = it + 1;
+  if (it->payload != state.words.public_ || next->newline_before()) return false;
+  if (next->kind == K::at) return true;
+  return next->kind == K::identifier &&
+         ((next + 1)->kind == K::comma || (next + 1)->kind == K::semicolon || (next + 1)->newline_before() ||
+          (next + 1)->kind == K::end_of_input);
+}
+NodeId parse_public(State& state, Iterator& it) {
+  const Iterator from = it++;
+  const std::size_t mark = state.operands.size();
+  parse_exports(state, it);
+  state.operands.resize(mark);
+  return state.make(Head::nothing, from, it, {});
+}
+
 NodeId take_literal(State& state, Iterator& it) {
   if ((it->flags & flag_too_large) != 0) {
     const Span at = state.ast.node(it->payload).span;
@@ -59,7 +76,8 @@ NodeId take_operator(State& state, Iterator& it) {
 }
 
 const auto primary_def =
-    (ahead<&at_name> >> ((ahead<&at_type_definition> >> definition) | native<&parse_name>("a name"))) |
+    (ahead<&at_name> >> ((ahead<&at_type_definition> >> definition) |
+                         (ahead<&at_public> >> native<&parse_public>("names")) | native<&parse_name>("a name"))) |
     (ahead<&at_literal> >> native<&take_literal>("a literal")) |
     (ahead<&at_paren> >> native<&parse_parenthesised>("`(`")) |
     (ahead<&at_bracket> >> native<&parse_bracketed>("`[`")) |

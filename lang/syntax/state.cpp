@@ -27,7 +27,7 @@ State::State(std::string_view text, FileId file, Ast& ast, const std::vector<Tok
     : ast(ast),
       text(text),
       words{ast.intern("abstract"), ast.intern("primitive"), ast.intern("mutable"), ast.intern("type"),
-            ast.intern("outer")},
+            ast.intern("outer"),    ast.intern("public")},
       tokens_(tokens),
       diagnostics_(diagnostics),
       file_(file),

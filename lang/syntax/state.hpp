@@ -43,7 +43,7 @@ struct SyntaxFailure {
 
 // Words that are keywords only in some places.
 struct ContextualNames {
-  NameId abstract, primitive, mutable_, type, outer;
+  NameId abstract, primitive, mutable_, type, outer, public_;
 };
 
 class State {

@@ -123,6 +123,46 @@ bool add_parts(Call& call, const Method& method, std::vector<Value>& parts) {
   return true;
 }
 
+// The vector of what `parts` holds.
+bool give_parts(Call& call, const Rooted& parts) {
+  const Type* any = call.builtin.any;
+  const DataType* type = call.runtime.types.array_of(any, 1);
+  const std::int64_t dims[] = {static_cast<std::int64_t>(parts.values.size())};
+  ArrayObject* made = call.ctx.heap->allocate_array(type, dims);
+  if (!made) return call.ctx.out_of_memory();
+  char* at = made->data;
+  for (const Value part : parts.values) {
+    store_value(*call.ctx.heap, at, any, part);
+    at += made->element_size;
+  }
+  return call.give(Value(type, static_cast<const void*>(made)));
+}
+
+// method_matches(Tuple{typeof(f), types…}): of the methods that such a call may choose, the most specific first. A
+// generator depends on the answer.
+bool method_matches(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "methods", args, count, result);
+  const Type* types = nullptr;
+  if (!call.arity(1) || !call.type(0, types)) return false;
+  const World world = ctx.generating ? ctx.generating->world : ctx.world;
+  if (ctx.generating) {
+    Edge edge;
+    edge.signature = types;
+    ctx.generating->source->edges.push_back(edge);
+  }
+  constexpr int most_methods = 1000;
+  Rooted parts(*ctx.heap);
+  for (const Lookup& found : call.runtime.lookup_all(types, world, most_methods)) {
+    if (ctx.generating) {
+      Source& source = *ctx.generating->source;
+      source.min_world = std::max(source.min_world, found.min_world);
+      source.max_world = std::min(source.max_world, found.max_world);
+    }
+    if (found.method && !add_parts(call, *found.method, parts.values)) return false;
+  }
+  return give_parts(call, parts);
+}
+
 // method_parts(f): of all methods of f, one after another. method_parts(f, types): of the one that a call would choose.
 bool method_parts(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, count > 1 ? "which" : "methods", args, count, result);
@@ -140,20 +180,10 @@ bool method_parts(Context& ctx, const Value* args, std::size_t count, Value& res
     }
     if (found.empty()) return ctx.raise_error("no unique matching method found for the specified argument types");
   }
-  const Type* any = call.builtin.any;
-  const DataType* type = call.runtime.types.array_of(any, 1);
   Rooted parts(*ctx.heap);
   for (const Method* method : found)
     if (!add_parts(call, *method, parts.values)) return false;
-  const std::int64_t dims[] = {static_cast<std::int64_t>(parts.values.size())};
-  ArrayObject* made = call.ctx.heap->allocate_array(type, dims);
-  if (!made) return ctx.out_of_memory();
-  char* at = made->data;
-  for (const Value part : parts.values) {
-    store_value(*ctx.heap, at, any, part);
-    at += made->element_size;
-  }
-  return call.give(Value(type, static_cast<const void*>(made)));
+  return give_parts(call, parts);
 }
 
 bool method_count(Context& ctx, const Value* args, std::size_t count, Value& result) {
@@ -326,6 +356,7 @@ const NativeInfo methods_natives[] = {
     {"has_method", has_method, effect_all, returns_bool, false, true},
     {"method_parts", method_parts, effect_all, nullptr},
     {"method_count", method_count, effect_all, returns_int},
+    {.name = "method_matches", .function = method_matches, .generator_may_call = true},
     {.name = "invoke_method", .function = invoke_method, .calls_method = true},
     {"module_names", module_names, effect_all, nullptr},
     {"module_values", module_values, effect_all, nullptr},

@@ -122,7 +122,7 @@ Form* Desugar::library_c_call(NodeId node, std::span<const NodeId> arguments) {
     values.push_back(base_call(span(arguments[i + 3]), "c_argument", {type, expression(arguments[i + 3])}));
   }
   Form* type = expression(arguments[1]);
-  return base_call(at, "convert", {type, base_call(at, function, std::move(values))});
+  return base_call(at, "c_result", {type, base_call(at, function, std::move(values))});
 }
 
 // Val(n)
