@@ -629,6 +629,12 @@ class Reader {
       // A method that only a generator of Julia's compiler's own form has, and hints to that compiler.
       if (name == "meta" && args.size() == 2 && args[0].type == builtin.symbol && args[0].symbol->name == "generated")
         return compilers_generator(args[1]);
+      if (name == "copyast" && args.size() == 1) return read(args[0]);
+      // What Julia's @goto and @label expand to.
+      if ((name == "symbolicgoto" || name == "symboliclabel") && args.size() == 1) {
+        const NodeId parts[] = {ast_.identifier(name == "symbolicgoto" ? "@goto" : "@label", span_), label(args[0])};
+        return ast_.make(Head::macrocall, span_, parts);
+      }
       if (name == "meta" || name == "inbounds" || name == "loopinfo") return ast_.leaf(Head::nothing, span_);
     }
     static const Heads heads;

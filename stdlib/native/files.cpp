@@ -43,6 +43,24 @@ bool file_size(Context& ctx, const Value* args, std::size_t count, Value& result
   return call.give_int(state_of(place, info) && S_ISREG(info.st_mode) ? static_cast<std::int64_t>(info.st_size) : 0);
 }
 
+// file_status(path): size, mode, and the nanoseconds of its last change and of that of its status; zeros: there is none.
+bool file_status(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "stat", args, count, result);
+  std::string_view path;
+  GrantedPath place;
+  if (!call.arity(1) || !call.string(0, path) || !place.find(ctx, Capabilities::Access::read, path)) return false;
+  struct stat info {};
+  if (!state_of(place, info)) info = {};
+  const auto nanoseconds = [](const timespec& at) {
+    return static_cast<std::int64_t>(at.tv_sec) * 1'000'000'000 + at.tv_nsec;
+  };
+  const Value parts[] = {call.runtime.from_int(static_cast<std::int64_t>(info.st_size)),
+                         call.runtime.from_int(static_cast<std::int64_t>(info.st_mode)),
+                         call.runtime.from_int(nanoseconds(info.st_mtim)),
+                         call.runtime.from_int(nanoseconds(info.st_ctim))};
+  return call.runtime.new_tuple(ctx, parts, std::size(parts), result);
+}
+
 // A folder whose names are read; none with errno.
 class Folder {
  public:
@@ -245,6 +263,7 @@ bool working_directory(Context& ctx, const Value* args, std::size_t count, Value
 
 const NativeInfo files_natives[] = {
     {"file_size", file_size, effect_all, returns_int},
+    {"file_status", file_status, effect_all, nullptr},
     {"directory_list", directory_list, effect_all, returns_string},
     {"directory_make", directory_make, effect_all, returns_nothing},
     {"directory_remove", directory_remove, effect_all, returns_nothing},

@@ -126,6 +126,9 @@ Form* Desugar::expression(NodeId node) {
         return end_in_index(node, text == "end" ? "lastindex" : "firstindex");
       if (text == "end") return unsupported(node, "`end` inside a closure inside an index is not part of Slope");
       if (text == "_") return error(node, "all-underscore identifiers are write-only and cannot be read");
+      // var"@inline" as a value: a macro of the language itself is a function that makes its call.
+      if (text.starts_with('@') && find_macro(text) != nullptr && runtime_.resolve(module_, intern(text)) == nullptr)
+        return base_call(span(node), "macro_of_language", {constant(span(node), runtime_.from_symbol(intern(text)))});
       return name(span(node), intern(text));
     }
     case Head::integer:
