@@ -99,11 +99,11 @@ Emitter::Operand Emitter::jump_out(Form* form) {
   return nothing();
 }
 
-// Those of the block itself, and of blocks that are statements of it.
+// Those of the block itself, and of blocks and branches that are statements of it.
 void Emitter::open_labels(const Form* block) {
   for (const Form* child : block->children) {
     if (child == nullptr) continue;
-    if (child->kind == FormKind::block) open_labels(child);
+    if (child->kind == FormKind::block || child->kind == FormKind::if_) open_labels(child);
     if (child->kind != FormKind::label) continue;
     const bool is_open = std::any_of(labels_.begin(), labels_.end(), [&](const Label& l) { return l.form == child; });
     if (!is_open) labels_.push_back({child, builder_.new_block(), exits_.size(), false});
@@ -133,7 +133,7 @@ Emitter::Operand Emitter::go_to(Form* form) {
     return nothing();
   }
   error(form->span, "`@goto " + form->name->name +
-                        "`: no label of this name in the blocks around (a jump into a block is not part of Slope)");
+                        "`: no label of this name in the blocks around (a jump into a loop, a `let` or a `try` is not part of Slope)");
   return nothing();
 }
 

@@ -32,6 +32,12 @@ NodeId parse_quoted(State& state, Iterator& it, Iterator colon) {
     it += 3;
     return state.quoted_name(word->payload, word);
   }
+  // An operator of Julia's parser that nothing uses.
+  if (it->kind == TokenKind::dollar && (it + 1)->kind == TokenKind::assign && state.adjacent(it + 1)) {
+    const Iterator sign = it;
+    it += 2;
+    return state.quoted_name(state.ast.intern("$="), sign);
+  }
   if (it->is_keyword() || it->kind == TokenKind::where) {
     const Iterator word = it++;
     return state.quoted_name(word->payload, word);
