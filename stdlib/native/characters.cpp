@@ -222,8 +222,16 @@ bool char_description(Context& ctx, const Value* args, std::size_t count, Value&
   return call.give(literal(c) + text);
 }
 
+// char_category(c): the number of Unicode's general category.
+bool char_category(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "category_code", args, count, result);
+  std::uint32_t c = 0;
+  return call.character(0, c) && call.give_int(static_cast<std::int64_t>(category(c)));
+}
+
 const NativeInfo characters_natives[] = {
     {"char_class", char_class, effect_throws, returns_bool},
+    {"char_category", char_category, effect_throws, returns_int},
     {"char_upper", char_upper, effect_throws, returns_char},
     {"char_lower", char_lower, effect_throws, returns_char},
     {"char_width", char_width, effect_throws, returns_int},
