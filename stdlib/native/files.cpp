@@ -261,6 +261,17 @@ bool working_directory(Context& ctx, const Value* args, std::size_t count, Value
   return call.give(path);
 }
 
+// change_directory(path): only where scripts may read all files, because it is the host's folder, too.
+bool change_directory(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "cd", args, count, result);
+  std::string_view path;
+  GrantedPath place;
+  if (!call.arity(1) || !call.string(0, path) || !place.find(ctx, Capabilities::Access::read, path)) return false;
+  if (!place.is_free()) return ctx.raise_error("cd: the folder belongs to the host");
+  if (chdir(std::string(path).c_str()) != 0) return system_error(call, "cd(\"" + std::string(path) + "\")");
+  return call.give_nothing();
+}
+
 const NativeInfo files_natives[] = {
     {"file_size", file_size, effect_all, returns_int},
     {"file_status", file_status, effect_all, nullptr},
@@ -269,6 +280,7 @@ const NativeInfo files_natives[] = {
     {"directory_remove", directory_remove, effect_all, returns_nothing},
     {"file_move", file_move, effect_all, returns_nothing},
     {"file_copy", file_copy, effect_all, returns_nothing},
+    {"change_directory", change_directory, effect_all, returns_nothing},
     {"working_directory", working_directory, effect_all, returns_string},
 };
 
