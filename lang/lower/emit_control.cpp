@@ -133,7 +133,8 @@ Emitter::Operand Emitter::go_to(Form* form) {
     return nothing();
   }
   error(form->span, "`@goto " + form->name->name +
-                        "`: no label of this name in the blocks around (a jump into a loop, a `let` or a `try` is not part of Slope)");
+                        "`: no label of this name in the blocks around (a jump into a loop, a `let` or a `try` is not "
+                        "part of Slope)");
   return nothing();
 }
 

@@ -221,8 +221,7 @@ class Generation {
 }  // namespace
 
 bool has_generated_part(const Ast& ast, NodeId node) {
-  return ast.mentions_generated() &&
-         (contains_generated(ast, node) || compilers_generator(ast, node) != no_node);
+  return ast.mentions_generated() && (contains_generated(ast, node) || compilers_generator(ast, node) != no_node);
 }
 
 bool define_generator(Runtime& runtime, Context& ctx, Module* module, const SignatureSyntax& of, Value& generator) {

@@ -42,9 +42,8 @@ bool at_public(const State& state, Iterator it) {
   const Iterator next = it + 1;
   if (it->payload != state.words.public_ || next->newline_before()) return false;
   if (next->kind == K::at) return true;
-  return next->kind == K::identifier &&
-         ((next + 1)->kind == K::comma || (next + 1)->kind == K::semicolon || (next + 1)->newline_before() ||
-          (next + 1)->kind == K::end_of_input);
+  return next->kind == K::identifier && ((next + 1)->kind == K::comma || (next + 1)->kind == K::semicolon ||
+                                         (next + 1)->newline_before() || (next + 1)->kind == K::end_of_input);
 }
 NodeId parse_public(State& state, Iterator& it) {
   const Iterator from = it++;

@@ -26,8 +26,8 @@ State::State(std::string_view text, FileId file, Ast& ast, const std::vector<Tok
              const ParseOptions& options, std::vector<Diagnostic>& diagnostics)
     : ast(ast),
       text(text),
-      words{ast.intern("abstract"), ast.intern("primitive"), ast.intern("mutable"), ast.intern("type"),
-            ast.intern("outer"),    ast.intern("public")},
+      words{ast.intern("abstract"), ast.intern("primitive"), ast.intern("mutable"),
+            ast.intern("type"),     ast.intern("outer"),     ast.intern("public")},
       tokens_(tokens),
       diagnostics_(diagnostics),
       file_(file),
