@@ -370,13 +370,18 @@ class Reader {
       ast_.made(made).integer = symbol->name == "true" ? 1 : 0;
       return made;
     }
+    if (hygiene_ == nullptr && variable && of_macros_module(symbol)) return reference(maker_->module, symbol);
     if (hygiene_ == nullptr || !variable || symbol->name.empty()) return ast_.identifier(symbol->name, span_);
     const auto renamed = hygiene_->renamed.find(symbol);
     if (renamed != hygiene_->renamed.end()) return ast_.identifier(renamed->second, span_);
     if (symbol->name[0] == '@' || symbol->name[0] == '.' || symbol->name == "end" || symbol->name == "begin" ||
         symbol->name == "new" || symbol->name == "ccall" || symbol->name == "_" || symbol->name == ":")
       return ast_.identifier(symbol->name, span_);
-    const Value fields[] = {Value(runtime_.types.builtin().module, static_cast<const void*>(hygiene_->module)),
+    return reference(hygiene_->module, symbol);
+  }
+
+  NodeId reference(Module* module, const Symbol* symbol) {
+    const Value fields[] = {Value(runtime_.types.builtin().module, static_cast<const void*>(module)),
                             runtime_.from_symbol(symbol)};
     Value made;
     if (!runtime_.new_object(ctx_, runtime_.types.builtin().global_ref, fields, 2, made)) {
@@ -384,6 +389,33 @@ class Reader {
       return ast_.identifier(symbol->name, span_);
     }
     return spliced(made);
+  }
+
+  // In a module that a macro makes: a name that the module of the macro has and this one does not define.
+  bool of_macros_module(const Symbol* symbol) const {
+    if (maker_ == nullptr || maker_->module == nullptr || defined_here_.count(symbol) != 0) return false;
+    const auto own = maker_->module->bindings.find(symbol);
+    return own != maker_->module->bindings.end() && own->second->value.defined() &&
+           own->second->module == maker_->module && symbol->name[0] != '@';
+  }
+
+  // Every name at a place where a definition has its own: f(x) = …, x = …, struct S … end, const x.
+  void collect_defined(Value v, bool at_name) {
+    const auto& builtin = runtime_.types.builtin();
+    if (v.defined() && v.type == builtin.symbol && at_name) defined_here_.insert(v.symbol);
+    const Symbol* head = nullptr;
+    std::vector<Value> args;
+    if (!v.defined() || v.type != builtin.expr || !parts_of(runtime_, ctx_, v, head, args)) return;
+    const std::string& name = head->name;
+    const bool defines = name == "=" || name == "function" || name == "macro" || name == "const" || name == "global" ||
+                         name == "abstract" || name == "primitive" || name == "module";
+    const bool passes_on = at_name && (name == "call" || name == "where" || name == "curly" || name == "<:" ||
+                                       name == "::" || name == "tuple" || name == "escape");
+    for (std::size_t i = 0; i < args.size(); ++i) {
+      const bool first = i == (name == "module" ? 1U : 0U);
+      collect_defined(args[i], (defines && first) || (name == "struct" && i == 1) || (passes_on && i == 0) ||
+                                   (at_name && name == "tuple"));
+    }
   }
 
   NodeId leaf(Value v) {
@@ -556,6 +588,7 @@ class Reader {
     if (name == "escape") {
       if (args.size() != 1) return fail("malformed esc");
       Hygiene* outer = std::exchange(hygiene_, nullptr);
+      const Restored maker(maker_, static_cast<Hygiene*>(nullptr));
       const NodeId made = read(args[0]);
       hygiene_ = outer;
       return made;
@@ -584,6 +617,8 @@ class Reader {
       const bool flag = args[0].type == builtin.boolean && (args[0].bits != 0) == (name == "struct");
       // What a module of an expansion holds means what it says there.
       Hygiene* outer = name == "module" ? std::exchange(hygiene_, nullptr) : hygiene_;
+      const Restored maker(maker_, name == "module" && outer != nullptr ? outer : maker_);
+      if (name == "module" && outer != nullptr) collect_defined(args[2], false);
       const NodeId made = plain(name == "struct" ? Head::struct_ : Head::module_, args, 1, flag ? 1 : 0);
       hygiene_ = outer;
       return made;
@@ -787,6 +822,8 @@ class Reader {
   Ast& ast_;
   Span span_;
   Hygiene* hygiene_;
+  Hygiene* maker_ = nullptr;  // of the expansion around the module that is read
+  std::unordered_set<const Symbol*> defined_here_;
   std::string& error_;
   bool shows_malformed_;
   const char* stack_limit_ = recursion_limit(3);
