@@ -394,9 +394,9 @@ class Reader {
   // In a module that a macro makes: a name that the module of the macro has and this one does not define.
   bool of_macros_module(const Symbol* symbol) const {
     if (maker_ == nullptr || maker_->module == nullptr || defined_here_.count(symbol) != 0) return false;
-    const auto own = maker_->module->bindings.find(symbol);
-    return own != maker_->module->bindings.end() && own->second->value.defined() &&
-           own->second->module == maker_->module && symbol->name[0] != '@';
+    if (symbol->name.empty() || symbol->name[0] == '@' || symbol->name[0] == '.') return false;
+    const Binding* known = runtime_.resolve(maker_->module, symbol);
+    return known != nullptr && known->value.defined();
   }
 
   // Every name at a place where a definition has its own: f(x) = …, x = …, struct S … end, const x.
