@@ -217,6 +217,12 @@ bool name_of(Context& ctx, const Value* args, std::size_t count, Value& result) 
   while (auto* u = as_union_all(t)) t = u->body;
   auto* d = as_data(t);
   if (!d) return ctx.argument_error("nameof: no name");
+  // A function of a block is #name#number.
+  const std::string& full = d->name->name->name;
+  const std::size_t end = full.rfind('#');
+  if (full.starts_with('#') && end > 1 && end + 1 < full.size() && !call.runtime.is_type_value(args[0]) &&
+      full.find_first_not_of("0123456789", end + 1) == std::string::npos && full.find('#', 1) == end)
+    return call.give(call.runtime.from_symbol(call.runtime.symbol(full.substr(1, end - 1))));
   return call.give(call.runtime.from_symbol(d->name->name));
 }
 

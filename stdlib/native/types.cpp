@@ -240,6 +240,8 @@ bool type_subtypes(Context& ctx, const Value* args, std::size_t count, Value& re
   std::unordered_set<const TypeName*> seen;
   std::unordered_set<Module*> visited;
   std::vector<Module*> open{runtime.core, runtime.base, runtime.main};
+  // Those of a package that is being loaded are not reached from others yet.
+  for (const TypeName* name : runtime.types.names()) open.push_back(name->module);
   while (!open.empty()) {
     Module* module = open.back();
     open.pop_back();
