@@ -665,6 +665,10 @@ class Reader {
       if (name == "meta" && args.size() == 2 && args[0].type == builtin.symbol && args[0].symbol->name == "generated")
         return compilers_generator(args[1]);
       if (name == "copyast" && args.size() == 1) return read(args[0]);
+      if (name == "isdefined" && args.size() == 1) {
+        const NodeId parts[] = {ast_.identifier("@isdefined", span_), read(args[0])};
+        return ast_.make(Head::macrocall, span_, parts);
+      }
       // What Julia's @goto and @label expand to.
       if ((name == "symbolicgoto" || name == "symboliclabel") && args.size() == 1) {
         const NodeId parts[] = {ast_.identifier(name == "symbolicgoto" ? "@goto" : "@label", span_), label(args[0])};
