@@ -61,6 +61,7 @@ class DynamicForward {
 
   bool run(Value& result) {
     const BuiltinTypes& builtin = runtime_.types.builtin();
+    if (is_incomplete_) return ctx_.out_of_memory();
     if (calls_derivative()) unpack_call();
     Value callee = operands_[0];
     if (callee.type == builtin.builtin_function) {
@@ -100,6 +101,7 @@ class DynamicForward {
   //   operands)
   bool describe(Value& result) {
     const BuiltinTypes& builtin = runtime_.types.builtin();
+    if (is_incomplete_) return ctx_.out_of_memory();
     if (calls_derivative()) unpack_call();
     Value callee = operands_[0];
     if (callee.type == builtin.builtin_function) {
@@ -337,6 +339,10 @@ class DynamicForward {
     if (roots_.values.empty()) roots_.values.reserve(8 * (count + 1));
     for (std::size_t i = 0; i < count; ++i) {
       Value v = field_of(runtime_, tuple, i);
+      if (!v.defined()) {  // no memory for its box
+        v = runtime_.nothing();
+        is_incomplete_ = true;
+      }
       roots_.values.push_back(v);
       to.push_back(boxed ? unboxed(v) : v);
       roots_.values.push_back(to.back());
@@ -712,6 +718,7 @@ class DynamicForward {
   bool is_derivative_ = false;  // the target is a derivative
   bool packed_call_ = false;    // the operands came as call_derivative has them
   bool any_ = false;
+  bool is_incomplete_ = false;
   Specialization* target_ = nullptr;
 };
 

@@ -484,6 +484,12 @@ Value Heap::box(const DataType* type, const void* bytes) {
     }
     case Storage::aggregate: {
       Object* object = allocate(type, type->size);
+      if (!object) {
+        // To look at what is there already may not fail because of a limit: the engine's own code looks everywhere. What
+        // is allocated next will.
+        const CollectionPause pause(*this);
+        object = allocate(type, type->size);
+      }
       if (!object) return Value();
       std::memcpy(object->payload(), bytes, type->size);
       return Value(type, object);

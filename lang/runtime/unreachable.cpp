@@ -13,7 +13,8 @@
 //      they are: code, syntax and objects name types in many forms.
 //   3. What an entity reaches: a type's supertype, fields and module; a module's variables and the modules it uses.
 //   4. A method whose signature mentions entities reaches anything only when all of these are reached; likewise a
-//      specialisation, by its argument types, and what was derived from it. Methods without entities are roots.
+//      specialisation, by its argument types, and what was derived from it. Methods without entities are roots, also
+//      those that a module without a name gave to a function of others: they hold their module.
 // What is not reached in the end is freed. The types themselves stay, as empty shells: their addresses are keys of many
 // tables, and an address that is used again would be taken for the old type. So a mistake in 1 to 3 would be a
 // MethodError, not a use of freed memory.
@@ -249,7 +250,6 @@ class Unreachable::Walk final : public Tracer, public Reached {
   void add_method(const Method& method) {
     Entities of_method;
     known_.add(of_method, method.signature);
-    if (Entity* entity = known_.of(method.module)) add_once(of_method, entity);
     wait(&method, of_method, {nullptr, &method, nullptr});
     for (const auto& one : method.specializations) {
       Entities of_one = of_method;

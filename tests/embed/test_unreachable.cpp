@@ -47,6 +47,9 @@ const Kept kept[] = {
      "16"},
     {"module Q; module R; f() = g(); g() = 8; end; import .R; h() = R.f(); end; import .Q.R; q = Q.h; module Q; end",
      "R.f() == 8 && q() == 8"},
+    {"f() = 1; m = Module(:X)\n"
+     "Core.eval(m, :(f = $f; own() = 8; (::typeof(f))(::Char) = own(); Base.length(::Symbol) = 17)); m = 0",
+     "f('a') == 8 && length(:a) == 17"},
     {"t = Task(() -> (yield(); (x -> x + 1)(41))); schedule(t); yield()", "fetch(t) == 42"},
     {"ch = Channel(1); put!(ch, x -> 2x)", "take!(ch)(4) == 8"},
     {"(y, back) = pullback(x -> x^3, 2.0); g = x -> gradient(z -> z^2 * x, x)[1]; g(1.0)",

@@ -201,8 +201,12 @@ bool begin_memory_limit(Context& ctx, const Value* args, std::size_t count, Valu
   const Value before[2] = {ctx.runtime->from_int(static_cast<std::int64_t>(
                                ctx.tapes->begin_shared_limit(static_cast<std::uint64_t>(args[0].bits)))),
                            ctx.runtime->from_bool(ctx.heap_is_limited)};
+  const bool was_limited = ctx.heap_is_limited;
   if (ctx.tapes->shared_limit_holds()) ctx.heap_is_limited = false;
-  return ctx.runtime->new_tuple(ctx, before, 2, result);
+  if (ctx.runtime->new_tuple(ctx, before, 2, result)) return true;
+  ctx.tapes->end_shared_limit(static_cast<std::uint64_t>(before[0].bits));  // not even that fits: nobody will end it
+  ctx.heap_is_limited = was_limited;
+  return false;
 }
 
 bool end_memory_limit(Context& ctx, const Value* args, std::size_t count, Value& result) {
