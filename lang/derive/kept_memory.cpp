@@ -218,7 +218,7 @@ bool KeptMemory::keep_seen(const std::vector<Value>& roots, Value& copies, std::
       }
     });
   empty(seen_);
-  const bool ok = copy_entries(level, false, true, copies);
+  const bool ok = copy_entries(level, Copies::all, true, copies);
   cut_to(level - 1);
   return ok;
 }
@@ -305,7 +305,8 @@ bool KeptMemory::is_unchanged(const Entry& entry) const {
   return !entry.bytes || std::memcmp(present_content(entry), content, entry.bytes) == 0;
 }
 
-// A vector of pairs: an object and a copy of it; of a global its address and a Box.
+// A vector of pairs: an object and a copy of it; of a global its address and a Box. An object and itself: the call left
+// it as it was, but the reverse half, which undoes some stores and not others, may not.
 std::unordered_set<const Object*> KeptMemory::reached_from(Value root) {
   walk(Stores{}, root);
   std::unordered_set<const Object*> reached = std::move(seen_);
@@ -319,9 +320,6 @@ bool KeptMemory::take_away(std::int64_t level, Value value, Value arguments, boo
   const auto depth = static_cast<std::size_t>(level);
   if (level < 1 || depth > depth_) return true;
   const std::size_t first = levels_[depth - 1].entries;
-  entries_.erase(std::remove_if(entries_.begin() + static_cast<std::ptrdiff_t>(first), entries_.end(),
-                                [&](const Entry& entry) { return is_unchanged(entry); }),
-                 entries_.end());
   const auto is_later = [](const Entry& entry) { return entry.later; };
   if (is_reference(value) &&
       std::any_of(entries_.begin() + static_cast<std::ptrdiff_t>(first), entries_.end(), is_later)) {
@@ -335,7 +333,7 @@ bool KeptMemory::take_away(std::int64_t level, Value value, Value arguments, boo
                                   }),
                    entries_.end());
   }
-  if (!copy_entries(depth, false, also_left, result)) return false;
+  if (!copy_entries(depth, Copies::before, also_left, result)) return false;
   cut_to(depth - 1);
   return true;
 }
@@ -344,13 +342,8 @@ bool KeptMemory::exchange(std::int64_t level, Value& result) {
   result = runtime_.nothing();
   const auto depth = static_cast<std::size_t>(level);
   if (level < 1 || depth > depth_) return true;
-  const auto first = entries_.begin() + static_cast<std::ptrdiff_t>(levels_[depth - 1].entries);
-  const Level& ended = levels_[depth - 1];
-  entries_.erase(std::remove_if(first, entries_.end(),
-                                [&](const Entry& entry) { return !leaves(ended, entry) && is_unchanged(entry); }),
-                 entries_.end());
   // What the level around it gets is put back here too: the reverse sweep finds in `result` what was there.
-  return copy_entries(depth, true, false, result) && put_back(level, true);
+  return copy_entries(depth, Copies::present, false, result) && put_back(level, true);
 }
 
 // An object with content such as an entry's. Null: no memory for it.
@@ -382,21 +375,32 @@ KeptMemory::Entry KeptMemory::as_it_is(Entry entry) {
   return entry;
 }
 
-bool KeptMemory::copy_entries(std::size_t depth, bool present, bool also_left, Value& result) {
+bool KeptMemory::copy_entries(std::size_t depth, Copies copies, bool also_left, Value& result) {
   const std::size_t first = levels_[depth - 1].entries;
-  const auto is_left = [&](const Entry& entry) {
-    return !also_left && leaves(levels_[depth - 1], entry) && (!present || is_unchanged(entry));
-  };
-  const auto left = static_cast<std::size_t>(
-      std::count_if(entries_.begin() + static_cast<std::ptrdiff_t>(first), entries_.end(), is_left));
-  if (entries_.size() - left == first) return true;
+  const bool present = copies == Copies::present;
+  enum class What : std::uint8_t { copy, itself, nothing };
+  std::vector<What> kept;
+  for (std::size_t i = first; i < entries_.size(); ++i) {
+    const Entry& entry = entries_[i];
+    const bool is_left = !also_left && leaves(levels_[depth - 1], entry);
+    const bool is_as_before = copies != Copies::all && (!is_left || present) && is_unchanged(entry);
+    const bool is_nothing = is_left ? !present || is_as_before : is_as_before && entry.kind == Entry::Kind::global;
+    kept.push_back(is_nothing ? What::nothing : is_as_before ? What::itself : What::copy);
+  }
+  const auto left = std::count(kept.begin(), kept.end(), What::nothing);
+  if (kept.size() == static_cast<std::size_t>(left)) return true;
   Rooted roots(*ctx_.heap);
-  ArrayObject* pairs = make_pairs(entries_.size() - left - first, roots);
+  ArrayObject* pairs = make_pairs(kept.size() - static_cast<std::size_t>(left), roots);
   if (!pairs) return false;
   std::size_t made = 0;
   for (std::size_t i = first; i < entries_.size(); ++i) {
+    const What what = kept[i - first];
+    if (what == What::nothing) continue;
+    if (what == What::itself) {
+      set_itself(pairs, made++, entries_[i]);
+      continue;
+    }
     const Entry entry = present ? as_it_is(entries_[i]) : entries_[i];
-    if (is_left(entries_[i])) continue;
     const char* content =
         present ? present_content(entry) : (entry.has_references ? references_ : bits_).data() + entry.offset;
     if (!set_pair(pairs, made++, entry, content)) return false;
@@ -425,6 +429,13 @@ bool KeptMemory::set_pair(ArrayObject* pairs, std::size_t i, const Entry& entry,
   places[1] = Value(copy->type, static_cast<const void*>(copy));
   ctx_.heap->rewrote(pairs);
   return true;
+}
+
+void KeptMemory::set_itself(ArrayObject* pairs, std::size_t i, const Entry& entry) {
+  auto* object = static_cast<Object*>(entry.what);
+  auto* places = reinterpret_cast<Value*>(pairs->data) + 2 * i;
+  places[0] = places[1] = Value(object->type, static_cast<const void*>(object));
+  ctx_.heap->rewrote(pairs);
 }
 
 // What one pair says: the object, as it was when the copy was made.
@@ -465,6 +476,7 @@ bool KeptMemory::put_back_later(Value taken) {
   bool ok = true;
   for (std::int64_t i = pairs->length - 2; i >= 0; i -= 2) {
     const auto* pair = reinterpret_cast<const Value*>(pairs->data) + i;
+    if (is_itself(pair)) continue;
     const Entry entry = entry_of(pair, runtime_.types.builtin());
     const Object* copy = pair[1].object;
     const char* content =
@@ -497,14 +509,38 @@ bool KeptMemory::took_only_numbers(Value taken) {
   diff::TangentTypes& tangents = diff::tangent_types(runtime_);
   const auto* pairs = static_cast<const ArrayObject*>(taken.object);
   for (std::int64_t i = 0; i < pairs->length; i += 2) {
-    const Entry entry = entry_of(reinterpret_cast<const Value*>(pairs->data) + i, runtime_.types.builtin());
-    if (entry.kind == Entry::Kind::global) continue;
+    const auto* pair = reinterpret_cast<const Value*>(pairs->data) + i;
+    const Entry entry = entry_of(pair, runtime_.types.builtin());
+    if (entry.kind == Entry::Kind::global || is_itself(pair)) continue;
     const auto* object = static_cast<const Object*>(entry.what);
     if (!holds_only_numbers(tangents, object->type)) return false;
     if (entry.kind == Entry::Kind::array && tangents.differentiable(object->type) &&
         static_cast<const ArrayObject*>(entry.what)->length != entry.length)
       return false;
   }
+  return true;
+}
+
+bool KeptMemory::keep_unchanged(Value taken, Value& result) {
+  result = runtime_.nothing();
+  if (!expect_taken(taken)) return false;
+  if (as_data(taken.type)->object_kind != DataType::ObjectKind::array) return true;
+  const auto* pairs = static_cast<const ArrayObject*>(taken.object);
+  const auto pair = [&](std::int64_t i) { return reinterpret_cast<const Value*>(pairs->data) + i; };
+  std::size_t count = 0;
+  for (std::int64_t i = 0; i < pairs->length; i += 2) count += is_itself(pair(i));
+  if (count == 0) return true;
+  Rooted roots(*ctx_.heap);
+  roots.values.push_back(taken);
+  ArrayObject* present = make_pairs(count, roots);
+  if (!present) return ctx_.out_of_memory();
+  std::size_t made = 0;
+  for (std::int64_t i = 0; i < pairs->length; i += 2) {
+    if (!is_itself(pair(i))) continue;
+    const Entry entry = as_it_is(entry_of(pair(i), runtime_.types.builtin()));
+    if (!set_pair(present, made++, entry, present_content(entry))) return ctx_.out_of_memory();
+  }
+  result = roots.values[1];
   return true;
 }
 
@@ -692,6 +728,13 @@ bool exchange_later(Context& ctx, const Value* args, std::size_t count, Value& r
   return kept_memory_of(ctx).exchange_later(args[0], result);
 }
 
+// keep_unchanged(taken) → of what take_away_memory or exchange_memory gave: what the call left as it was, with what
+// it holds now, for put_back_later; nothing
+bool keep_unchanged(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count != 1) return ctx.argument_error("keep_unchanged takes what take_away_memory gave");
+  return kept_memory_of(ctx).keep_unchanged(args[0], result);
+}
+
 // watch_calls(on::Bool): whether calls are told to what is kept, in code that runs as it is.
 bool watch_calls(Context& ctx, const Value* args, std::size_t count, Value& result) {
   if (count != 1 || args[0].type != ctx.runtime->types.builtin().boolean)
@@ -720,6 +763,7 @@ const NativeInfo kept_memory_natives[] = {
     {"open_level_for", open_level_for, on_memory, gives_int},
     {"close_level", close_level, on_memory, gives_nothing, false, false, true},
     {"exchange_later", exchange_later, on_memory | effect_allocates, nullptr},
+    {"keep_unchanged", keep_unchanged, on_memory | effect_allocates, nullptr},
     {"watch_calls", watch_calls, on_memory, gives_nothing, false, false, true},
 };
 

@@ -109,6 +109,8 @@ class KeptMemory final : public CallWatch {
   bool exchange(std::int64_t level, Value& result);
   // False, with an error: it is no such value, which a program may have made by hand.
   bool put_back_later(Value taken);
+  // Of what was taken: what the call left as it was, with what it holds now, as a value for put_back_later.
+  bool keep_unchanged(Value taken, Value& result);
   // Whether what was taken is of objects that hold only numbers, whose length is the same now.
   bool took_only_numbers(Value taken);
   // A level that an exception puts `taken` back by. What is kept meanwhile goes to the level around it when it is closed.
@@ -164,12 +166,17 @@ class KeptMemory final : public CallWatch {
   static Entry as_it_is(Entry entry);  // an array's length is the present one
   Object* copy_of(const Entry& entry, const char* content);
   ArrayObject* make_pairs(std::size_t count, Rooted& roots);
+  void set_itself(ArrayObject* pairs, std::size_t i, const Entry& entry);
+  static bool is_itself(const Value* pair) {
+    return pair[0].type == pair[1].type && pair[0].pointer == pair[1].pointer;
+  }
   bool set_pair(ArrayObject* pairs, std::size_t i, const Entry& entry, const char* content);
   bool restore(const Entry& entry, const char* content);
   bool is_unchanged(const Entry& entry) const;
   static const char* present_content(const Entry& entry);
   // What was kept since the level was opened, or is there at `present`, in pairs; nothing is left as it is.
-  bool copy_entries(std::size_t depth, bool present, bool also_left, Value& result);
+  enum class Copies : std::uint8_t { all, before, present };  // the last two: what is unchanged stands for itself
+  bool copy_entries(std::size_t depth, Copies copies, bool also_left, Value& result);
   Level& top() { return levels_[depth_ - 1]; }
   void cut_to(std::size_t depth);
   std::unordered_set<const Object*> reached_from(Value root);

@@ -111,9 +111,13 @@ bool pullback_reverse(Context& ctx, const Value* args, std::size_t count, Value&
   if (!expect_tuple(ctx, "pullback_reverse", args[4])) return false;
   if (args[5].type != ctx.runtime->types.builtin().int64)
     return ctx.type_error("pullback_reverse", ctx.runtime->types.builtin().int64, args[5]);
+  if (args[7].type == ctx.runtime->nothing().type) return run_reverse_half(ctx, args, result);
+  KeptMemory& memory = kept_memory_of(ctx);
+  Rooted unchanged(ctx.runtime->heap);
+  unchanged.values.emplace_back();
+  if (!memory.keep_unchanged(args[7], unchanged.values[0])) return false;
   const bool ok = run_reverse_half(ctx, args, result);
-  const bool is_back = args[7].type == ctx.runtime->nothing().type || kept_memory_of(ctx).put_back_later(args[7]);
-  return ok && is_back;
+  return memory.put_back_later(unchanged.values[0]) && memory.put_back_later(args[7]) && ok;
 }
 
 bool run_reverse_half(Context& ctx, const Value* args, Value& result) {
