@@ -364,7 +364,8 @@ NodeId parse_unary(State& state, Iterator& it) {
     return state.make(Head::address, op, it, {operand});
   }
   if (!unary) {
-    const bool doubled = state.operator_text(op) == ">" && state.adjacent(op) && state.operator_text(op - 1) == "<";
+    const bool doubled = state.operator_text(op) == ">" && op != state.first() && state.adjacent(op) &&
+                         state.operator_text(op - 1) == "<";
     state.refuse(op, "`" + state.operator_text(op) + "` needs an operand on its left",
                  foreign_operator_help(doubled ? "<>" : state.operator_text(op)));
   }

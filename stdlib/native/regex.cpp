@@ -285,9 +285,16 @@ struct Search {
   bool next(std::size_t from, std::size_t to, std::int64_t* out, std::size_t room);
 };
 
+// PCRE2 keeps its machine code in memory that may be written and run at once. Who attacks a process through a script
+// looks for such memory, so it is there only for the scripts of an engine that may do everything anyway.
+bool may_make_machine_code(const Context& ctx) {
+  const Capabilities& granted = ctx.runtime->capabilities;
+  return granted.input && granted.environment && granted.time && granted.random && !granted.write.empty();
+}
+
 int Search::find(std::size_t from, std::size_t to) {
   constexpr std::size_t short_text = 500;
-  if (pattern.wants_machine_code && (++pattern.uses > 1 || text.size() > short_text))
+  if (pattern.wants_machine_code && (++pattern.uses > 1 || text.size() > short_text) && may_make_machine_code(ctx))
     patterns.make_machine_code(pattern);
   const bool free = is_free();
   if (free ? !pattern.has_machine_code && text.size() > short_text
