@@ -155,7 +155,7 @@ struct Passes::Impl {
     loops_once.addPass(llvm::LoopRotatePass());
     loops_once.addPass(llvm::LICMPass(llvm::LICMOptions()));
     f.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(loops_once), /*UseMemorySSA=*/true));
-    f.addPass(llvm::GVNPass());
+    f.addPass(llvm::EarlyCSEPass(true));
     f.addPass(llvm::SimplifyCFGPass(options));
   }
 
