@@ -396,7 +396,8 @@ bool surely_more_than(TypeTable& types, const Type* call_types, std::span<Method
     if (!tuple) tuple = signature_tuple(part);
     const bool hidden = std::any_of(methods.begin(), methods.end(), [&](const Method* other) {
       return other != method && (!tuple || may_apply(types.builtin(), tuple, other->signature)) &&
-             is_subtype(types, part, other->signature) && more_specific(types, other->signature, method->signature);
+             (is_subtype(types, part, other->signature) || is_subtype(types, call_types, other->signature)) &&
+             more_specific(types, other->signature, method->signature);
     });
     if (!hidden && ++visible > limit) return true;
   }
