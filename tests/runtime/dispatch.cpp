@@ -229,6 +229,25 @@ TEST_CASE_METHOD(DispatchFixture, "lookups for inference", "[dispatch]") {
   CHECK(unknown_callee[0].method == nullptr);
 }
 
+TEST_CASE_METHOD(DispatchFixture, "methods that another hides do not count among too many", "[dispatch]") {
+  function("f");
+  for (const char* second : {"Integer", "Signed", "Real", "Number", "Any"})
+    define("Tuple{typeof_f, Number, " + std::string(second) + "}", &answering<1>);
+  Method* hides_all = define("Tuple{typeof_f, Number, Int64}", &answering<2>);
+  const World now = runtime.world();
+  const auto hidden = runtime.lookup_all(read("Tuple{typeof_f, Number, Int64}"), now, 1);
+  REQUIRE(hidden.size() == 1);
+  CHECK(hidden[0].method == hides_all);
+  CHECK(hidden[0].covered);
+  // Of two arguments of wide types those below are reached as well.
+  const auto some = runtime.lookup_all(read("Tuple{typeof_f, Number, Signed}"), now, 2);
+  REQUIRE(some.size() == 2);
+  CHECK(some[0].method == hides_all);
+  const auto too_many = runtime.lookup_all(read("Tuple{typeof_f, Number, Signed}"), now, 1);
+  REQUIRE(too_many.size() == 1);
+  CHECK(too_many[0].method == nullptr);
+}
+
 TEST_CASE_METHOD(DispatchFixture, "MethodError names the closest candidates", "[dispatch]") {
   Value f = function("f");
   define("Tuple{typeof_f, Int64}", &answering<1>);
