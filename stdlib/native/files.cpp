@@ -28,8 +28,8 @@ bool failure(Call& call, const std::string& what, const std::error_code& error) 
 }
 
 // Of what a granted path names; false with errno.
-bool state_of(const GrantedPath& place, struct stat& info) {
-  if (place.is_open()) return fstatat(place.folder(), place.name(), &info, place.stat_flags()) == 0;
+bool state_of(const GrantedPath& place, struct stat& info, int flags = 0) {
+  if (place.is_open()) return fstatat(place.folder(), place.name(), &info, place.stat_flags() | flags) == 0;
   errno = place.open_error();
   return false;
 }
@@ -43,14 +43,18 @@ bool file_size(Context& ctx, const Value* args, std::size_t count, Value& result
   return call.give_int(state_of(place, info) && S_ISREG(info.st_mode) ? static_cast<std::int64_t>(info.st_size) : 0);
 }
 
-// file_status(path): size, mode, and the nanoseconds of its last change and of that of its status; zeros: there is none.
+// file_status(path, follow): size, mode, and the nanoseconds of its last change and of that of its status; zeros: there
+// is none. Of a link what it leads to, or (`follow` is false) of the link.
 bool file_status(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "stat", args, count, result);
   std::string_view path;
+  bool follows = true;
   GrantedPath place;
-  if (!call.arity(1) || !call.string(0, path) || !place.find(ctx, Capabilities::Access::read, path)) return false;
+  if (!call.arity(2) || !call.string(0, path) || !call.boolean(1, follows) ||
+      !place.find(ctx, Capabilities::Access::read, path, follows ? LastLink::follow : LastLink::keep))
+    return false;
   struct stat info {};
-  if (!state_of(place, info)) info = {};
+  if (!state_of(place, info, follows ? 0 : AT_SYMLINK_NOFOLLOW)) info = {};
   const auto nanoseconds = [](const timespec& at) {
     return static_cast<std::int64_t>(at.tv_sec) * 1'000'000'000 + at.tv_nsec;
   };
