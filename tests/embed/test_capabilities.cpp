@@ -233,6 +233,24 @@ TEST_CASE("What is granted works") {
   CHECK(engine.eval<double>("rand()").value() != other.eval<double>("rand()").value());
 }
 
+TEST_CASE("Links are known as links, and a walk through folders does not follow them") {
+  TemporaryFolder folder;
+  fs::create_symlink("..", folder("open/inner/loop"));
+  const std::string open = '"' + folder("open") + '"';
+  for (const bool all : {true, false}) {
+    Options options;
+    if (all) options.capabilities = Capabilities::all();
+    if (!all) options.capabilities.read = {folder("open")};
+    Engine engine(options);
+    CHECK(engine.eval<bool>("islink(" + open + " * \"/inner/loop\") && !islink(" + open + " * \"/a.txt\")").value());
+    CHECK(engine.eval<bool>("isdir(stat(" + open + " * \"/inner/loop\"))").value());
+    CHECK(refused(engine, "stat(" + open + " * \"/link\")") != all);
+    fs::remove(folder("open/link"));
+    CHECK(engine.eval<std::int64_t>("length(collect(walkdir(" + open + ")))").value() == 2);
+    fs::create_symlink(folder("closed"), folder("open/link"));
+  }
+}
+
 TEST_CASE("Included files come from the host when it says so") {
   Options options;
   options.load_source = [](const std::string& path) -> slope::Result<std::string> {
