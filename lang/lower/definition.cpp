@@ -33,6 +33,18 @@ bool raise_at(Context& ctx, Span span, std::string message) {
   return ctx.raise_error(std::move(message) + " (" + ctx.runtime->sources.describe(span) + ")");
 }
 
+namespace {
+
+// What a macro makes of its arguments depends on the moment, and so does a value that one has put into the tree.
+bool holds_macro_calls(const Ast& ast, NodeId node) {
+  if (node == no_node) return false;
+  const Head head = ast.head(node);
+  if (head == Head::macrocall || head == Head::value) return true;
+  return std::ranges::any_of(ast.children(node), [&](NodeId child) { return holds_macro_calls(ast, child); });
+}
+
+}  // namespace
+
 std::shared_ptr<PreparedFunction> prepare_function(Runtime& runtime, Context& ctx, Module* module,
                                                    std::shared_ptr<Ast> ast, NodeId node,
                                                    std::vector<Diagnostic>& diagnostics) {
@@ -48,6 +60,12 @@ std::shared_ptr<PreparedFunction> prepare_function(Runtime& runtime, Context& ct
     if (diagnostics.size() != errors || desugar.is_interrupted(prepared->signature->span)) return nullptr;
     // Now, because there may be many: a method for each parameter that has a default.
     prepared->arena->count();
+  }
+  // The forms take several times the room of the tree, most functions of a large program are never called, and without
+  // macros the tree gives the same forms whenever it is desugared. So they were for the errors.
+  if (!holds_macro_calls(*ast, node)) {
+    prepared->lambdas.clear();
+    prepared->arena = nullptr;
   }
   return prepared;
 }

@@ -246,6 +246,12 @@ std::span<const NodeId> Ast::children(NodeId id) const {
   return {from, parent.children.count};
 }
 
+void Ast::give_back_room() {
+  nodes_.shrink_to_fit();
+  children_.shrink_to_fit();
+  texts_.shrink_to_fit();
+}
+
 void Ast::move_to(FileId file) {
   nodes_.insert(nodes_.begin(), fixed_.nodes, fixed_.nodes + fixed_.node_count);
   fixed_.node_count = 0;

@@ -205,6 +205,7 @@ class Ast {
   std::size_t bytes() const;  // of memory that it takes, about
 
   void move_to(FileId file);  // every span; a fixed tree's nodes become owned ones
+  void give_back_room();      // that was taken for more
 
   NodeId root = no_node;
 

@@ -28,6 +28,7 @@ ParseResult parse(const SourceMap& sources, FileId file, const ParseOptions& opt
     state.report(failure);
     result.ast.root = result.ast.leaf(Head::error, state.span(state.first(), state.final_token()));
   }
+  result.ast.give_back_room();
   result.incomplete = lexical_errors == 0 && state.only_ran_out();
 
   std::stable_sort(result.diagnostics.begin(), result.diagnostics.end(),
