@@ -1,8 +1,8 @@
 // Allocation. Small objects come from the free list of their size class; large ones, and the memory of arrays that does
 // not fit into the array's own cell, from malloc, registered by address.
 //
-// A small array lies in one cell: header, then from the next multiple of 64 the elements. When it grows out of the cell
-// its elements move to memory of their own.
+// A small array lies in one cell: header, then the elements from 64 bytes on (from the next multiple of 64 where the
+// header is longer). When it grows out of the cell its elements move to memory of their own.
 //
 // Bytes are counted as cells and regions, at once. `front.room` says how many may be taken before the next collection or
 // the limit, so one comparison on the way of every allocation serves both; a heap that is stressed or watched grants no
@@ -127,7 +127,7 @@ HeapStatistics Heap::statistics() const {
 
 Heap::CellKind Heap::cell_kind(std::size_t bytes, bool aligned) const {
   const SizeClasses& classes = impl_->classes;
-  const std::uint8_t size_class = aligned ? classes.for_aligned_bytes(bytes) : classes.for_bytes(bytes);
+  const std::uint8_t size_class = aligned ? classes.for_array_bytes(bytes) : classes.for_bytes(bytes);
   return {size_class, classes.size(size_class)};
 }
 
@@ -302,7 +302,7 @@ ArrayObject* Heap::allocate_array_header(const DataType* array_type, std::span<c
   std::size_t bytes = array_header_bytes(dims.size()) + inline_bytes;
   if (bytes > largest_cell) return nullptr;  // of a thousand dimensions
   bool zeroed = starts_zeroed(types_.builtin(), array_type->params[0]);
-  auto* array = static_cast<ArrayObject*>(allocate_cell_of_class(array_type, impl_->classes.for_aligned_bytes(bytes),
+  auto* array = static_cast<ArrayObject*>(allocate_cell_of_class(array_type, impl_->classes.for_array_bytes(bytes),
                                                                  zeroed ? bytes : array_header_bytes(dims.size())));
   if (!array) return nullptr;
   array->element_size = stored_size(array_type->params[0]);
@@ -325,7 +325,7 @@ ArrayObject* Heap::allocate_array(const DataType* array_type, std::span<const st
   array->flags = array_owns_memory;
   if (is_inline) {
     array->data = reinterpret_cast<char*>(array) + header;
-    std::size_t cell = impl_->classes.size(impl_->classes.for_aligned_bytes(header + inline_bytes));
+    std::size_t cell = impl_->classes.size(impl_->classes.for_array_bytes(header + inline_bytes));
     if (element_size == 0) {
       array->capacity = std::int64_t{1} << 62;
     } else if (dims.size() == 1) {

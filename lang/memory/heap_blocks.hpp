@@ -73,8 +73,10 @@ class SizeClasses {
   std::size_t count() const { return sizes_.size(); }
   std::uint32_t size(std::uint8_t size_class) const { return sizes_[size_class]; }
   std::uint8_t for_bytes(std::size_t bytes) const { return by_granule_[(bytes + 15) / 16]; }
-  // Cells that are aligned to 64 bytes.
-  std::uint8_t for_aligned_bytes(std::size_t bytes) const { return for_bytes((bytes + 63) / 64 * 64); }
+  // Of an array with its elements: aligned to 64 bytes, unless the elements are fewer bytes than that.
+  std::uint8_t for_array_bytes(std::size_t bytes) const {
+    return for_bytes(bytes < 128 ? bytes : (bytes + 63) / 64 * 64);
+  }
 
  private:
   std::vector<std::uint32_t> sizes_;

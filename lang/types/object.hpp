@@ -29,8 +29,9 @@ static_assert(sizeof(Object) == 8);
 //   | front: free | length: data[0] … | free |
 //                 |<------ capacity ------->|
 struct ArrayObject : Object {
-  char* data;             // first element; 64-byte aligned when owned, but of a vector that has changed at its front
-  std::int64_t length;    // product of the dims
+  char* data;           // first element; when owned aligned to 64 bytes, fewer than 64 bytes of elements to 16; not so
+                        // in a vector that has changed at its front
+  std::int64_t length;  // product of the dims
   std::int64_t capacity;  // elements that fit from `data` on; of a 1-d array that owns its memory
   Object* owner;          // the array whose memory this one shares (reshape, views of memory), else null
   std::uint32_t flags;    // ArrayFlags
