@@ -87,30 +87,19 @@ class Analysis {
   // Of code that only leads to an error. What makes its message is no store: the library's functions write texts.
   bool stores_for_others(std::uint32_t id) {
     const ir::Inst& inst = function_.insts[id];
-    switch (inst.op) {
-      case Op::array_set:
-      case Op::array_init:
-      case Op::array_resize:
-      case Op::array_resize_front:
-      case Op::set_field:
-      case Op::set_field_at:
-      case Op::cell_set:
-        return may_carry(type_of(inst.operands[0])) && !is_made_in_vain(inst.operands[0]);
-      case Op::invoke: {
-        if (result_.rules[id] == RuleKind::non_differentiable) return false;
-        const MemorySummary effects = memory_.of_call(inst);
-        const Runtime& runtime = tangents_.runtime();
-        const Module* module = inst.aux_as<Specialization>()->method->module;
-        if (module == runtime.base || module == runtime.core) return (effects.writes & ~global_memory) != 0;
-        return (effects.writes | effects.unknown) != 0;
-      }
-      case Op::call:
-      case Op::call_splat:
-        return std::any_of(inst.operands.begin(), inst.operands.end(),
-                           [&](Operand o) { return o.is_inst() && is_memory(type_of(o)) && !is_made_in_vain(o); });
-      default:
-        return false;
+    if (ir::is_resize(inst.op) || (ir::is_store(inst.op) && inst.op != Op::store_global))
+      return may_carry(type_of(inst.operands[0])) && !is_made_in_vain(inst.operands[0]);
+    if (inst.op == Op::invoke) {
+      if (result_.rules[id] == RuleKind::non_differentiable) return false;
+      const MemorySummary effects = memory_.of_call(inst);
+      const Runtime& runtime = tangents_.runtime();
+      const Module* module = inst.aux_as<Specialization>()->method->module;
+      if (module == runtime.base || module == runtime.core) return (effects.writes & ~global_memory) != 0;
+      return (effects.writes | effects.unknown) != 0;
     }
+    return (inst.op == Op::call || inst.op == Op::call_splat) &&
+           std::any_of(inst.operands.begin(), inst.operands.end(),
+                       [&](Operand o) { return o.is_inst() && is_memory(type_of(o)) && !is_made_in_vain(o); });
   }
   bool is_made_in_vain(Operand o) const {
     if (!o.is_inst()) return false;
