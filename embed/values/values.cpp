@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "embed/engine_state.hpp"
+#include "lang/runtime/text_value.hpp"
 #include "slope/array.hpp"
 
 namespace slope::api::detail {
@@ -224,8 +225,8 @@ bool EngineState::from_raw(RawValue v, Kind kind, Datum& datum, api::Value& hold
       }
       return mismatch();
     case Kind::text:
-      if (v.type == types.string) {
-        datum = Datum::of_text(static_cast<const StringObject*>(v.object)->view());
+      if (std::string_view text; bytes_of_text(runtime, v, text)) {
+        datum = Datum::of_text(text);
       } else if (v.type == types.symbol) {
         datum = Datum::of_text(v.symbol->name);
       } else if (RawValue text; v.type == types.character && call_library("string", &v, 1, text)) {

@@ -10,6 +10,7 @@
 
 #include "lang/runtime/call_text.hpp"
 #include "lang/runtime/runtime_impl.hpp"
+#include "lang/runtime/text_value.hpp"
 #include "lang/support/tuning.hpp"
 
 namespace slope {
@@ -193,7 +194,7 @@ class Shower {
 };
 
 std::string plain_text(Runtime& runtime, Value v) {
-  if (v.type == runtime.types.builtin().string) return std::string(static_cast<const StringObject*>(v.object)->view());
+  if (std::string_view text; bytes_of_text(runtime, v, text)) return std::string(text);
   Shower shower(runtime);
   shower.show(v);
   return shower.out;

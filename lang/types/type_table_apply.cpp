@@ -201,9 +201,6 @@ const Type* TypeTable::Impl::apply_wrapper(const Type* wrapper, std::span<const 
     return table.vararg(params[0], params[1]);
   }
   if (params.empty()) return wrapper;
-  // SubString is String itself, whatever text it is said to be of.
-  if (wrapper == b.string && params.size() == 1 && (as_var(params[0]) || is_subtype(table, b.string, params[0])))
-    return wrapper;
   const Type* t = wrapper;
   std::size_t wanted = 0;
   for (auto* u = as_union_all(wrapper); u != nullptr; u = as_union_all(u->body)) ++wanted;

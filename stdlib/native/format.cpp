@@ -128,8 +128,8 @@ class Formatter {
       case 's':
       case 'p': {
         std::string text;
-        if (v.type == call_.builtin.string) {
-          text = static_cast<const StringObject*>(v.object)->view();
+        if (std::string_view bytes; bytes_of_text(call_.runtime, v, bytes)) {
+          text = bytes;
         } else if (v.type == call_.builtin.character) {
           append_utf8(text, static_cast<std::uint32_t>(v.bits));
         } else {

@@ -11,6 +11,7 @@
 
 #include "lang/runtime/coroutines.hpp"
 #include "lang/runtime/runtime.hpp"
+#include "lang/runtime/text_value.hpp"
 
 namespace slope::stdlib {
 
@@ -54,10 +55,10 @@ class Call {
     ctx.type_error(name_, wanted, found);
     return false;
   }
+  // A String, or a substring of one.
   bool string(std::size_t i, std::string_view& out) {
-    if (!expect(i, builtin.string)) return false;
-    out = static_cast<const StringObject*>(args_[i].object)->view();
-    return true;
+    if (i >= count_) return missing(i);
+    return bytes_of_text(runtime, args_[i], out) || mismatch(builtin.string, args_[i]);
   }
   bool symbol(std::size_t i, const Symbol*& out) {
     if (!expect(i, builtin.symbol)) return false;

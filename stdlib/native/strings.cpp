@@ -22,7 +22,7 @@ bool string_concat(Context& ctx, const Value* args, std::size_t count, Value& re
   if (!made) return ctx.out_of_memory();
   char* to = made->bytes;
   for (std::size_t i = 0; i < count; ++i) {
-    part = static_cast<const StringObject*>(args[i].object)->view();
+    if (!call.string(i, part)) return false;
     to = std::copy(part.begin(), part.end(), to);
   }
   return call.give(Value(call.builtin.string, static_cast<const void*>(made)));
@@ -218,10 +218,18 @@ std::uint64_t murmur(std::string_view text, std::uint32_t seed) {
   return h2 + h1;
 }
 
+// string_hash(s, h), or of a part: string_hash(s, h, offset, bytes).
 bool string_hash(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "string_hash", args, count, result);
   std::string_view s;
-  if (!call.arity(2) || !call.string(0, s)) return false;
+  std::int64_t offset = 0, bytes = 0;
+  if (count < 2 ? !call.arity(2) : !call.string(0, s)) return false;
+  if (count > 2) {
+    if (!call.arity(4) || !call.integer(2, offset) || !call.integer(3, bytes)) return false;
+    const auto size = static_cast<std::int64_t>(s.size());
+    if (offset < 0 || bytes < 0 || offset > size || bytes > size - offset) return ctx.bounds_error(args[0], args[2]);
+    s = s.substr(static_cast<std::size_t>(offset), static_cast<std::size_t>(bytes));
+  }
   if (args[1].type != call.builtin.uint64) return ctx.type_error("hash", call.builtin.uint64, args[1]);
   std::uint64_t h = static_cast<std::uint64_t>(args[1].bits) + 0x71e729fd56419c81ull;
   return call.give(Value(call.builtin.uint64, static_cast<std::int64_t>(murmur(s, static_cast<std::uint32_t>(h)) + h)));
