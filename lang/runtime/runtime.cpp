@@ -176,7 +176,11 @@ Binding* Runtime::binding(Module* module, const Symbol* name) {
   return found;
 }
 
-Binding* Runtime::resolve(Module* module, const Symbol* name) { return module->find(name); }
+Binding* Runtime::resolve(Module* module, const Symbol* name) {
+  Binding* found = module->find(name);
+  // Some of what Julia's Core has is defined by the library: Core.CodeInfo is Base's.
+  return !found && module == core && base ? base->own(name) : found;
+}
 
 void Runtime::set_constant(Module* module, std::string_view name, Value v) {
   Binding* own = binding(module, symbol(name));

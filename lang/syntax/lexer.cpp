@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <cstring>
 #include <utility>
 
 #include "lang/syntax/lexer_state.hpp"
@@ -312,6 +313,12 @@ void Lexer::lex_identifier() {
   }
 }
 
+// `f $ x`, `f$x`, `($)`, `export $`: a binary operator that programs may define. `$x` inserts, also in `[a $x]`.
+bool Lexer::dollar_is_operator() const {
+  const char next = at(pos_ + 1);
+  return next == '\0' || std::strchr(" \t\r\n),", next) != nullptr || after_operand();
+}
+
 bool Lexer::after_operand() const {
   if (result_.tokens.empty() || pending_flags_ != 0) return false;
   switch (result_.tokens.back().kind) {
@@ -503,6 +510,7 @@ void Lexer::lex_token() {
     case '@':
       return single(TokenKind::at);
     case '$':
+      if (dollar_is_operator()) break;
       return single(TokenKind::dollar);
     case '"':
       return lex_string_start();

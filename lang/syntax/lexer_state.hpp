@@ -73,6 +73,7 @@ class Lexer {
   bool lex_operator(std::uint32_t begin, bool dotted);
   void push_operator(std::uint32_t begin, OperatorId id, bool dotted);
   bool after_operand() const;
+  bool dollar_is_operator() const;
   char32_t decode(std::size_t at, std::size_t& length) const { return decode_utf8(text_, at, length); }
   NameId intern_name(std::string_view spelling);
 

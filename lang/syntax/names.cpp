@@ -146,6 +146,7 @@ std::string macro_name(const State& state, Iterator it) {
   if (it->kind == TokenKind::identifier || it->kind == TokenKind::where)
     return std::string(state.ast.name(it->payload));
   if (it->is_keyword()) return std::string(state.word(it));
+  if (it->kind == TokenKind::dollar) return "$";
   return it->is_operator() && !it->dotted() ? state.operator_text(it) : std::string{};
 }
 

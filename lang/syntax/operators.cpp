@@ -55,6 +55,7 @@ constexpr OperatorInfo ascii_operators[] = {
     {">>", P::shift, false, true, true},
     {">>>", P::shift, false, true, true},
     {"^", P::power, false, true, true},
+    {"$", P::plus},
 };
 constexpr std::size_t ascii_count = std::size(ascii_operators);
 

@@ -182,6 +182,15 @@ const Type* TypeTable::Impl::apply_wrapper(const Type* wrapper, std::span<const 
         return fail("in Tuple, in parameter, expected Type, got " + got(params[i]));
       if (as_vararg(params[i]) && i + 1 != params.size()) return fail("Vararg must be the last parameter of Tuple");
     }
+    // Vararg{<:T}: each element may be another subtype.
+    if (auto* u = params.empty() ? nullptr : as_union_all(params.back()); u && as_vararg(u->body)) {
+      auto* v = as_vararg(u->body);
+      if (!v->count || !occurs(u->var, v->count)) {
+        std::vector<const Type*> elements(params.begin(), params.end());
+        elements.back() = table.vararg(table.union_all(u->var, v->element), v->count);
+        return table.tuple(elements);
+      }
+    }
     return table.tuple(params);
   }
   if (wrapper == b.union_) {
