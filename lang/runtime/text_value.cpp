@@ -15,6 +15,8 @@ struct SubStringObject : Object {
 
 bool is_substring(Runtime& runtime, const DataType* type) {
   if (!type || type->params.size() != 1 || type->params[0] != runtime.types.builtin().string) return false;
+  // The type is there, so that looking for it defines nothing.
+  if (type->name->module != runtime.base || type->name->name->name != "SubString") return false;
   const Value known = library_value(runtime, KnownName::substring_type);
   return known.defined() && known.as_type == type->name->wrapper;
 }
