@@ -34,6 +34,7 @@
 #include <llvm/Transforms/Vectorize/SLPVectorizer.h>
 
 #include "codegen/counted_loops.hpp"
+#include "codegen/neighbours.hpp"
 #include "codegen/rotating_sums.hpp"
 #include "codegen/shifted_counters.hpp"
 #include "codegen/vector_math.hpp"
@@ -125,6 +126,7 @@ struct Passes::Impl {
     }
     f.addPass(llvm::DSEPass());
     f.addPass(RotatingSumsPass());
+    f.addPass(NeighboursPass());
     f.addPass(llvm::InjectTLIMappings());
     f.addPass(llvm::LoopVectorizePass());
     f.addPass(llvm::LoopLoadEliminationPass());
