@@ -39,6 +39,7 @@ bool fold(Runtime& runtime, ir::Function& function);
 bool scalar_replace(Runtime& runtime, ir::Function& function);
 bool common_subexpressions(Runtime& runtime, ir::Function& function);
 bool promote_cells(Runtime& runtime, ir::Function& function);  // captured variables that nobody else sees any more
+bool drop_unread_tapes(ir::Function& function);
 bool hoist_invariants(Runtime& runtime, ir::Function& function);
 
 }  // namespace slope::opt

@@ -28,6 +28,7 @@ bool optimise(Runtime& runtime, ir::Function& function, const OptOptions& option
     if (ir::checked(function, "promotion of cells", promote_cells(runtime, function))) changed = promoted = true;
     if (!changed && round > 0) break;
   }
+  while (ir::checked(function, "removal of unread tapes", drop_unread_tapes(function))) clean(function);
   ir::checked(function, "hoisting", hoist_invariants(runtime, function));
   clean(function);
   ir::compact(function);
