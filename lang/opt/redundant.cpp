@@ -2,6 +2,7 @@
 // resize, and what loops only read of tapes, so that later passes see counted loops. LLVM does the rest.
 #include <algorithm>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 #include "lang/ir/cfg.hpp"
@@ -102,13 +103,13 @@ class TapeLoads {
     for (BlockId b : cfg.order)
       for (std::uint32_t id : function.blocks[b].insts) {
         const ir::Inst& inst = function.insts[id];
-        may_be_undefined_ |= inst.op == Op::undef;
+        has_undefined_ |= inst.op == Op::undef;
         if (inst.op == Op::tape_load) loads_.push_back(id);
         if (inst.op == Op::tape_store) stores_[{inst.operands[0].bits, inst.aux}].push_back(id);
       }
   }
   bool leaves_tapes_alone(const ir::Loop& loop) const {
-    if (loads_.empty() || stores_.empty() || may_be_undefined_) return false;
+    if (loads_.empty() || stores_.empty()) return false;
     const Type* tape = types_.builtin().tape;
     for (BlockId b : loop.blocks)
       for (std::uint32_t id : function_.blocks[b].insts) {
@@ -122,7 +123,7 @@ class TapeLoads {
   }
   bool has_value(const ir::Inst& load, const ir::Loop& loop, BlockId before) const {
     const ir::Inst* stored = only_store(load);
-    if (!stored) return false;
+    if (!stored || (has_undefined_ && may_be_undefined(stored->operands[2]))) return false;
     return std::any_of(loads_.begin(), loads_.end(), [&](std::uint32_t id) {
       const ir::Inst& other = function_.insts[id];
       if (other.operands != load.operands) return false;
@@ -136,6 +137,27 @@ class TapeLoads {
   const ir::Inst* only_store(const ir::Inst& load) const {
     auto found = stores_.find({load.operands[0].bits, load.aux});
     return found == stores_.end() || found->second.size() != 1 ? nullptr : &function_.insts[found->second[0]];
+  }
+  // Whether the value may be one that was never made, through whatever blocks it comes.
+  bool may_be_undefined(Operand value) const {
+    std::set<std::uint32_t> seen;
+    std::vector<Operand> open{value};
+    while (!open.empty()) {
+      const Operand o = open.back();
+      open.pop_back();
+      if (!o.is_inst() || !seen.insert(o.index()).second) continue;
+      const ir::Inst& inst = function_.inst(o);
+      const DataType* type = as_data(inst.type);
+      const bool is_number = type && type->is_isbits && type->fields.empty();
+      if (inst.op == Op::undef || (inst.op != Op::parameter && inst.op != Op::array_new && !is_number)) return true;
+      if (inst.op != Op::parameter) continue;
+      const std::vector<std::uint32_t>& parameters = function_.blocks[inst.block].parameters;
+      const auto place = static_cast<std::size_t>(std::ranges::find(parameters, o.index()) - parameters.begin());
+      for (BlockId from : cfg_.predecessors[inst.block])
+        for (const ir::Edge& edge : function_.blocks[from].edges)
+          if (edge.target == inst.block) open.push_back(edge.arguments[place]);
+    }
+    return false;
   }
   bool comes_before(const ir::Inst& a, const ir::Inst& b) const {
     if (a.block != b.block) return cfg_.dominates(a.block, b.block);
@@ -151,7 +173,7 @@ class TapeLoads {
   TypeTable& types_;
   std::vector<std::uint32_t> loads_;
   std::map<std::pair<std::uint64_t, std::uintptr_t>, std::vector<std::uint32_t>> stores_;  // by tape and column
-  bool may_be_undefined_ = false;
+  bool has_undefined_ = false;
 };
 
 }  // namespace
