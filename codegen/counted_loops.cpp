@@ -312,6 +312,8 @@ class CountedLoop {
       case llvm::Instruction::Sub:
       case llvm::Instruction::Mul:
       case llvm::Instruction::Shl:
+      case llvm::Instruction::Or:   // LLVM's forms of sums: `a + 1` of an even number,
+      case llvm::Instruction::Xor:  // and `~b` for `-b - 1`
         return ++copies <= most_copies && is_copied(inst->getOperand(0), copies) &&
                is_copied(inst->getOperand(1), copies);
       default:

@@ -11,6 +11,7 @@
 #include <llvm/IR/Dominators.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Instructions.h>
+#include <llvm/IR/MDBuilder.h>
 #include <llvm/IR/Module.h>
 #include <llvm/Transforms/Utils/LoopSimplify.h>
 #include <llvm/Transforms/Utils/LoopUtils.h>
@@ -27,7 +28,7 @@ namespace {
 
 constexpr std::int64_t oldest_age = 4;      // a register for each
 constexpr unsigned most_accesses = 40;      // they are compared by pairs
-constexpr unsigned most_runtime_checks = 6;
+constexpr unsigned most_tests = 12;         // of ranges, in front of a loop that is copied
 
 struct Access {
   llvm::Instruction* instruction;
@@ -216,31 +217,133 @@ class Neighbours {
       const bool moves = other.address && other.address->getLoop() == own.address->getLoop();
       if (!moves || step_of(other) != window_step) return Separation::shared;
       const std::optional<std::int64_t> bytes = distance(own, other);
-      if (!bytes) return Separation::shared;
+      if (!bytes) return proved_apart(own, other) ? Separation::proved : Separation::unknown;
       // Fields beside one another: apart in every turn.
       const std::int64_t step = std::abs(window_step), apart = ((*bytes % step) + step) % step;
       const auto own_size = static_cast<std::int64_t>(layout_.getTypeStoreSize(own.type()).getFixedValue());
       const auto size = static_cast<std::int64_t>(layout_.getTypeStoreSize(other.type()).getFixedValue());
       return apart >= own_size && apart + size <= step ? Separation::proved : Separation::shared;
     }
+    return proved_apart(own, other) ? Separation::proved : Separation::unknown;
+  }
+
+  // Accesses with constant distances from one another, and the bytes that they touch from the first turn to the last.
+  struct Family {
+    llvm::SmallVector<Access, 4> accesses;
+    bool stores = false;
+    const llvm::SCEV* begin = nullptr;
+    const llvm::SCEV* end = nullptr;
+    llvm::SmallVector<llvm::Metadata*, 4> apart;  // scopes of those that it is tested against
+    llvm::MDNode* scope = nullptr;
+  };
+
+  llvm::SmallVector<Family, 8> families() {
+    llvm::SmallVector<Family, 8> result;
+    for (const Access& access : accesses_) {
+      Family* own = nullptr;
+      for (Family& family : result)
+        if (distance(family.accesses.front(), access)) own = &family;
+      if (!own) own = &result.emplace_back();
+      own->accesses.push_back(access);
+      own->stores |= access.is_store();
+    }
+    return result;
+  }
+
+  bool find_range(Family& family, const llvm::SCEV* turns) {
+    const Access& first = family.accesses.front();
+    const std::int64_t step = *step_of(first);
+    std::int64_t least = 0, most = 0;
+    for (const Access& access : family.accesses) {
+      if (step_of(access) != step) return false;
+      const std::int64_t from = *distance(first, access);
+      const auto size = static_cast<std::int64_t>(layout_.getTypeStoreSize(access.type()).getFixedValue());
+      least = std::min(least, from);
+      most = std::max(most, from + size);
+    }
+    const llvm::SCEV* start = first.address->getStart();
+    const llvm::SCEV* last = first.address->evaluateAtIteration(turns, evolution_);
+    auto moved = [&](const llvm::SCEV* address, std::int64_t bytes) {
+      llvm::Type* type = evolution_.getEffectiveSCEVType(address->getType());
+      return evolution_.getAddExpr(address, evolution_.getConstant(type, static_cast<std::uint64_t>(bytes), true));
+    };
+    family.begin = moved(step > 0 ? start : last, least);
+    family.end = moved(step > 0 ? last : start, most);
+    return true;
+  }
+
+  bool proved_apart(const Access& a, const Access& b) {
     auto everywhere = [](const Access& access) {
       return llvm::MemoryLocation::getBeforeOrAfter(access.pointer(), access.instruction->getAAMetadata());
     };
-    return aliases_.isNoAlias(everywhere(own), everywhere(other)) ? Separation::proved : Separation::unknown;
+    return aliases_.isNoAlias(everywhere(a), everywhere(b));
+  }
+  bool proved_apart(const Family& a, const Family& b) {
+    return llvm::all_of(a.accesses, [&](const Access& x) {
+      return llvm::all_of(b.accesses, [&](const Access& y) { return proved_apart(x, y); });
+    });
   }
 
-  // The loop is kept as it is for memory that overlaps.
+  // Where the ranges of any two overlap, one of which is stored to, the loop is kept as it is.
   bool copy_behind_test(llvm::Loop& loop) {
+    const llvm::SCEV* turns = evolution_.getBackedgeTakenCount(&loop);
+    if (llvm::isa<llvm::SCEVCouldNotCompute>(turns)) return false;
+    llvm::SmallVector<Family, 8> all = families();
+    for (const Access& other : others_) {
+      if (other.is_store()) return false;
+      for (const Access& access : accesses_)
+        if (access.is_store() && !proved_apart(access, other)) return false;
+    }
+    llvm::SmallVector<std::pair<unsigned, unsigned>, 8> pairs;
+    for (unsigned i = 0; i < all.size(); ++i)
+      for (unsigned j = i + 1; j < all.size(); ++j)
+        if ((all[i].stores || all[j].stores) && !proved_apart(all[i], all[j])) pairs.emplace_back(i, j);
+    if (pairs.empty() || pairs.size() > most_tests) return false;
+
     const llvm::LoopAccessInfo& info = accesses_of_.getInfo(loop);
-    const llvm::RuntimePointerChecking* pointers = info.getRuntimePointerChecking();
     if (!info.getPSE().getPredicate().isAlwaysTrue() || info.hasConvergentOp()) return false;
-    const auto& checks = pointers->getChecks();
-    if (checks.empty() || checks.size() > most_runtime_checks) return false;
-    llvm::LoopVersioning copies(info, checks, &loop, &loops_, &dominators_, &evolution_);
+    llvm::RuntimePointerChecking ranges(const_cast<llvm::MemoryDepChecker&>(info.getDepChecker()), &evolution_);
+    llvm::SCEVExpander expander(evolution_, layout_, "range");
+    llvm::Instruction* before = loop.getLoopPreheader()->getTerminator();
+    for (Family& family : all) {
+      if (!find_range(family, turns) || !expander.isSafeToExpandAt(family.begin, before) ||
+          !expander.isSafeToExpandAt(family.end, before))
+        return false;
+      ranges.Pointers.emplace_back(family.accesses.front().pointer(), family.begin, family.end, family.stores, 0, 0,
+                                   family.accesses.front().address, true);
+    }
+    llvm::SmallVector<llvm::RuntimeCheckingPtrGroup, 8> groups;
+    for (unsigned i = 0; i < all.size(); ++i) groups.emplace_back(i, ranges);
+    llvm::SmallVector<llvm::RuntimePointerCheck, 8> tests;
+    for (auto [i, j] : pairs) tests.emplace_back(&groups[i], &groups[j]);
+    llvm::LoopVersioning copies(info, tests, &loop, &loops_, &dominators_, &evolution_);
     copies.versionLoop();
-    copies.annotateLoopWithNoAlias();
+    mark_apart(all, pairs);
     accesses_of_.clear();
     return true;
+  }
+
+  // What the test has shown, for what asks whether two accesses of the loop may meet.
+  void mark_apart(llvm::MutableArrayRef<Family> all, llvm::ArrayRef<std::pair<unsigned, unsigned>> pairs) {
+    llvm::LLVMContext& context = body_->getContext();
+    llvm::MDBuilder builder(context);
+    llvm::MDNode* domain = builder.createAnonymousAliasScopeDomain("neighbours");
+    for (Family& family : all) family.scope = builder.createAnonymousAliasScope(domain, "family");
+    for (auto [i, j] : pairs) {
+      all[i].apart.push_back(all[j].scope);
+      all[j].apart.push_back(all[i].scope);
+    }
+    auto add = [&](llvm::Instruction* access, unsigned kind, llvm::ArrayRef<llvm::Metadata*> scopes) {
+      if (scopes.empty()) return;
+      llvm::MDNode* more = llvm::MDNode::get(context, scopes);
+      access->setMetadata(kind, llvm::MDNode::concatenate(access->getMetadata(kind), more));
+    };
+    for (const Family& family : all) {
+      for (const Access& access : family.accesses) {
+        add(access.instruction, llvm::LLVMContext::MD_alias_scope, {family.scope});
+        add(access.instruction, llvm::LLVMContext::MD_noalias, family.apart);
+      }
+    }
   }
 
   void rewrite(llvm::Loop& loop, Window& window, const llvm::SCEV* turns) {

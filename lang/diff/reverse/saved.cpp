@@ -254,8 +254,14 @@ bool SavedValues::can_recompute(std::uint32_t id, int& budget, std::uint32_t* in
     const ForwardValue& value = values_[value_of_[o.index()]];
     if (value.loop == no_loop || value.column >= 0) continue;
     const std::uint32_t before = instead ? *instead : ~0u;
+    const int left = budget;
     if (can_recompute(o.index(), budget, instead)) continue;
     if (instead) *instead = before;
+    // A number of a loop around this one is kept there, once for all turns of this one.
+    if (value.loop != loop && is_number(value.type) && flow_.inside(value.loop, inst.block) && left > 0) {
+      budget = left - 1;
+      continue;
+    }
     if (!instead || (*instead != ~0u && *instead != o.index()) || value.loop != loop || budget < 0 ||
         !is_number(value.type) || stored_size(value.type) > stored_size(inst.type))
       return false;
