@@ -712,7 +712,8 @@ bool Emitter::emit_tape(const ir::Inst& inst, Val& result) {
       result = load_stored(row_address(t, column), column, Memory::tape_rows, false);
       // Proved to have its value (lang/opt/redundant.cpp): what a loop reads of an array may be read before it.
       if ((inst.flags & ir::inst_nothrow) && result.leaves.size() == 1 && column->kind == TypeKind::data)
-        if (auto* loaded = llvm::dyn_cast<llvm::LoadInst>(result.leaves[0]); loaded && loaded->getType()->isPointerTy()) {
+        if (auto* loaded = llvm::dyn_cast<llvm::LoadInst>(result.leaves[0]);
+            loaded && loaded->getType()->isPointerTy()) {
           // noundef keeps nonnull where LLVM makes one load of this and of another one that has no proof.
           loaded->setMetadata(llvm::LLVMContext::MD_nonnull, llvm::MDNode::get(loaded->getContext(), {}));
           loaded->setMetadata(llvm::LLVMContext::MD_noundef, llvm::MDNode::get(loaded->getContext(), {}));

@@ -26,9 +26,9 @@ namespace slope::codegen {
 
 namespace {
 
-constexpr std::int64_t oldest_age = 4;      // a register for each
-constexpr unsigned most_accesses = 40;      // they are compared by pairs
-constexpr unsigned most_tests = 12;         // of ranges, in front of a loop that is copied
+constexpr std::int64_t oldest_age = 4;  // a register for each
+constexpr unsigned most_accesses = 40;  // they are compared by pairs
+constexpr unsigned most_tests = 12;     // of ranges, in front of a loop that is copied
 
 struct Access {
   llvm::Instruction* instruction;
@@ -147,8 +147,7 @@ class Neighbours {
 
   // Bytes from the one address to the other in the same turn.
   std::optional<std::int64_t> distance(const Access& from, const Access& to) {
-    const auto* difference =
-        llvm::dyn_cast<llvm::SCEVConstant>(evolution_.getMinusSCEV(to.address, from.address));
+    const auto* difference = llvm::dyn_cast<llvm::SCEVConstant>(evolution_.getMinusSCEV(to.address, from.address));
     if (!difference || difference->getAPInt().getSignificantBits() > 32) return std::nullopt;
     return difference->getAPInt().getSExtValue();
   }
@@ -364,7 +363,8 @@ class Neighbours {
     llvm::Value* first_pointer = expander.expandCodeFor(start, pointer_type, before->getTerminator());
     llvm::SmallVector<llvm::PHINode*, 8> kept(static_cast<std::size_t>(window.oldest) + 1);
     for (std::int64_t age = 1; age <= window.oldest; ++age) {
-      llvm::Value* place = entry.CreatePtrAdd(first_pointer, entry.getInt64(static_cast<std::uint64_t>(-window.step * age)));
+      llvm::Value* place =
+          entry.CreatePtrAdd(first_pointer, entry.getInt64(static_cast<std::uint64_t>(-window.step * age)));
       llvm::LoadInst* load = entry.CreateAlignedLoad(type, place, align, "kept");
       load->setAAMetadata(metadata);
       kept[static_cast<std::size_t>(age)] = llvm::PHINode::Create(type, 2, "kept", body_->begin());
@@ -411,7 +411,8 @@ class Neighbours {
     llvm::Value* pointer = expander.expandCodeFor(last, nullptr, place);
     llvm::IRBuilder<> builder(place);
     for (std::int64_t age = window.newest_store; age < window.oldest_store; ++age) {
-      llvm::PHINode* value = llvm::PHINode::Create(now[static_cast<std::size_t>(age)]->getType(), 1, "last", exit->begin());
+      llvm::PHINode* value =
+          llvm::PHINode::Create(now[static_cast<std::size_t>(age)]->getType(), 1, "last", exit->begin());
       value->addIncoming(now[static_cast<std::size_t>(age)], body_);
       llvm::Value* at = builder.CreatePtrAdd(pointer, builder.getInt64(static_cast<std::uint64_t>(-window.step * age)));
       builder.CreateAlignedStore(value, at, align)->setAAMetadata(metadata);
@@ -420,7 +421,8 @@ class Neighbours {
 
   static llvm::Align least_align(const Window& window) {
     llvm::Align least = llvm::getLoadStoreAlignment(window.accesses.front().instruction);
-    for (const Access& access : window.accesses) least = std::min(least, llvm::getLoadStoreAlignment(access.instruction));
+    for (const Access& access : window.accesses)
+      least = std::min(least, llvm::getLoadStoreAlignment(access.instruction));
     return least;
   }
 

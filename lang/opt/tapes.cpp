@@ -64,8 +64,7 @@ bool drop_unread_tapes(ir::Function& function) {
     if (tape == tapes.end()) return false;
     return inst.op == Op::tape_store ? !tape->second.read.contains(inst.aux) : tape->second.read.empty();
   };
-  for (ir::Block& block : function.blocks)
-    changed |= std::erase_if(block.insts, is_unread) != 0;
+  for (ir::Block& block : function.blocks) changed |= std::erase_if(block.insts, is_unread) != 0;
   if (changed) ir::remove_dead_insts(function);
   return changed;
 }
