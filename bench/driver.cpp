@@ -482,6 +482,14 @@ int main(int count, char** arguments) {
     bench.row("  its gradient", "wave_gradient");
     bench.row("diffusion on 100 points, 100 steps, work arrays that change places", "diffuse");
     bench.row("  its gradient, with respect to the coefficient, too", "diffuse_gradient");
+    bench.row("Rosenbrock's function, 1000 numbers", "rosenbrock");
+    bench.compare_row("  its gradient", "rosenbrock_gradient", "rosenbrock_gradient", 0);
+    bench.row("a sum of 1000 sines", "sine_sum");
+    bench.compare_row("  its gradient", "sine_sum_gradient", "sine_sum_gradient", 0);
+    bench.row("neighbours in a matrix of 100 by 100, 10 steps", "spread");
+    bench.row("  its gradient", "spread_gradient");
+    bench.row("squares of 500 vectors of 20", "vectors");
+    bench.row("  its gradient", "vectors_gradient");
     for (const std::string kind :
          {"struct", "layer", "object", "structs", "vector", "storing", "pullback", "jvp", "hvp", "hessian", "dynamic"})
       bench.row("  1000 calls, " + kind, "operator_" + kind);

@@ -93,9 +93,34 @@ double minors_gradients() {
   return s;
 }
 
+// Rosenbrock's function of 1,000 numbers, whose gradient is a new vector, and the derivative of a sum of sines.
+std::vector<double> thousand() {
+  std::vector<double> x(1000);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = 1 + 0.5 * std::sin(0.1 * static_cast<double>(i + 1));
+  x[0] = 0.1 + 1e-9;
+  return x;
+}
+__attribute__((noinline)) std::vector<double> rosenbrock_gradient(const std::vector<double>& x) {
+  std::vector<double> g(x.size());
+  for (std::size_t i = 0; i + 1 < x.size(); ++i) {
+    const double t = x[i + 1] - x[i] * x[i];
+    g[i] -= 400 * x[i] * t + 2 * (1 - x[i]);
+    g[i + 1] += 200 * t;
+  }
+  return g;
+}
+__attribute__((noinline)) double sine_sum_derivative(double x) {
+  double s = 0;
+  for (int i = 1; i <= 1000; ++i) s += std::cos(x * i);
+  return s;
+}
+
 }  // namespace
 
 int main() {
+  const std::vector<double> x = thousand();
+  bench_samples("rosenbrock_gradient", [&] { return rosenbrock_gradient(x)[499]; }, 20, 20);
+  bench_samples("sine_sum_gradient", [] { return sine_sum_derivative(0.3); }, 20, 5);
   bench_samples(
       "minors",
       [] {

@@ -98,6 +98,7 @@ bool ShadowMaker::fields(Value v, const DataType* type, Value& result) {
 // or both.
 bool ShadowMaker::element(Value v, const Type* declared, const Type* stored, Value& result) {
   if (!tangents_.has_shadow(declared)) return zero(tangents_.cotangent(declared), result);
+  if (stored != tangents_.dynamic() && !tangents_.has_cotangent(declared)) return shadow(v, result);
   Rooted both(runtime_.heap);
   both.values.resize(2);
   if (!shadow(v, both.values[0])) return false;
@@ -167,9 +168,12 @@ bool ShadowMaker::array(Value v, Value& result) {
     std::memset(made->data, 0, static_cast<std::size_t>(made->length) * to);
     return true;
   }
+  const bool has_shadow = tangents_.has_shadow(declared);
+  if (const auto more = static_cast<std::size_t>(source->length); has_shadow && more > index_.size())
+    index_.reserve(index_.size() + more);
   for (std::int64_t i = 0; i < source->length; ++i) {
     Value value = load_stored(runtime_.heap, source->data + i * from, declared);
-    if (!value.defined() && tangents_.has_shadow(declared)) continue;
+    if (!value.defined() && has_shadow) continue;
     Value part;
     if (!element(value, declared, stored, part)) return false;
     store_value(runtime_.heap, made->data + i * to, stored, part);
