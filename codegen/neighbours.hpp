@@ -4,13 +4,13 @@
 //
 // Each turn waits for what the turn before stored, so that the loop is not vectorised. Here the elements that later
 // turns touch again are kept in registers: a turn loads the newest one, and stores the one that no later turn changes.
-// What goes through memory then is each element once, and the registers are recurrences of LLVM's vectoriser.
+// Each element goes through memory once, and the registers are recurrences of LLVM's vectoriser.
 //
-// The accesses of one array with constant distances, in turns, are a window. An access's age is the number of turns since
-// an access of the window could first have touched its element.
+// The accesses of one array with constant distances, in turns, are a window. An access's age is the number of turns
+// since an access of the window could first have touched its element.
 //
 //   before the loop   w1 = load(age 1), …, wk = load(age k)
-//   a turn            w0 = load(age 0); loads and stores of age a read and write wa; store(age m) the last that is stored
+//   a turn            w0 = load(age 0); loads and stores of age a read and write wa; store(wm) of the oldest stored, m
 //   to the next turn  w1 = w0, …, wk = w(k-1)
 //   after the loop    elements of ages below m are stored
 //

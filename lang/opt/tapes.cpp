@@ -1,5 +1,5 @@
-// What is written to a tape and never read. A derivative keeps what its partial derivatives name. That one of them is for
-// an operand that has no derivative shows when the derivative is optimised: x in `sin(x) / i` is read for i alone.
+// What is written to a tape and never read. A derivative keeps what its partial derivatives name; that one of them is
+// for an operand without a derivative shows when it is optimised: x of `x / i` is kept for the sake of i alone.
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
