@@ -317,17 +317,23 @@ class Neighbours {
     for (auto [i, j] : pairs) tests.emplace_back(&groups[i], &groups[j]);
     llvm::LoopVersioning copies(info, tests, &loop, &loops_, &dominators_, &evolution_);
     copies.versionLoop();
-    mark_apart(all, pairs);
+    mark_apart(loop, all, pairs);
     accesses_of_.clear();
     return true;
   }
 
   // What the test has shown, for what asks whether two accesses of the loop may meet.
-  void mark_apart(llvm::MutableArrayRef<Family> all, llvm::ArrayRef<std::pair<unsigned, unsigned>> pairs) {
+  // It holds for one run of the loop, not for those in other turns of a loop around it: hence the declarations.
+  void mark_apart(llvm::Loop& loop, llvm::MutableArrayRef<Family> all,
+                  llvm::ArrayRef<std::pair<unsigned, unsigned>> pairs) {
     llvm::LLVMContext& context = body_->getContext();
     llvm::MDBuilder builder(context);
     llvm::MDNode* domain = builder.createAnonymousAliasScopeDomain("neighbours");
-    for (Family& family : all) family.scope = builder.createAnonymousAliasScope(domain, "family");
+    llvm::IRBuilder<> entry(loop.getLoopPreheader()->getTerminator());
+    for (Family& family : all) {
+      family.scope = builder.createAnonymousAliasScope(domain, "family");
+      entry.CreateNoAliasScopeDeclaration(llvm::MDNode::get(context, {family.scope}));
+    }
     for (auto [i, j] : pairs) {
       all[i].apart.push_back(all[j].scope);
       all[j].apart.push_back(all[i].scope);
