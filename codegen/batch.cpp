@@ -8,6 +8,7 @@
 
 #include "codegen/ahead_code.hpp"
 #include "lang/ir/cfg.hpp"
+#include "lang/ir/continuation.hpp"
 #include "lang/ir/op_groups.hpp"
 #include "lang/ir/passes/bounds.hpp"
 #include "lang/support/tuning.hpp"
@@ -353,6 +354,18 @@ bool Batch::build_wrapper(CodeInstance& code) {
   Emitter::emit_boxed(*layout_, *member.unit, result_->data, *this, *member.function, member.is_vararg(),
                       member.signature, link_to(*p, *member.unit), member.boxed);
   return true;
+}
+
+void Batch::want_quick_code(Replacer& replacer) {
+  if (is_one_unit_) return;
+  for (auto& member : members_) {
+    if (!member->native || !member->unit) continue;
+    QuickCode& quick = result_->data.quick.emplace_back();
+    quick.replacer = &replacer;
+    quick.has_wrapper = member->boxed != nullptr;
+    member->unit->continues_loop = ir::continues_loop(*member->function);
+    member->unit->quick = &quick;
+  }
 }
 
 bool Batch::build_direct(CodeInstance& code) {

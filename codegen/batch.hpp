@@ -16,7 +16,15 @@ namespace slope::codegen {
 
 // A batch that has been linked. CodeInstance::native_owner of its members, and whoever is linked to it, hold it.
 struct NativeBatch {
+  NativeBatch() = default;
+  ~NativeBatch() {
+    if (replaced) replaced->good.store(nullptr, std::memory_order_release);
+  }
+  NativeBatch(const NativeBatch&) = delete;
   BatchData data;
+  // The quick code that goes on to this, and whose code that is; this is linked to it, so it lives.
+  QuickCode* replaced = nullptr;
+  const NativeBatch* quick_batch = nullptr;
   std::unique_ptr<Jit::MachineCode> code;
 };
 
@@ -54,6 +62,8 @@ class Batch : public EmitHost {
   Batch(Runtime& runtime, PublishedCode& published, const Translator& translator, std::uint64_t first_name,
         Options options);
   bool build(CodeInstance& root, const BatchPolicy& policy, std::string& why);
+  // Every function may get quick code that `replacer` replaces.
+  void want_quick_code(Replacer& replacer);
   // `boxed_root`: with the wrapper for dynamic callers of the function that was asked for; others get theirs when they
   // are asked for.
   void emit(bool boxed_root);

@@ -35,6 +35,7 @@
 #include "codegen/fresh_arrays.hpp"
 #include "codegen/helpers.hpp"
 #include "codegen/layout.hpp"
+#include "codegen/quick_code.hpp"
 #include "codegen/unit.hpp"
 #include "lang/ir/cfg.hpp"
 #include "lang/ir/passes/bounds.hpp"
@@ -47,6 +48,7 @@ namespace slope::codegen {
 struct BatchData {
   std::deque<TraceSite> trace_sites;
   std::deque<CallCache> call_sites;
+  std::deque<QuickCode> quick;                // of the functions that get quick code
   std::vector<std::shared_ptr<void>> linked;  // machine code of other batches that this one calls
 };
 

@@ -21,8 +21,12 @@ namespace {
 // what counts as 200 here takes the interpreter some 25 µs, with the calls in it.)
 constexpr std::size_t soon_instructions = 1500;      // of LLVM, that are made at once
 constexpr std::uint64_t worth_of_instruction = 200;  // of Slope, interpreted before one of LLVM is made
+constexpr std::uint64_t worth_of_quick = 25;         // the same for quick code
+// Of LLVM, that quick code executes before good code of one is made; where another thread makes it, that is nearly free.
+constexpr std::int64_t worth_of_good = 200'000;
+constexpr std::int64_t worth_of_good_elsewhere = 20'000;
 
-class Generator : public CodeGenerator {
+class Generator : public CodeGenerator, private Replacer {
  public:
   Generator(Runtime& runtime, const CodegenHost& host) : runtime_(runtime), host_(host) {}
 
@@ -45,6 +49,13 @@ class Generator : public CodeGenerator {
                     std::string& why);
   bool publish(Batch& batch, std::vector<UnitObject> objects, std::string& why);
   void publish_finished();
+  // Of quick code (quick_code.hpp): from now on it may be replaced; make and publish what replaces it.
+  void note_quick(const Batch::Member& member);
+  void replace(Context& ctx, QuickCode& quick) override;
+  void replace_later(Context& ctx, QuickCode& quick);
+  bool build_good(Context& ctx, QuickCode& quick, Batch& batch, std::string& why);
+  bool make_good(Context& ctx, CodeInstance& code, std::string& why);
+  void publish_good(QuickCode& quick, Batch& batch, std::vector<UnitObject> objects);
   Compiled compile_if_worth(Context& ctx, CodeInstance& code, std::string& why);
   BatchPolicy policy(Context& ctx, const CodeInstance& root) const;
   void keep(Batch& batch, const std::vector<void*>& addresses);
@@ -62,6 +73,9 @@ class Generator : public CodeGenerator {
   std::uint64_t names_ = 1;
   std::unordered_map<const CodeInstance*, std::shared_ptr<Job>> waiting_;  // by the root of the batch
   bool has_workers_ = false;
+  // What quick code there is that may still be replaced, and what is being made for it.
+  std::unordered_map<const CodeInstance*, QuickCode*> quick_;
+  std::unordered_map<const CodeInstance*, std::shared_ptr<Job>> replacing_;
   // What has been asked for and is not worth its time yet. It is kept as it was emitted, because what is compiled in the
   // meantime would change its text: the next start, which asks at the same point, shall find it in the cache.
   struct Postponed {
@@ -77,6 +91,7 @@ class Generator : public CodeGenerator {
 
 Generator::~Generator() {
   for (const auto& [root, job] : waiting_) job->cancel();
+  for (const auto& [code, job] : replacing_) job->cancel();
 }
 
 bool Generator::start(std::string& why) {
@@ -112,6 +127,8 @@ Effort Generator::effort(Batch& batch) const {
   for (std::unique_ptr<Unit>& unit : batch.units()) modules.push_back(&unit->module());
   Effort result;
   result.level = Translator::is_huge(modules) ? CodeEffort::none : runtime_.code_effort;
+  result.quick = host_.quick_code && result.level == CodeEffort::full && runtime_.tiers &&
+                 runtime_.tiers->mode == TierMode::automatic;
   result.verifies = host_.verify;
   result.dumps = host_.dump_llvm;
   result.cache = cache_.get();
@@ -185,6 +202,7 @@ CodeGenerator::Compiled Generator::compile_later(Context& ctx, CodeInstance& cod
   if (!emit(ctx, code, *job->batch, why)) return Compiled::failed;
   job->effort = effort(*job->batch);
   job->effort.times = nullptr;
+  if (job->effort.quick) job->batch->want_quick_code(*this);
   job->cache = cache_;
   waiting_[&code] = job;
   Workers::shared().add(job);
@@ -222,14 +240,17 @@ CodeGenerator::Compiled Generator::compile_if_worth(Context& ctx, CodeInstance& 
       return Compiled::failed;
     }
     postponed.effort = effort(*postponed.batch);
-    std::size_t missing = 0;
+    if (postponed.effort.quick) postponed.batch->want_quick_code(*this);
+    std::size_t missing = 0, missing_quick = 0;
     for (std::unique_ptr<Unit>& unit : postponed.batch->units()) {
       postponed.objects.push_back(
           {unit.get(), Translator::find(*unit, postponed.effort, postponed.keys.emplace_back())});
-      if (!postponed.objects.back().object) missing += unit->module().getInstructionCount();
+      if (!postponed.objects.back().object)
+        (unit->has_switches ? missing_quick : missing) += unit->module().getInstructionCount();
     }
-    if (missing > soon_instructions && postponed.effort.level == CodeEffort::full)
-      postponed.worth = missing * worth_of_instruction;
+    if (postponed.effort.level == CodeEffort::full &&
+        missing * worth_of_instruction + missing_quick * worth_of_quick > soon_instructions * worth_of_instruction)
+      postponed.worth = missing * worth_of_instruction + missing_quick * worth_of_quick;
     if (postponed.spent < postponed.worth) return Compiled::waits;
   }
   Postponed ready = std::move(postponed);
@@ -252,11 +273,123 @@ void Generator::publish_finished() {
     finished.push_back(entry.second);
     return true;
   });
+  std::vector<std::pair<QuickCode*, std::shared_ptr<Job>>> good;
+  std::erase_if(replacing_, [&](const auto& entry) {
+    if (!entry.second->done.load(std::memory_order_acquire)) return false;
+    if (const auto quick = quick_.find(entry.first); quick != quick_.end())
+      good.emplace_back(quick->second, entry.second);
+    return true;
+  });
+  for (const auto& [quick, job] : good) {
+    if (job->failed())
+      quick->never();
+    else
+      publish_good(*quick, *job->batch, std::move(job->objects));
+    job->batch->drop_result();
+  }
   // A failure is found again, and reported, when the function is asked for again.
   for (const std::shared_ptr<Job>& job : finished) {
     if (std::string why; !job->failed()) publish(*job->batch, std::move(job->objects), why);
     job->batch->drop_result();
   }
+}
+
+void Generator::note_quick(const Batch::Member& member) {
+  if (!member.unit->has_switches) return;
+  QuickCode& quick = *member.unit->quick;
+  quick.code = member.code;
+  quick.worth = static_cast<std::int64_t>(member.unit->module().getInstructionCount()) *
+                (host_.quick_code > 1    ? static_cast<std::int64_t>(host_.quick_code)
+                 : host_.compile_threads ? worth_of_good_elsewhere
+                                         : worth_of_good);
+  quick.left.store(quick.worth, std::memory_order_relaxed);
+  quick_[member.code] = &quick;
+}
+
+// Good code of the one function; what it calls is linked to as it is now.
+bool Generator::build_good(Context& ctx, QuickCode& quick, Batch& batch, std::string& why) {
+  if (!has_address_space(compile_reserve)) {
+    why = "there is not enough memory left to compile";
+    return false;
+  }
+  const StageTime time(host_.times, StageTimes::Stage::emission, [&] { return quick.code->typed->name; });
+  BatchPolicy alone = policy(ctx, *quick.code);
+  alone.max_functions = 1;
+  if (!batch.build(*quick.code, alone, why)) return false;
+  batch.emit(quick.has_wrapper);
+  names_ = batch.next_name();
+  return !ctx.interrupt.load(std::memory_order_relaxed);
+}
+
+bool Generator::make_good(Context& ctx, CodeInstance& code, std::string& why) {
+  const auto found = quick_.find(&code);
+  if (found == quick_.end()) return true;
+  QuickCode& quick = *found->second;
+  Batch batch(runtime_, published_, jit_->translator(), names_, {!host_.trusts_inbounds, host_.dump_llvm});
+  if (!build_good(ctx, quick, batch, why)) return false;
+  std::vector<UnitObject> objects;
+  const Effort effort = this->effort(batch);
+  Unit& unit = *batch.units().front();
+  std::unique_ptr<llvm::MemoryBuffer> object = jit_->translator().translate(unit, effort, &ctx.interrupt, why);
+  if (!object) return false;
+  objects.push_back({&unit, std::move(object)});
+  publish_good(quick, batch, std::move(objects));
+  return true;
+}
+
+// Called by quick code, which goes on whatever becomes of it.
+void Generator::replace(Context& ctx, QuickCode& quick) {
+  // It is asked again where this is too early.
+  quick.left.store(std::max<std::int64_t>(quick.worth / 4, 1), std::memory_order_relaxed);
+  if (!quick.code || quick.good.load(std::memory_order_relaxed) || !quick.code->valid_in(ctx.world))
+    return quick.never();
+  if (ctx.interrupt.load(std::memory_order_relaxed)) return;
+  const CollectionPause pause(runtime_.heap);
+  const bool before = std::exchange(runtime_.compiles, true);
+  std::string why;
+  if (host_.compile_threads)
+    replace_later(ctx, quick);
+  else if (!make_good(ctx, *quick.code, why) && !ctx.interrupt.load(std::memory_order_relaxed))
+    quick.never();
+  runtime_.compiles = before;
+}
+
+void Generator::replace_later(Context& ctx, QuickCode& quick) {
+  publish_finished();
+  if (!quick.code || replacing_.contains(quick.code)) return;
+  std::string why;
+  auto job = std::make_shared<Job>();
+  job->batch = std::make_unique<Batch>(runtime_, published_, jit_->translator(), names_,
+                                       Batch::Options{!host_.trusts_inbounds, host_.dump_llvm});
+  if (!build_good(ctx, quick, *job->batch, why)) return;
+  job->effort = effort(*job->batch);
+  job->effort.times = nullptr;
+  job->cache = cache_;
+  replacing_[quick.code] = job;
+  Workers::shared().add(job);
+}
+
+void Generator::publish_good(QuickCode& quick, Batch& batch, std::vector<UnitObject> objects) {
+  const StageTime time(host_.times, StageTimes::Stage::linking, [&] { return quick.code->typed->name; });
+  CodeInstance& code = *quick.code;
+  quick_.erase(&code);
+  std::string why;
+  std::vector<void*> addresses;
+  const std::shared_ptr<NativeBatch> result = batch.result();
+  const auto known = published_.find(&code);
+  std::shared_ptr<NativeBatch> old = known == published_.end() ? nullptr : known->second.owner.lock();
+  if (!old || !(result->code = jit_->link(std::move(objects), batch.entries(), addresses, why))) return quick.never();
+  batches_.push_back(result);
+  result->data.linked.push_back(code.native_owner);
+  result->data.linked.push_back(old);
+  result->replaced = &quick;
+  result->quick_batch = old.get();
+  known->second = {batch.members()[0]->signature, addresses[0], result};
+  code.native_owner = result;
+  code.entry.store(addresses[0], std::memory_order_release);
+  if (quick.has_wrapper) code.boxed.store(reinterpret_cast<BoxedEntry>(addresses[1]), std::memory_order_release);
+  quick.good.store(addresses[0], std::memory_order_release);
+  quick.never();
 }
 
 // Links the objects. What another batch has published in the meantime stays as it is, as others may be linked to it.
@@ -277,6 +410,7 @@ bool Generator::publish(Batch& batch, std::vector<UnitObject> objects, std::stri
       if (is_new) {
         published_[&made] = {member->signature, entry, result};
         made.entry.store(entry, std::memory_order_release);
+        note_quick(*member);
       }
     }
     void* const boxed = member->boxed ? addresses[next++] : nullptr;
@@ -292,6 +426,14 @@ bool Generator::publish(Batch& batch, std::vector<UnitObject> objects, std::stri
 
 void Generator::forget(const CodeInstance& code) {
   published_.erase(&code);
+  if (const auto quick = quick_.find(&code); quick != quick_.end()) {
+    quick->second->never();
+    quick_.erase(quick);
+  }
+  if (const auto job = replacing_.find(&code); job != replacing_.end()) {
+    job->second->cancel();
+    replacing_.erase(job);
+  }
   std::erase_if(postponed_, [&](const auto& entry) {
     if (entry.first == &code) return true;
     if (!entry.second.batch) return false;
@@ -330,7 +472,7 @@ bool Generator::locate(const void* address, std::uintptr_t& function, std::vecto
 
 DirectCode Generator::direct(Context& ctx, CodeInstance& code, std::span<const std::uint8_t> steps, std::string& why) {
   DirectCode made;
-  if (!compile(ctx, code, why)) return made;
+  if (!compile(ctx, code, why) || !make_good(ctx, code, why)) return made;
   Batch batch(runtime_, published_, jit_->translator(), names_, {!host_.trusts_inbounds, host_.dump_llvm});
   if (!batch.build_direct(code)) {
     why = "internal error: compiled code is not published";
@@ -407,6 +549,9 @@ void Generator::find_in_use(Context& ctx, std::vector<const CodeInstance*>& foun
     if (auto held = batch.lock()) used.insert(held.get());
     return batch.expired();
   });
+  // What quick code runs belongs to what has replaced it.
+  for (const auto& batch : all)
+    if (batch->quick_batch && used.contains(batch->quick_batch)) used.insert(batch.get());
   // `all` itself holds those that were dropped; they count as used now and go the next time.
   close_over_links(used);
   for (const auto& [code, published] : published_)

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "codegen/quick_code.hpp"
 #include "lang/ir/execute/execute.hpp"
 #include "lang/ir/ir.hpp"
 #include "lang/memory/tape.hpp"
@@ -341,6 +342,15 @@ void stop(Context* ctx, const TraceSite* site, std::uint64_t tapes, std::uint64_
   if (depth != ~std::uint64_t{0}) leave_catch(ctx, depth);
   if (tapes != ~std::uint64_t{0}) tape_release(ctx, tapes);
   if (ctx->runtime->records_frames) ctx->frames = ctx->frames->caller;  // the function returns
+}
+
+void replace(Context* ctx, QuickCode* quick) {
+  SharedAccess shared(*ctx);
+  try {
+    quick->replacer->replace(*ctx, *quick);
+  } catch (const std::bad_alloc&) {  // it goes on without
+    quick->never();
+  }
 }
 
 }  // namespace helper

@@ -56,7 +56,8 @@ namespace slope::codegen {
   H(tape_reserve, b, "ppl")      /* ctx, Tape, rows */                                                  \
   H(tape_close, v, "pp")         /* ctx, Tape */                                                        \
   H(tape_mark, l, "p")           /* ctx -> serial */                                                    \
-  H(tape_release, v, "pl")       /* ctx, serial */
+  H(tape_release, v, "pl")       /* ctx, serial */                                                      \
+  H(replace, v, "pp")            /* ctx, QuickCode that has run for long */
 
 enum class Helper : std::uint8_t {
 #define H(name, result, arguments) name,

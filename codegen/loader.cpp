@@ -63,6 +63,8 @@ std::unique_ptr<CodeGenerator> load_code_generator(Runtime& runtime, const std::
   host.verify = checks && std::strcmp(checks, "0") != 0;
   const char* image = std::getenv("SLOPE_LIBRARY_CODE");
   host.uses_image = !image || std::strcmp(image, "off") != 0;
+  if (const char* quick = std::getenv("SLOPE_QUICK_CODE"))
+    host.quick_code = std::strcmp(quick, "off") == 0 ? 0 : std::strtoull(quick, nullptr, 10);
   why.clear();
   for (const std::string& place : places) {
     if (place != name && access(place.c_str(), R_OK) != 0) {

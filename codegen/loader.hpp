@@ -29,7 +29,10 @@ struct CodegenHost {
   unsigned compile_threads = 0;  // of the process, that compile for the engine while it goes on; 0: its own does
   StageTimes* times = nullptr;   // where somebody wants to know; of the engine's own thread
   std::string cache;             // folder of machine code that is kept on disk; empty: none
-  bool uses_image = true;        // SLOPE_LIBRARY_CODE=off: not the machine code that Slope was built with
+  // Instructions that quick code executes for each of its own before it is replaced (codegen/quick_code.hpp); 1: as it
+  // seems best; 0: there is no quick code.
+  std::uint64_t quick_code = 1;
+  bool uses_image = true;  // SLOPE_LIBRARY_CODE=off: not the machine code that Slope was built with
 };
 // A hash of the sources of which engine and shared object each hold a copy; two that differ do not work together.
 std::uint64_t codegen_fingerprint();

@@ -107,6 +107,13 @@ ObjectCache::Key ObjectCache::key(const Key& content, CodeEffort level) {
   return hash.final<hash_size>();
 }
 
+ObjectCache::Key ObjectCache::quick_key(const Key& content) {
+  llvm::BLAKE3 hash;
+  hash.update(content);
+  hash.update("quick");
+  return hash.final<hash_size>();
+}
+
 std::string ObjectCache::path(const Key& key) const {
   const std::string name = llvm::toHex(key, /*LowerCase=*/true);
   return folder_ + '/' + name.substr(0, 2) + '/' + name.substr(2);

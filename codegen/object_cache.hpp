@@ -35,8 +35,12 @@ class ObjectCache {
   Key content(const llvm::Module& module) const;
   // Of it, and of what will be done to it.
   static Key key(const Key& content, CodeEffort level);
+  static Key quick_key(const Key& content);  // of quick code (quick_code.hpp)
   // Null: not there, or damaged. What Slope was built with has had all passes; it serves where fewer are wanted.
   std::unique_ptr<llvm::MemoryBuffer> find(const Key& content, CodeEffort level) const;
+  std::unique_ptr<llvm::MemoryBuffer> find_quick(const Key& content) const {
+    return find_in_folder(quick_key(content));
+  }
   // Does nothing where the file cannot be written. Several processes and threads may keep the same key at once.
   void keep(const Key& key, llvm::StringRef object);
 

@@ -35,6 +35,7 @@
 
 #include "codegen/counted_loops.hpp"
 #include "codegen/neighbours.hpp"
+#include "codegen/quick_code.hpp"
 #include "codegen/rotating_sums.hpp"
 #include "codegen/shifted_counters.hpp"
 #include "codegen/vector_math.hpp"
@@ -105,7 +106,6 @@ struct Passes::Impl {
     f.addPass(llvm::InstCombinePass());
     {
       llvm::LoopPassManager second;
-      second.addPass(llvm::LoopIdiomRecognizePass());
       second.addPass(llvm::IndVarSimplifyPass());
       second.addPass(ShiftedCountersPass());
       second.addPass(llvm::LoopDeletionPass());
@@ -121,6 +121,7 @@ struct Passes::Impl {
     {
       llvm::LoopPassManager third;
       third.addPass(llvm::LICMPass(llvm::LICMOptions()));
+      third.addPass(llvm::LoopIdiomRecognizePass());  // of a strip: a whole loop in one call would be late
       third.addPass(llvm::LoopDeletionPass());
       f.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(third), /*UseMemorySSA=*/true));
     }
@@ -175,6 +176,7 @@ struct Passes::Impl {
       llvm::FunctionPassManager& of_loops = once ? with_loops_once : with_loops;
       (has_loop(function) ? of_loops : once ? straight_once : straight).run(function, functions);
     }
+    lower_switches(module);
     lower_polls(module);
     clear();
   }

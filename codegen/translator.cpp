@@ -18,6 +18,7 @@
 #include <cstdio>
 #include <new>
 
+#include "codegen/quick_code.hpp"
 #include "lang/support/dump.hpp"
 #include "lang/support/tuning.hpp"
 
@@ -176,22 +177,29 @@ bool verify(const llvm::Module& module, bool wanted, std::string& why) {
 std::unique_ptr<llvm::MemoryBuffer> Translator::translate(Unit& unit, const Effort& effort,
                                                           const std::atomic<std::uint32_t>* cancelled,
                                                           std::string& why) {
-  ObjectCache::Key key{};
-  if (auto found = find(unit, effort, key)) return found;
-  return make(unit, effort, key, cancelled, why);
+  ObjectCache::Key content{};
+  if (auto found = find(unit, effort, content)) return found;
+  return make(unit, effort, content, cancelled, why);
 }
 
-std::unique_ptr<llvm::MemoryBuffer> Translator::find(const Unit& unit, const Effort& effort, ObjectCache::Key& key) {
-  if (!effort.cache) return nullptr;
+std::unique_ptr<llvm::MemoryBuffer> Translator::find(Unit& unit, const Effort& effort, ObjectCache::Key& content) {
   const StageTime time(effort.times, StageTimes::Stage::cache, [&] { return name_of(unit); });
-  const ObjectCache::Key content = effort.cache->content(unit.module());
-  key = ObjectCache::key(content, effort.level);
-  auto found = effort.cache->find(content, effort.level);
-  if (found) note("found", unit, key);
+  std::unique_ptr<llvm::MemoryBuffer> found;
+  const bool wants_quick = effort.quick && unit.quick;
+  if (effort.cache) {
+    content = effort.cache->content(unit.module());
+    found = effort.cache->find(content, effort.level);
+    if (found) note("found", unit, ObjectCache::key(content, effort.level));
+    if (!found && wants_quick && (found = effort.cache->find_quick(content))) {
+      unit.has_switches = true;
+      unit.address(unit.quick);  // as add_switches names it
+    }
+  }
+  if (!found && wants_quick) unit.has_switches = add_switches(unit);
   return found;
 }
 
-std::unique_ptr<llvm::MemoryBuffer> Translator::make(Unit& unit, const Effort& effort, const ObjectCache::Key& key,
+std::unique_ptr<llvm::MemoryBuffer> Translator::make(Unit& unit, const Effort& effort, const ObjectCache::Key& content,
                                                      const std::atomic<std::uint32_t>* cancelled, std::string& why) {
   const StageTime time(effort.times, StageTimes::Stage::llvm, [&] { return name_of(unit); });
   if (is_broken_) {
@@ -199,7 +207,7 @@ std::unique_ptr<llvm::MemoryBuffer> Translator::make(Unit& unit, const Effort& e
     return nullptr;
   }
   try {
-    return make_object(unit, effort, key, cancelled, why);
+    return make_object(unit, effort, content, cancelled, why);
   } catch (const std::bad_alloc&) {
     // LLVM is built without exceptions: nothing of it was unwound. What it holds is left alone from now on.
     is_broken_ = true;
@@ -212,20 +220,22 @@ std::unique_ptr<llvm::MemoryBuffer> Translator::make(Unit& unit, const Effort& e
 }
 
 std::unique_ptr<llvm::MemoryBuffer> Translator::make_object(Unit& unit, const Effort& effort,
-                                                            const ObjectCache::Key& key,
+                                                            const ObjectCache::Key& content,
                                                             const std::atomic<std::uint32_t>* cancelled,
                                                             std::string& why) {
   if (!verify(unit.module(), effort.verifies, why)) return nullptr;
-  passes_->run(unit.module(), effort.level, cancelled);
+  const CodeEffort level = unit.has_switches ? CodeEffort::passes : effort.level;
+  passes_->run(unit.module(), level, cancelled);
   if (cancelled && *cancelled) {
     why = "interrupted";
     return nullptr;
   }
   if (effort.dumps) dump(unit.module());
-  std::unique_ptr<llvm::MemoryBuffer> object = compile(unit.module(), effort.level == CodeEffort::full, why);
+  std::unique_ptr<llvm::MemoryBuffer> object = compile(unit.module(), level == CodeEffort::full, why);
   if (object && effort.cache) {
+    const ObjectCache::Key key = unit.has_switches ? ObjectCache::quick_key(content) : ObjectCache::key(content, level);
     effort.cache->keep(key, object->getBuffer());
-    note("made", unit, key);
+    if (!unit.has_switches) note("made", unit, key);
   }
   return object;
 }

@@ -20,6 +20,7 @@ namespace slope::codegen {
 // How the units of a batch are translated.
 struct Effort {
   CodeEffort level = CodeEffort::full;  // none where the batch is huge (Translator::is_huge)
+  bool quick = false;                   // units that ask for it get quick code, where no good code is at hand
   bool verifies = false;
   bool dumps = false;  // the LLVM IR, to standard error
   ObjectCache* cache = nullptr;
@@ -51,9 +52,10 @@ class Translator {
   // ends it early, with whatever result.
   std::unique_ptr<llvm::MemoryBuffer> translate(Unit& unit, const Effort& effort,
                                                 const std::atomic<std::uint32_t>* cancelled, std::string& why);
-  // From the cache, and its key there; null: it is to be made. Nothing can be in the cache of a unit that is not valid.
-  static std::unique_ptr<llvm::MemoryBuffer> find(const Unit& unit, const Effort& effort, ObjectCache::Key& key);
-  std::unique_ptr<llvm::MemoryBuffer> make(Unit& unit, const Effort& effort, const ObjectCache::Key& key,
+  // From the cache, with what stands for the module there; null: it is to be made. Nothing can be in the cache of a unit
+  // that is not valid. Switches are added to a module that becomes quick code.
+  static std::unique_ptr<llvm::MemoryBuffer> find(Unit& unit, const Effort& effort, ObjectCache::Key& content);
+  std::unique_ptr<llvm::MemoryBuffer> make(Unit& unit, const Effort& effort, const ObjectCache::Key& content,
                                            const std::atomic<std::uint32_t>* cancelled, std::string& why);
   // All that an object depends on besides the module: LLVM, the machine, the libraries at hand.
   std::string identity() const;
@@ -64,7 +66,7 @@ class Translator {
  private:
   struct ObjectWriter;
   Translator();
-  std::unique_ptr<llvm::MemoryBuffer> make_object(Unit& unit, const Effort& effort, const ObjectCache::Key& key,
+  std::unique_ptr<llvm::MemoryBuffer> make_object(Unit& unit, const Effort& effort, const ObjectCache::Key& content,
                                                   const std::atomic<std::uint32_t>* cancelled, std::string& why);
 
   std::unique_ptr<llvm::TargetMachine> machine_;

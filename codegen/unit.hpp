@@ -18,6 +18,8 @@
 
 namespace slope::codegen {
 
+struct QuickCode;
+
 class Unit {
  public:
   Unit(llvm::LLVMContext& context, bool by_symbols) : module_("slope", context), by_symbols_(by_symbols) {}
@@ -45,6 +47,10 @@ class Unit {
     std::string symbol;
     std::string name;
   };
+  // Null: no quick code is wanted. Not used up: the object is good code (quick_code.hpp).
+  QuickCode* quick = nullptr;
+  bool continues_loop = false;
+  bool has_switches = false;  // the module, or the object that was found
   const std::vector<Address>& addresses() const { return addresses_; }
   const std::vector<Name>& defined() const { return defined_; }
   const std::vector<Name>& referred() const { return referred_; }

@@ -119,7 +119,8 @@ std::unique_ptr<Function> continuation_at_loop(const Function& function, BlockId
   LiveAtLoop live = live_at_loop(function, header);
   if (!live.possible) return nullptr;
   std::unique_ptr<Function> result = function.clone();
-  result->name = function.name + " (from loop)";
+  result->name = function.name;
+  result->name += loop_suffix;
 
   // The old entry becomes an ordinary block; the new one is swapped into position 0.
   Builder builder(*result);

@@ -5,7 +5,7 @@ if(SCRIPT MATCHES "/once_[a-z_]*\\.slope$")
   set(tier compile)
 endif()
 execute_process(
-  COMMAND ${CMAKE_COMMAND} -E env SLOPE_CACHE=${CACHE} SLOPE_DUMP=cache SLOPE_LIBRARY_CODE=off
+  COMMAND ${CMAKE_COMMAND} -E env SLOPE_CACHE=${CACHE} SLOPE_DUMP=cache SLOPE_LIBRARY_CODE=off SLOPE_QUICK_CODE=off
     ${SLOPE} --tier=${tier} --compile-threads=0 ${SCRIPT}
   OUTPUT_QUIET ERROR_VARIABLE told RESULT_VARIABLE status TIMEOUT 600)
 if(NOT status EQUAL 0)
