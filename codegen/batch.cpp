@@ -356,7 +356,7 @@ bool Batch::build_wrapper(CodeInstance& code) {
   return true;
 }
 
-void Batch::want_quick_code(Replacer& replacer) {
+void Batch::want_quick_code(Replacer& replacer, bool spares_short_loops) {
   if (is_one_unit_) return;
   for (auto& member : members_) {
     if (!member->native || !member->unit) continue;
@@ -364,6 +364,7 @@ void Batch::want_quick_code(Replacer& replacer) {
     quick.replacer = &replacer;
     quick.has_wrapper = member->boxed != nullptr;
     member->unit->continues_loop = ir::continues_loop(*member->function);
+    member->unit->spares_short_loops = spares_short_loops;
     member->unit->quick = &quick;
   }
 }

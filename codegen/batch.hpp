@@ -63,7 +63,7 @@ class Batch : public EmitHost {
         Options options);
   bool build(CodeInstance& root, const BatchPolicy& policy, std::string& why);
   // Every function may get quick code that `replacer` replaces.
-  void want_quick_code(Replacer& replacer);
+  void want_quick_code(Replacer& replacer, bool spares_short_loops);
   // `boxed_root`: with the wrapper for dynamic callers of the function that was asked for; others get theirs when they
   // are asked for.
   void emit(bool boxed_root);

@@ -10,6 +10,7 @@
 #include "codegen/object_cache.hpp"
 #include "codegen/workers.hpp"
 #include "lang/support/address_space.hpp"
+#include "lang/support/exception_safe.hpp"
 #include "lang/support/tuning.hpp"
 
 namespace slope::codegen {
@@ -202,7 +203,7 @@ CodeGenerator::Compiled Generator::compile_later(Context& ctx, CodeInstance& cod
   if (!emit(ctx, code, *job->batch, why)) return Compiled::failed;
   job->effort = effort(*job->batch);
   job->effort.times = nullptr;
-  if (job->effort.quick) job->batch->want_quick_code(*this);
+  if (job->effort.quick) job->batch->want_quick_code(*this, host_.quick_code == 1);
   job->cache = cache_;
   waiting_[&code] = job;
   Workers::shared().add(job);
@@ -240,7 +241,7 @@ CodeGenerator::Compiled Generator::compile_if_worth(Context& ctx, CodeInstance& 
       return Compiled::failed;
     }
     postponed.effort = effort(*postponed.batch);
-    if (postponed.effort.quick) postponed.batch->want_quick_code(*this);
+    if (postponed.effort.quick) postponed.batch->want_quick_code(*this, host_.quick_code == 1);
     std::size_t missing = 0, missing_quick = 0;
     for (std::unique_ptr<Unit>& unit : postponed.batch->units()) {
       postponed.objects.push_back(
@@ -345,13 +346,12 @@ void Generator::replace(Context& ctx, QuickCode& quick) {
     return quick.never();
   if (ctx.interrupt.load(std::memory_order_relaxed)) return;
   const CollectionPause pause(runtime_.heap);
-  const bool before = std::exchange(runtime_.compiles, true);
+  const Finally compiled([&, before = std::exchange(runtime_.compiles, true)] { runtime_.compiles = before; });
   std::string why;
   if (host_.compile_threads)
     replace_later(ctx, quick);
   else if (!make_good(ctx, *quick.code, why) && !ctx.interrupt.load(std::memory_order_relaxed))
     quick.never();
-  runtime_.compiles = before;
 }
 
 void Generator::replace_later(Context& ctx, QuickCode& quick) {

@@ -201,18 +201,28 @@ void add_switch_at_entry(llvm::Function& function, llvm::Value* quick, std::uint
     b.CreateRet(call);
 }
 
+// Good code of so few instructions takes some 20 ms; without its vectors a loop may take twenty times as long, and once in
+// it nothing but the head that a continuation begins with leads out of quick code.
+constexpr std::uint64_t small_loop = 600;
+
+bool has_loop(llvm::Function& function) {
+  llvm::DominatorTree dominators(function);
+  return !llvm::LoopInfo(dominators).empty();
+}
+
 }  // namespace
 
 bool add_switches(Unit& unit) {
   llvm::Function* function = unit.module().getFunction("f");
   if (!unit.quick || !function || function->isDeclaration()) return false;
+  const std::uint64_t instructions = function->getInstructionCount();
   std::optional<Loop> loop;
+  if (unit.spares_short_loops && instructions < small_loop && has_loop(*function)) return false;
   if (unit.continues_loop) {
     // Without a status there is no loop that may take long.
     loop = find_loop(*function);
     if (!loop) return false;
   }
-  const std::uint64_t instructions = function->getInstructionCount();
   llvm::Value* quick = unit.address(unit.quick);
   if (loop) add_leap(*loop, *function, quick);
   add_switch_at_entry(*function, quick, instructions / 2 + 10);

@@ -10,7 +10,8 @@
 //   - where it continues a loop that the interpreter has begun (lang/ir/continuation.hpp), at the head of that loop: it
 //     may run long, and is entered once. What holds there are the values of the loop's variables and the arguments. Good
 //     code that is entered with the variables for arguments goes on at the same place. `add_switches` refuses a function
-//     in which the arguments alone do not say everything; good code is then made at once.
+//     in which the arguments alone do not say everything; good code is then made at once, as it is of short functions
+//     with loops.
 //
 // Both kinds are made from the same typed code, and no pass changes what floating-point operations return.
 //

@@ -50,7 +50,8 @@ class Unit {
   // Null: no quick code is wanted. Not used up: the object is good code (quick_code.hpp).
   QuickCode* quick = nullptr;
   bool continues_loop = false;
-  bool has_switches = false;  // the module, or the object that was found
+  bool spares_short_loops = true;  // a short function with loops gets good code at once
+  bool has_switches = false;       // the module, or the object that was found
   const std::vector<Address>& addresses() const { return addresses_; }
   const std::vector<Name>& defined() const { return defined_; }
   const std::vector<Name>& referred() const { return referred_; }
