@@ -27,6 +27,8 @@ constexpr std::uint64_t worth_of_quick = 25;         // the same for quick code
 constexpr std::int64_t worth_of_good = 200'000;
 constexpr std::int64_t worth_of_good_elsewhere = 20'000;
 
+constexpr std::size_t stack_of_compiling = 128 * 1024;  // beside what is left below the limit
+
 class Generator : public CodeGenerator, private Replacer {
  public:
   Generator(Runtime& runtime, const CodegenHost& host) : runtime_(runtime), host_(host) {}
@@ -344,7 +346,9 @@ void Generator::replace(Context& ctx, QuickCode& quick) {
   quick.left.store(std::max<std::int64_t>(quick.worth / 4, 1), std::memory_order_relaxed);
   if (!quick.code || quick.good.load(std::memory_order_relaxed) || !quick.code->valid_in(ctx.world))
     return quick.never();
-  if (ctx.interrupt.load(std::memory_order_relaxed)) return;
+  // It asks before it looks at the stack: LLVM needs some.
+  const char here = 0;
+  if (ctx.interrupt.load(std::memory_order_relaxed) || &here < ctx.stack_limit + stack_of_compiling) return;
   const CollectionPause pause(runtime_.heap);
   const Finally compiled([&, before = std::exchange(runtime_.compiles, true)] { runtime_.compiles = before; });
   std::string why;
