@@ -10,6 +10,7 @@
 #include "codegen/quick_code.hpp"
 #include "lang/ir/execute/execute.hpp"
 #include "lang/ir/ir.hpp"
+#include "lang/memory/clear.hpp"
 #include "lang/memory/tape.hpp"
 #include "lang/runtime/call_cache.hpp"
 #include "lang/runtime/call_native.hpp"
@@ -230,8 +231,8 @@ bool array_resize(Context* ctx, ArrayObject* array, std::int64_t length, std::in
   if (!is_plain(array, length) || length > array->capacity)
     return resize_in_general(ctx, ir::Op::array_resize, array, length, kind);
   if (length > array->length) {
-    std::memset(array->data + array->length * array->element_size, 0,
-                static_cast<std::size_t>(length - array->length) * array->element_size);
+    clear_memory(array->data + array->length * array->element_size,
+                 static_cast<std::size_t>(length - array->length) * array->element_size);
   }
   array->length = length;
   array->dims[0] = length;
@@ -245,7 +246,7 @@ bool resize_front(Context* ctx, ArrayObject* array, std::int64_t length, std::in
   front_of(array) -= added;
   array->capacity += added;
   array->data -= added * array->element_size;
-  if (added > 0) std::memset(array->data, 0, static_cast<std::size_t>(added) * array->element_size);
+  if (added > 0) clear_memory(array->data, static_cast<std::size_t>(added) * array->element_size);
   array->length = length;
   array->dims[0] = length;
   return true;

@@ -14,6 +14,7 @@
 #include <cassert>
 #include <cstdlib>
 
+#include "lang/memory/clear.hpp"
 #include "lang/memory/heap_marker.hpp"
 #include "lang/support/tuning.hpp"
 
@@ -215,7 +216,7 @@ Object* Heap::allocate_large(const DataType* type, std::size_t bytes, std::size_
   if (!reserve_bytes(bytes)) return nullptr;
   void* raw = std::aligned_alloc(64, bytes);
   if (!raw) return nullptr;
-  std::memset(raw, 0, zeroed_bytes);
+  clear_memory(raw, zeroed_bytes);
   auto* object = static_cast<Object*>(raw);
   object->type = type;
   std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(raw);
@@ -336,7 +337,7 @@ ArrayObject* Heap::allocate_array(const DataType* array_type, std::span<const st
   array->length = 0;  // until it has its memory: a collection may see it
   char* data = allocate_array_memory(array, static_cast<std::size_t>(bytes));
   if (!data) return nullptr;
-  if (starts_zeroed(types_.builtin(), array_type->params[0])) std::memset(data, 0, static_cast<std::size_t>(bytes));
+  if (starts_zeroed(types_.builtin(), array_type->params[0])) clear_memory(data, static_cast<std::size_t>(bytes));
   array->data = data;
   array->length = length;
   array->flags |= array_external;
@@ -434,8 +435,8 @@ bool Heap::resize_vector(ArrayObject* array, std::int64_t new_length) {
   const std::int64_t added = new_length - array->length;
   if (new_length > array->capacity && !make_room(array, 0, added)) return false;
   if (added > 0)
-    std::memset(array->data + array->length * array->element_size, 0,
-                static_cast<std::size_t>(added) * array->element_size);
+    clear_memory(array->data + array->length * array->element_size,
+                 static_cast<std::size_t>(added) * array->element_size);
   array->length = array->dims[0] = new_length;
   return true;
 }
@@ -448,7 +449,7 @@ bool Heap::resize_vector_front(ArrayObject* array, std::int64_t new_length) {
   if (added > 0 && front.marking) impl_->marker->moved_back(array, added);
   array->capacity += added;
   array->data -= added * static_cast<std::int64_t>(array->element_size);
-  if (added > 0) std::memset(array->data, 0, static_cast<std::size_t>(added) * array->element_size);
+  if (added > 0) clear_memory(array->data, static_cast<std::size_t>(added) * array->element_size);
   array->length = array->dims[0] = new_length;
   return true;
 }

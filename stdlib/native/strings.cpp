@@ -39,11 +39,25 @@ bool string_sub(Context& ctx, const Value* args, std::size_t count, Value& resul
   return call.give(s.substr(static_cast<std::size_t>(from - 1), static_cast<std::size_t>(to - from + 1)));
 }
 
+// False when a limit is met before the end.
+bool copy_bytes(Context& ctx, char* to, std::string_view from) {
+  constexpr std::size_t most_at_once = std::size_t{4} << 20;
+  for (; from.size() > most_at_once; from.remove_prefix(most_at_once), to += most_at_once) {
+    std::memcpy(to, from.data(), most_at_once);
+    if (ctx.interrupt.load(std::memory_order_relaxed) != no_interrupt && !ctx.stop()) return false;
+  }
+  if (!from.empty()) std::memcpy(to, from.data(), from.size());
+  return true;
+}
+
 bool string_from_bytes(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "string_from_bytes", args, count, result);
   ArrayObject* a = nullptr;
   if (!call.array_of(0, call.builtin.uint8, 1, a)) return false;
-  return call.give(std::string_view(a->data, static_cast<std::size_t>(a->length)));
+  StringObject* made = ctx.heap->allocate_string_uninitialized(static_cast<std::size_t>(a->length));
+  if (!made) return ctx.out_of_memory();
+  if (!copy_bytes(ctx, made->bytes, {a->data, static_cast<std::size_t>(a->length)})) return false;
+  return call.give(Value(call.builtin.string, static_cast<const void*>(made)));
 }
 
 bool string_bytes(Context& ctx, const Value* args, std::size_t count, Value& result) {
@@ -54,7 +68,7 @@ bool string_bytes(Context& ctx, const Value* args, std::size_t count, Value& res
   const DataType* type = call.runtime.types.array_of(call.builtin.uint8, 1);
   ArrayObject* a = call.ctx.heap->allocate_array(type, dims);
   if (!a) return ctx.out_of_memory();
-  if (!s.empty()) std::memcpy(a->data, s.data(), s.size());
+  if (!copy_bytes(ctx, a->data, s)) return false;
   return call.give(Value(type, static_cast<const void*>(a)));
 }
 
@@ -66,7 +80,7 @@ bool bytes_append(Context& ctx, const Value* args, std::size_t count, Value& res
   if (!call.array_of(0, call.builtin.uint8, 1, a) || !call.string(1, s)) return false;
   std::int64_t before = a->length;
   if (!call.ctx.heap->resize_vector(a, before + static_cast<std::int64_t>(s.size()))) return ctx.out_of_memory();
-  if (!s.empty()) std::memcpy(a->data + before, s.data(), s.size());
+  if (!copy_bytes(ctx, a->data + before, s)) return false;
   return call.give_nothing();
 }
 
