@@ -394,6 +394,21 @@ int paste(int, int) {
 
 // --- the session ---
 
+// The newest input. On a full disk the file ends as before: half an entry would be taken for the beginning of the next.
+void append_whole(const std::string& file) {
+  struct stat before {};
+  const bool exists = stat(file.c_str(), &before) == 0;
+  append_history(1, file.c_str());
+  const int written = open(file.c_str(), O_RDWR | O_CLOEXEC);
+  if (written < 0) return;
+  char last = 0;
+  const off_t size = lseek(written, 0, SEEK_END);
+  if (exists && size > before.st_size && pread(written, &last, 1, size - 1) == 1 && last != '\n' &&
+      ftruncate(written, before.st_size) != 0)
+    (void)lseek(written, 0, SEEK_SET);  // nothing else can be done
+  close(written);
+}
+
 // $XDG_STATE_HOME/slope/history, by default ~/.local/state/slope/history; empty when there is no home.
 std::string history_file() {
   namespace fs = std::filesystem;
@@ -509,7 +524,7 @@ class TerminalInput final : public InputSource {
     HIST_ENTRY* last = history_length > 0 ? history_get(history_base + history_length - 1) : nullptr;
     if (last && input == last->line) return;
     add_history(input.c_str());
-    if (!history_.empty()) append_history(1, history_.c_str());  // now: the session may end in any way
+    if (!history_.empty()) append_whole(history_);  // now: the session may end in any way
   }
 
  private:

@@ -168,6 +168,27 @@ bool copy_file(int from, int to, const std::atomic<std::uint32_t>& interrupt) {
   }
 }
 
+// As a whole: on a full disk, what was there stays. What is no file, as a device, and what is in a folder where none can be
+// made, is written in place.
+bool copy_to(int from, int to, const char* name, mode_t mode, const std::atomic<std::uint32_t>& interrupt) {
+  constexpr int flags = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+  struct stat before;
+  const bool exists = fstatat(to, name, &before, AT_SYMLINK_NOFOLLOW) == 0;
+  if (!exists || S_ISREG(before.st_mode)) {
+    const std::string beside = std::string(name) + ".part-" + std::to_string(getpid());
+    if (const FileDescriptor made(openat(to, beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | flags, mode & 0777)); made) {
+      if (copy_file(from, made.get(), interrupt) && renameat(to, beside.c_str(), to, name) == 0) return true;
+      const int error = errno;
+      unlinkat(to, beside.c_str(), 0);
+      errno = error;
+      return false;
+    }
+    if (!exists) return false;
+  }
+  const FileDescriptor made(openat(to, name, O_WRONLY | O_TRUNC | flags));
+  return made && copy_file(from, made.get(), interrupt);
+}
+
 // Files, folders with what is in them, links as links. Neither a file that is copied nor one that is written is reached
 // through a link.
 bool copy_all(int from, const char* name, int to, const char* new_name, const std::atomic<std::uint32_t>& interrupt,
@@ -197,13 +218,7 @@ bool copy_all(int from, const char* name, int to, const char* new_name, const st
   constexpr int flags = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
   const FileDescriptor source(openat(from, name, O_RDONLY | flags));
   if (!source) return false;
-  const FileDescriptor made(openat(to, new_name, O_WRONLY | O_CREAT | O_TRUNC | flags, info.st_mode & 0777));
-  if (!made) return false;
-  if (copy_file(source.get(), made.get(), interrupt)) return true;
-  const int error = errno;
-  unlinkat(to, new_name, 0);
-  errno = error;
-  return false;
+  return copy_to(source.get(), to, new_name, info.st_mode, interrupt);
 }
 
 // directory_remove(path): with all that is in it
@@ -242,7 +257,18 @@ bool file_copy(Context& ctx, const Value* args, std::size_t count, Value& result
   if (!source.find(ctx, Capabilities::Access::read, from) || !target.find(ctx, Capabilities::Access::write, to))
     return false;
   if (source.is_free() && target.is_free()) {
+    const std::string source_path(from), target_path(to);
     std::error_code error;
+    if (fs::is_regular_file(source_path, error) && !fs::is_directory(target_path, error)) {
+      struct stat info;
+      const FileDescriptor file(open(source_path.c_str(), O_RDONLY | O_CLOEXEC));
+      if (file && fstat(file.get(), &info) == 0 &&
+          copy_to(file.get(), AT_FDCWD, target_path.c_str(), info.st_mode, ctx.interrupt))
+        return call.give_nothing();
+      if (ctx.interrupt.load(std::memory_order_relaxed)) return ctx.stop();
+      return system_error(call, "copy(\"" + source_path + "\")");
+    }
+    error.clear();
     fs::copy(from, to, fs::copy_options::recursive | fs::copy_options::overwrite_existing, error);
     if (error) return failure(call, "copy(\"" + std::string(from) + "\")", error);
     return call.give_nothing();

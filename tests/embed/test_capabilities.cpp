@@ -187,6 +187,11 @@ TEST_CASE("A file that cannot be written keeps what it had") {
   Engine engine(options);
   engine.set("file", folder("open/a.txt")).value();
   engine.set("pipe", folder("open/pipe")).value();
+  folder.write("open/long", std::string(10000, 'y'));
+  options.capabilities = Capabilities::all();
+  Engine everything(options);
+  for (Engine* each : {&engine, &everything}) each->set("long", folder("open/long")).value();
+  everything.set("file", folder("open/a.txt")).value();
   // As on a full disk: no file may be longer than so many bytes.
   rlimit before{};
   getrlimit(RLIMIT_FSIZE, &before);
@@ -196,15 +201,42 @@ TEST_CASE("A file that cannot be written keeps what it had") {
   setrlimit(RLIMIT_FSIZE, &short_files);
   CHECK_FALSE(engine.run("write(file, \"x\"^10000)").ok());
   CHECK_FALSE(engine.run("open(io -> print(io, \"x\"^10000), file, \"a\")").ok());
+  CHECK_FALSE(engine.run("cp(long, file; force=true)").ok());
+  CHECK_FALSE(everything.run("cp(long, file; force=true)").ok());
+  CHECK_FALSE(everything.run("cp(long, file * \".new\")").ok());
   setrlimit(RLIMIT_FSIZE, &before);
   std::signal(SIGXFSZ, ignored);
   CHECK(engine.eval<std::string>("read(file, String)").value() == "open text");
-  CHECK(engine.eval<int>("length(readdir(dirname(file)))").value() == 3);
+  CHECK(engine.eval<int>("length(readdir(dirname(file)))").value() == 4);
   CHECK(engine.eval<std::string>("write(file, \"new\"); read(file, String)").value() == "new");
   // A pipe that nobody reads or writes does not block.
   REQUIRE(mkfifo(folder("open/pipe").c_str(), 0600) == 0);
   CHECK(engine.eval<std::string>("read(pipe, String)").value().empty());
   CHECK_FALSE(engine.run("write(pipe, \"x\")").ok());
+}
+
+TEST_CASE("In a folder that is read-only, files are errors and stay") {
+  TemporaryFolder folder;
+  Options options;
+  options.capabilities = Capabilities::all();
+  Engine engine(options);
+  engine.set("folder", folder("open")).value();
+  REQUIRE(engine.run("read(folder * \"/a.txt\", String)").ok());
+  fs::permissions(folder("open"), fs::perms::owner_read | fs::perms::owner_exec | fs::perms::others_read |
+                                      fs::perms::others_exec | fs::perms::group_read | fs::perms::group_exec);
+  const uid_t me = geteuid();
+  if (me == 0) REQUIRE(seteuid(65534) == 0);  // nobody: to root nothing is read-only
+  for (const char* text :
+       {"write(folder * \"/new\", \"x\")", "mkdir(folder * \"/new\")", "rm(folder * \"/a.txt\")",
+        "mv(folder * \"/a.txt\", folder * \"/new\")", "cp(folder * \"/a.txt\", folder * \"/new\")",
+        "touch(folder * \"/new\")", "mkpath(folder * \"/new/a\")", "open(io -> print(io, 1), folder * \"/new\", \"w\")"}) {
+    CAPTURE(text);
+    CHECK_FALSE(engine.run(text).ok());
+  }
+  if (me == 0) REQUIRE(seteuid(0) == 0);
+  fs::permissions(folder("open"), fs::perms::owner_all);
+  CHECK(engine.eval<std::string>("read(folder * \"/a.txt\", String)").value() == "open text");
+  CHECK(engine.eval<bool>("!ispath(folder * \"/new\")").value());
 }
 
 TEST_CASE("No memory of the process may be written and run") {
