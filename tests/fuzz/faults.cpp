@@ -29,10 +29,12 @@ std::atomic<std::int64_t> countdown{-1};
 std::atomic<std::uint64_t> allocations{0};
 
 bool malloc_fails = false;  // as well
+bool all_fail = false;      // from then on: no memory is left, not for the text of an error either
 
 bool fails() {
   allocations.fetch_add(1, std::memory_order_relaxed);
   if (countdown.load(std::memory_order_relaxed) < 0) return false;
+  if (all_fail && countdown.load(std::memory_order_relaxed) == 0) return true;
   return countdown.fetch_sub(1, std::memory_order_relaxed) == 0;
 }
 
@@ -136,15 +138,21 @@ const Program programs[] = {
     {"pushfirst!(v, 0)",
      "v = collect(1:1000)",
      "v == 1:1000 || v == 0:1000"},
+    {"try; error(\"a\" ^ 1000, sum(v)); catch e; println(e); rethrow(); end", "v = [1, 2]", "v == [1, 2]"},
+    {"v[3]", "v = [1, 2]", "v == [1, 2]"},
+    {"sqrt(-1.0)"},
+    {"struct E <: Exception; s; end; Base.showerror(io::IO, e::E) = print(io, e.s, [e.s]); throw(E(\"x\"))"},
+    {"f(x) = x == 0 ? error(string(x)) : f(x - 1) + 1; f(50)"},
+    {"g(x::Int, y::String) = 1; g(\"a\", 2.5, [1, 2])"},
     {"insert!(v, 500, 0)",
      "v = collect(1:1000)",
-     "filter(!=(0), v) == 1:1000"},
+     "issubset(1:1000, v)"},
     {"resize!(v, 40000); v[1001:end] .= 0",
      "v = collect(1:1000)",
      "v[1:1000] == 1:1000"},
     {"splice!(v, 2:3, 1:500)",
      "v = collect(1:4000)",
-     "v[1] == 1 && v[end] == 4000 && v[end-3996:end] == 4:4000 || v == 1:4000"},
+     "issubset([1; 4:4000], v)"},
     {"sort!(v)",
      "v = [i * 7919 % 10007 for i in 1:2000]",
      "sum(v) == sum(i * 7919 % 10007 for i in 1:2000)"},
@@ -216,7 +224,7 @@ const Program programs[] = {
      "s in (\"aab\"^200, \"AAb\"^200, \"AA-\"^200)"},
     {"m[3, :] .= 7; m = vcat(m, m); m = permutedims(m)",
      "m = reshape(collect(1:400), 20, 20)",
-     "count(==(7), m) in (1:41) && m[1] == 1 && length(m) in (400, 800)"},
+     "m[1] == 1 && m[end] == 400 && length(m) in (400, 800)"},
     {"b = x.f(3); x = (f = y -> y + b, v = [x.v; 4])",
      "x = (f = y -> y + 1, v = [1, 2, 3])",
      "x.v in ([1, 2, 3], [1, 2, 3, 4]) && x.f(1) in (2, 5)"},
@@ -265,10 +273,11 @@ void begin(Engine& engine, const Program& program) {
 }
 
 // Exit status 0: it went well.
-void run_one(const Program& program, Tier tier, std::int64_t fails_at) {
+void run_one(const Program& program, Tier tier, std::int64_t fails_at, bool and_all_after) {
   Engine engine(options_of(tier));
   begin(engine, program);
   malloc_fails = tier == Tier::interpret;
+  all_fail = and_all_after;
   countdown = fails_at;
   (void)run_program(engine, program.text);
   countdown = -1;
@@ -298,7 +307,8 @@ std::uint64_t count_allocations(const Program& program, Tier tier) {
 
 }  // namespace
 
-// --count: how many of the allocations of each program fail, one at a time. With --here: which one fails.
+// --count: how many places in each program are tried: one allocation fails, or all do from there on. With --here: which
+// one fails; --seconds 1 for all.
 FuzzReport fuzz_faults(const FuzzOptions& options) {
   FuzzReport found;
   const std::uint64_t points = options.count != 0 ? options.count : 12;
@@ -309,27 +319,29 @@ FuzzReport fuzz_faults(const FuzzOptions& options) {
     for (const auto& [title, tier] : tiers) {
       if (options.tier != "all" && options.tier != title) continue;
       if (options.here) {  // for a debugger
-        run_one(program, tier, static_cast<std::int64_t>(options.count));
+        run_one(program, tier, static_cast<std::int64_t>(options.count), options.seconds > 0);
         continue;
       }
       Page& page = shared_page();
       const auto& [name, mode] = std::pair(title, tier);
       isolated({.seconds = 120}, [&, mode = mode](Page& shared) { shared.attempts = count_allocations(program, mode); });
-      const std::uint64_t all = std::max<std::uint64_t>(page.attempts, 1);
+      const std::uint64_t made = std::max<std::uint64_t>(page.attempts, 1);
       std::uint64_t state = options.seed * 0x9e3779b97f4a7c15 + number;
       for (std::uint64_t k = 0; k < points; ++k) {
         // Everywhere, and at other places with each seed.
         state = state * 6364136223846793005 + 1442695040888963407;
         const std::uint64_t at =
-            std::min(all - 1, all * k / points + (state >> 33) % std::max<std::uint64_t>(all / points, 1));
-        const Ending ending =
-            isolated({.seconds = 60}, [&, mode = mode](Page&) { run_one(program, mode, static_cast<std::int64_t>(at)); });
+            std::min(made - 1, made * k / points + (state >> 33) % std::max<std::uint64_t>(made / points, 1));
+        const bool all = k % 2 == 1;
+        const Ending ending = isolated({.seconds = 60}, [&, mode = mode](Page&) {
+          run_one(program, mode, static_cast<std::int64_t>(at), all);
+        });
         ++found.attempts;
         if (ending.well()) continue;
         found.findings.push_back(program.text);
-        std::printf("FOUND program %llu, tier %s, allocation %llu of %llu: %s\n  %s\n",
+        std::printf("FOUND program %llu, tier %s, allocation %llu%s of %llu: %s\n  %s\n",
                     static_cast<unsigned long long>(number), name, static_cast<unsigned long long>(at),
-                    static_cast<unsigned long long>(all), ending.text().c_str(), program.text);
+                    all ? " and all after" : "", static_cast<unsigned long long>(made), ending.text().c_str(), program.text);
         std::fflush(stdout);
       }
     }

@@ -78,6 +78,89 @@ std::string fill(const Filled& program, Tier tier, std::size_t heap_limit) {
   return kept.value() ? "" : "something was lost";
 }
 
+// What a script does to its data when fuel ends, at every place where it can: afterwards no element is lost that the
+// script does not remove itself. An element may be there twice, or a new place may hold nothing yet.
+struct Stopped {
+  const char* name;
+  const char* begin;
+  const char* work;
+  const char* check;
+};
+
+const Stopped stopped_programs[] = {
+    {"insert!", "v = collect(1:40)", "insert!(v, 30, 0)", "issubset(1:40, v)"},
+    {"insert! near the front", "v = string.(1:40)", "insert!(v, 5, \"0\")", "issubset(string.(1:40), [v[i] for i in eachindex(v) if isassigned(v, i)])"},
+    {"deleteat!", "v = collect(1:40)", "deleteat!(v, 25)", "issubset(setdiff(1:40, 25), v)"},
+    {"deleteat! of a range", "v = Any[1:40...]", "deleteat!(v, 5:9)", "issubset(setdiff(1:40, 5:9), v)"},
+    {"deleteat! of indices", "v = collect(1:40)", "deleteat!(v, [3, 5, 20])", "issubset(setdiff(1:40, [3, 5, 20]), v)"},
+    {"keepat!", "v = collect(1:40)", "keepat!(v, 5:20)", "issubset(5:20, v)"},
+    {"splice!", "v = collect(1:40)", "splice!(v, 3:4, [0, 0, 0, 0])",
+     "issubset(setdiff(1:40, 3:4), v)"},
+    {"append!", "v = collect(1:40)", "append!(v, 41:60)", "length(v) >= 40 && v[1:40] == 1:40"},
+    {"prepend!", "v = collect(1:40)", "prepend!(v, 41:60)", "length(v) >= 40 && v[end-39:end] == 1:40"},
+    {"filter!", "v = collect(1:40)", "filter!(isodd, v)", "issubset(1:2:40, v)"},
+    {"unique!", "v = [1, 2, 2, 3, 1, 4, 5, 5]", "unique!(v)", "unique(v) == 1:5"},
+    {"sort!", "v = [i * 37 % 101 for i in 1:60]", "sort!(v)", "sum(v) == sum(i * 37 % 101 for i in 1:60) && allunique(v)"},
+    {"sort! of strings", "v = [string(i * 37 % 101) for i in 1:60]", "sort!(v)", "allunique(v) && length(v) == 60"},
+    {"sort! by", "v = [(i * 37 % 101, i) for i in 1:60]", "sort!(v, by=first)", "allunique(v) && length(v) == 60"},
+    {"sort! backwards", "v = [i * 37 % 101 for i in 1:60]", "sort!(v, rev=true)", "allunique(v) && length(v) == 60"},
+    {"sort! of columns", "m = [i * 37 % 101 for i in 1:20, j in 1:2]", "sort!(m, dims=1)", "allunique(m[:, 1])"},
+    {"partialsort!", "v = [i * 37 % 101 for i in 1:60]", "partialsort!(v, 20)", "allunique(v)"},
+    {"reverse!", "v = collect(1:40)", "reverse!(v)", "sort(v) == 1:40"},
+    {"permute!", "v = collect(1:40)", "permute!(v, circshift(1:40, 3))", "sort(v) == 1:40"},
+    {"circshift!", "v = collect(1:40)", "circshift!(v, 3)", "sort(v) == 1:40"},
+    {"shuffle!", "using Random; v = collect(1:40)", "shuffle!(v)", "sort(v) == 1:40"},
+    {"exchange", "v = collect(1:4)", "v[1], v[4] = v[4], v[1]", "true"},
+    {"copyto! of itself", "v = collect(1:40)", "copyto!(v, 1, v, 5, 36)", "issubset(5:40, v)"},
+    {"dict", "d = Dict(i => -i for i in 1:15)", "for i in 16:40; d[i] = -i; end",
+     "all(d[i] == -i for i in 1:15) && length(collect(d)) == length(d)"},
+    {"dict of strings", "d = Dict(string(i) => i for i in 1:15)", "for i in 16:40; d[string(i)] = i; end",
+     "all(d[string(i)] == i for i in 1:15) && length(collect(d)) == length(d)"},
+    {"dict delete!", "d = Dict(i => -i for i in 1:40)", "for i in 1:30; delete!(d, i); end; for i in 50:90; d[i] = -i; end",
+     "all(d[i] == -i for i in 31:40) && length(collect(d)) == length(d)"},
+    {"dict filter!", "d = Dict(i => -i for i in 1:40)", "filter!(p -> isodd(p[1]), d)",
+     "all(d[i] == -i for i in 1:2:40) && length(collect(d)) == length(d)"},
+    {"iddict", "k = [Ref(i) for i in 1:40]; d = IdDict{Any,Int}(k[i] => i for i in 1:10)",
+     "for i in 11:40; d[k[i]] = i; end", "all(d[k[i]] == i for i in 1:10) && length(collect(d)) == length(d)"},
+    {"set", "s = Set(1:15)", "union!(s, 16:60)", "issubset(1:15, s) && length(collect(s)) == length(s)"},
+    {"set setdiff!", "s = Set(1:40)", "setdiff!(s, 1:20)", "issubset(21:40, s) && length(collect(s)) == length(s)"},
+    {"bits", "b = BitVector(isodd.(1:100))", "insert!(b, 3, true); deleteat!(b, 3)", "count(b) in 50:51"},
+    {"buffer", "io = IOBuffer(); print(io, \"abc\")", "print(io, \"d\"^50, 1.5)", "startswith(String(take!(io)), \"abc\")"},
+    {"channel", "c = Channel{Int}(5); put!(c, 1); put!(c, 2)", "put!(c, 3)", "take!(c) == 1 && take!(c) == 2"},
+    {"gradient", "v = [3.0, 1.0, 2.0]", "gradient(w -> (w[1] = 2w[2]; sort!(w); w[1] * w[3]), v)", "v == [3.0, 1.0, 2.0]"},
+    {"gradient of a captured vector", "v = [3.0, 1.0, 2.0]", "gradient(x -> (push!(v, x); v[1] = x^2; sum(v)), 2.0)",
+     "v == [3.0, 1.0, 2.0]"},
+    {"hvp", "v = [3.0, 1.0, 2.0]", "hvp(w -> (w[1] = w[2]^2; w[1] * w[3]), v, [1.0, 0.0, 0.0])", "v == [3.0, 1.0, 2.0]"},
+    {"pullback", "v = [3.0, 1.0, 2.0]", "y, back = pullback(w -> (w[1] = w[2]^2; w[1] * w[3]), v); back(1.0)",
+     "v[2:3] == [1.0, 2.0] && v[1] in (3.0, 1.0)"},
+};
+
+constexpr std::uint64_t most_fuel = 20000;  // beyond which it is not tried
+
+// Empty: nothing was lost.
+std::string stop(const Stopped& program, Tier tier, std::uint64_t most, std::uint64_t& attempts) {
+  Options options;
+  options.tier = tier;
+  options.fuel = std::uint64_t{1} << 40;
+  options.output = options.error_output = [](std::string_view) {};
+  Engine engine(options);
+  for (std::uint64_t fuel = 1; fuel < most; fuel += 1 + fuel / 40) {
+    engine.set_fuel(options.fuel);
+    if (const auto begun = engine.run(program.begin); !begun.ok()) return begun.error().message;
+    engine.set_fuel(fuel);
+    const auto done = engine.run(program.work);
+    engine.set_fuel(options.fuel);
+    ++attempts;
+    const auto kept = engine.eval<bool>(program.check);
+    const std::string at = ", stopped by fuel " + std::to_string(fuel);
+    if (!kept.ok()) return kept.error().message + at;
+    if (!kept.value()) return "something was lost" + at;
+    if (done.ok()) break;
+    if (done.error().kind != ErrorKind::limit) return done.error().message + at;
+  }
+  return "";
+}
+
 const std::pair<const char*, Tier> tiers[] = {
     {"interpret", Tier::interpret}, {"auto", Tier::automatic}, {"compile", Tier::compile}};
 
@@ -102,6 +185,18 @@ FuzzReport fuzz_kept_data(const FuzzOptions& options) {
         std::printf("FOUND %s, tier %s, %zu bytes: %s\n", program.name, title, limit, why.c_str());
         std::fflush(stdout);
       }
+    }
+  }
+  for (const Stopped& program : stopped_programs) {
+    if (!std::regex_search(program.name, only)) continue;
+    for (const auto& [title, tier] : tiers) {
+      if (options.tier != "all" && options.tier != title) continue;
+      const std::string why = stop(program, tier, most_fuel, found.attempts);
+      if (options.verbose) std::printf("%s stopped %s: %s\n", title, program.name, why.c_str());
+      if (why.empty()) continue;
+      found.findings.push_back(program.name);
+      std::printf("FOUND %s, tier %s: %s\n", program.name, title, why.c_str());
+      std::fflush(stdout);
     }
   }
   return found;
