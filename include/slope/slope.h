@@ -134,7 +134,7 @@ static inline slope_argument slope_array_of(const slope_view *view) {
   slope_argument a;
   a.kind = SLOPE_ARRAY;
   a.as.view = view;
-  a.size = view->dimensions;
+  a.size = view ? view->dimensions : 0;
   return a;
 }
 static inline slope_argument slope_text(const char *text, size_t size) {

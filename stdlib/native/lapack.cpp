@@ -53,12 +53,21 @@ bool matrix(Call& call, std::size_t i, Matrix<T>& out) {
   int dims = array_ndims(a);
   if (array_element_type(a) != element<T>(call) || dims < 1 || dims > 2)
     return call.ctx.type_error("lapack", call.runtime.types.array_of(element<T>(call), 2), call[i]);
-  if (a->length > 2147483647) return call.ctx.argument_error("the matrix is too large for LAPACK");
+  // An empty one may have any number of rows.
+  constexpr std::int64_t most = 2147483647;
+  if (a->length > most || a->dims[0] > most || (dims == 2 && a->dims[1] > most))
+    return call.ctx.argument_error("the matrix is too large for LAPACK");
   out.data = reinterpret_cast<T*>(a->data);
   out.rows = static_cast<int>(a->dims[0]);
   out.columns = dims == 2 ? static_cast<int>(a->dims[1]) : 1;
   out.leading = std::max(1, out.rows);
   return true;
+}
+
+// A vector, or a matrix of one column: another may have the rows, and no elements.
+template <class T>
+bool has_length(const Matrix<T>& vector, int rows) {
+  return vector.rows == rows && vector.columns == 1;
 }
 
 // Runs `compute<T>` for the element type of argument i.
@@ -251,7 +260,7 @@ struct Syevd {
   static bool run(Call& call) {
     Matrix<T> a, values;
     if (!matrix(call, 0, a) || !matrix(call, 1, values)) return false;
-    if (a.rows != a.columns || values.rows != a.rows) return call.ctx.argument_error("dimensions do not fit");
+    if (a.rows != a.columns || !has_length(values, a.rows)) return call.ctx.argument_error("dimensions do not fit");
     auto* syevd = openblas<void(const char*, const char*, const int*, T*, const int*, T*, T*, const int*, int*,
                                 const int*, int*)>(routine<T>("syevd").c_str());
     if (!syevd) return missing(call);
@@ -278,7 +287,7 @@ struct Geev {
   static bool run(Call& call) {
     Matrix<T> a, re, im, v;
     if (!matrix(call, 0, a) || !matrix(call, 1, re) || !matrix(call, 2, im) || !matrix(call, 3, v)) return false;
-    if (a.rows != a.columns || re.rows != a.rows || im.rows != a.rows || v.rows != a.rows || v.columns != a.rows)
+    if (a.rows != a.columns || !has_length(re, a.rows) || !has_length(im, a.rows) || v.rows != a.rows || v.columns != a.rows)
       return call.ctx.argument_error("dimensions do not fit");
     auto* geev = openblas<void(const char*, const char*, const int*, T*, const int*, T*, T*, T*, const int*, T*,
                                const int*, T*, const int*, int*)>(routine<T>("geev").c_str());
@@ -303,7 +312,7 @@ struct Gees {
   static bool run(Call& call) {
     Matrix<T> a, re, im, z;
     if (!matrix(call, 0, a) || !matrix(call, 1, re) || !matrix(call, 2, im) || !matrix(call, 3, z)) return false;
-    if (a.rows != a.columns || re.rows != a.rows || im.rows != a.rows || z.rows != a.rows || z.columns != a.rows)
+    if (a.rows != a.columns || !has_length(re, a.rows) || !has_length(im, a.rows) || z.rows != a.rows || z.columns != a.rows)
       return call.ctx.argument_error("dimensions do not fit");
     auto* gees = openblas<void(const char*, const char*, void*, const int*, T*, const int*, int*, T*, T*, T*,
                                const int*, T*, const int*, int*, int*)>(routine<T>("gees").c_str());
@@ -330,7 +339,7 @@ struct Gesdd {
     Matrix<T> a, s, u, vt;
     if (!matrix(call, 0, a) || !matrix(call, 1, s) || !matrix(call, 2, u) || !matrix(call, 3, vt)) return false;
     int k = std::min(a.rows, a.columns);
-    if (s.rows != k || u.rows != a.rows || u.columns != k || vt.rows != k || vt.columns != a.columns)
+    if (!has_length(s, k) || u.rows != a.rows || u.columns != k || vt.rows != k || vt.columns != a.columns)
       return call.ctx.argument_error("dimensions do not fit");
     if (k == 0) return call.give_int(0);
     auto* gesdd = openblas<void(const char*, const int*, const int*, T*, const int*, T*, T*, const int*, T*, const int*,

@@ -395,6 +395,8 @@ TEST_CASE_METHOD(Fixture, "C: NULL where something is needed is an error that na
   says(slope_run_file(engine, nullptr, &error), "the path is NULL");
   says(slope_set(engine, nullptr, arguments, &error), "the name is NULL");
   says(slope_set(engine, "x", nullptr, &error), "the value is NULL");
+  const slope_argument no_view = slope_array_of(nullptr);
+  says(slope_set(engine, "x", &no_view, &error), "an array argument has from 1 to 7 dimensions");
   says(slope_get(engine, nullptr, &error), "the name is NULL");
   says(slope_value_to(nullptr, &result, &error), "the value is NULL");
   says(slope_value_to(value, nullptr, &error), "the result is NULL");
