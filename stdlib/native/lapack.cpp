@@ -287,7 +287,8 @@ struct Geev {
   static bool run(Call& call) {
     Matrix<T> a, re, im, v;
     if (!matrix(call, 0, a) || !matrix(call, 1, re) || !matrix(call, 2, im) || !matrix(call, 3, v)) return false;
-    if (a.rows != a.columns || !has_length(re, a.rows) || !has_length(im, a.rows) || v.rows != a.rows || v.columns != a.rows)
+    if (a.rows != a.columns || !has_length(re, a.rows) || !has_length(im, a.rows) || v.rows != a.rows ||
+        v.columns != a.rows)
       return call.ctx.argument_error("dimensions do not fit");
     auto* geev = openblas<void(const char*, const char*, const int*, T*, const int*, T*, T*, T*, const int*, T*,
                                const int*, T*, const int*, int*)>(routine<T>("geev").c_str());
@@ -312,7 +313,8 @@ struct Gees {
   static bool run(Call& call) {
     Matrix<T> a, re, im, z;
     if (!matrix(call, 0, a) || !matrix(call, 1, re) || !matrix(call, 2, im) || !matrix(call, 3, z)) return false;
-    if (a.rows != a.columns || !has_length(re, a.rows) || !has_length(im, a.rows) || z.rows != a.rows || z.columns != a.rows)
+    if (a.rows != a.columns || !has_length(re, a.rows) || !has_length(im, a.rows) || z.rows != a.rows ||
+        z.columns != a.rows)
       return call.ctx.argument_error("dimensions do not fit");
     auto* gees = openblas<void(const char*, const char*, void*, const int*, T*, const int*, int*, T*, T*, T*,
                                const int*, T*, const int*, int*, int*)>(routine<T>("gees").c_str());

@@ -226,10 +226,10 @@ TEST_CASE("In a folder that is read-only, files are errors and stay") {
                                       fs::perms::others_exec | fs::perms::group_read | fs::perms::group_exec);
   const uid_t me = geteuid();
   if (me == 0) REQUIRE(seteuid(65534) == 0);  // nobody: to root nothing is read-only
-  for (const char* text :
-       {"write(folder * \"/new\", \"x\")", "mkdir(folder * \"/new\")", "rm(folder * \"/a.txt\")",
-        "mv(folder * \"/a.txt\", folder * \"/new\")", "cp(folder * \"/a.txt\", folder * \"/new\")",
-        "touch(folder * \"/new\")", "mkpath(folder * \"/new/a\")", "open(io -> print(io, 1), folder * \"/new\", \"w\")"}) {
+  for (const char* text : {"write(folder * \"/new\", \"x\")", "mkdir(folder * \"/new\")", "rm(folder * \"/a.txt\")",
+                           "mv(folder * \"/a.txt\", folder * \"/new\")", "cp(folder * \"/a.txt\", folder * \"/new\")",
+                           "touch(folder * \"/new\")", "mkpath(folder * \"/new/a\")",
+                           "open(io -> print(io, 1), folder * \"/new\", \"w\")"}) {
     CAPTURE(text);
     CHECK_FALSE(engine.run(text).ok());
   }

@@ -372,3 +372,33 @@ TEST_CASE("Names, types, structs and modules count as heap, beyond what the libr
     }
   }
 }
+
+TEST_CASE("A limit in the middle of a change leaves tables and vectors whole") {
+  struct Change {
+    const char* begin;
+    const char* work;
+    const char* check;
+  };
+  for (const Change& change :
+       {Change{"d = Dict(i => -i for i in 1:9)", "for i in 10:12; d[i] = -i; end; delete!(d, 12)",
+               "all(d[i] == -i for i in 1:9) && length(collect(d)) == length(d)"},
+        Change{"s = Set(1:10)", "push!(s, 11); delete!(s, 10)", "issubset(1:9, s) && length(collect(s)) == length(s)"},
+        Change{"v = collect(1:6)", "reverse!(v)", "sort(v) == 1:6"},
+        Change{"v = collect(1:6)", "keepat!(v, 3:6)", "issubset(3:6, v)"}}) {
+    Options options;
+    options.tier = Tier::interpret;
+    options.fuel = 1 << 30;
+    Engine engine(options);
+    bool ended = false;
+    for (std::uint64_t fuel = 1; !ended && fuel < 2000; ++fuel) {
+      engine.set_fuel(options.fuel);
+      engine.run(change.begin).value();
+      engine.set_fuel(fuel);
+      ended = engine.run(change.work).ok();
+      engine.set_fuel(options.fuel);
+      CAPTURE(change.work, fuel);
+      CHECK(engine.eval<bool>(change.check).value());
+    }
+    CHECK(ended);
+  }
+}

@@ -91,7 +91,7 @@ namespace {
 
 struct Program {
   const char* text;
-  const char* begin = "";         // data of the user, made before
+  const char* begin = "";      // data of the user, made before
   const char* check = "true";  // afterwards: as before, or with all of what the text does
 };
 
@@ -126,119 +126,70 @@ const Program programs[] = {
     {"sum(x^2 for x in 1:1000 if iseven(x))"},
     {"using Printf; @sprintf(\"%5.2f|%d|%s\", 1.5, 3, \"a\")"},
     {"r = Ref(0); foreach(x -> r[] += x, 1:100); r[]"},
-    {"include_string(Main, \"function long(x)\\n  y = x\\n  for i in 1:3\\n    y += i\\n  end\\n  y\\nend\\nlong(2)\")"},
+    {"include_string(Main, \"function long(x)\\n  y = x\\n  for i in 1:3\\n    y += i\\n  end\\n  "
+     "y\\nend\\nlong(2)\")"},
     {"unknown_name + 1"},
     {"f(1"},
-    {"push!(v, 1001)",
-     "v = collect(1:1000)",
-     "length(v) in (1000, 1001) && v == 1:length(v)"},
-    {"append!(v, 1001:5000)",
-     "v = collect(1:1000)",
-     "length(v) in 1000:5000 && v[1:1000] == 1:1000"},
-    {"pushfirst!(v, 0)",
-     "v = collect(1:1000)",
-     "v == 1:1000 || v == 0:1000"},
+    {"push!(v, 1001)", "v = collect(1:1000)", "length(v) in (1000, 1001) && v == 1:length(v)"},
+    {"append!(v, 1001:5000)", "v = collect(1:1000)", "length(v) in 1000:5000 && v[1:1000] == 1:1000"},
+    {"pushfirst!(v, 0)", "v = collect(1:1000)", "v == 1:1000 || v == 0:1000"},
     {"try; error(\"a\" ^ 1000, sum(v)); catch e; println(e); rethrow(); end", "v = [1, 2]", "v == [1, 2]"},
     {"v[3]", "v = [1, 2]", "v == [1, 2]"},
     {"sqrt(-1.0)"},
     {"struct E <: Exception; s; end; Base.showerror(io::IO, e::E) = print(io, e.s, [e.s]); throw(E(\"x\"))"},
     {"f(x) = x == 0 ? error(string(x)) : f(x - 1) + 1; f(50)"},
     {"g(x::Int, y::String) = 1; g(\"a\", 2.5, [1, 2])"},
-    {"insert!(v, 500, 0)",
-     "v = collect(1:1000)",
-     "issubset(1:1000, v)"},
-    {"resize!(v, 40000); v[1001:end] .= 0",
-     "v = collect(1:1000)",
-     "v[1:1000] == 1:1000"},
-    {"splice!(v, 2:3, 1:500)",
-     "v = collect(1:4000)",
-     "issubset([1; 4:4000], v)"},
-    {"sort!(v)",
-     "v = [i * 7919 % 10007 for i in 1:2000]",
-     "sum(v) == sum(i * 7919 % 10007 for i in 1:2000)"},
-    {"sort!(w, by=string)",
-     "w = collect(300:-1:1)",
-     "sum(w) == 45150 && allunique(w)"},
-    {"d[\"new\"] = 0",
-     "d = Dict(string(i) => i for i in 1:500)",
+    {"insert!(v, 500, 0)", "v = collect(1:1000)", "issubset(1:1000, v)"},
+    {"resize!(v, 40000); v[1001:end] .= 0", "v = collect(1:1000)", "v[1:1000] == 1:1000"},
+    {"splice!(v, 2:3, 1:500)", "v = collect(1:4000)", "issubset([1; 4:4000], v)"},
+    {"sort!(v)", "v = [i * 7919 % 10007 for i in 1:2000]", "sum(v) == sum(i * 7919 % 10007 for i in 1:2000)"},
+    {"sort!(w, by=string)", "w = collect(300:-1:1)", "sum(w) == 45150 && allunique(w)"},
+    {"d[\"new\"] = 0", "d = Dict(string(i) => i for i in 1:500)",
      "length(d) in (500, 501) && all(d[string(i)] == i for i in 1:500)"},
-    {"for i in 501:3000; d[i] = i; end",
-     "d = Dict(i => i for i in 1:500)",
+    {"for i in 501:3000; d[i] = i; end", "d = Dict(i => i for i in 1:500)",
      "length(d) == count(p -> p[1] == p[2], d) >= 500 && all(i -> d[i] == i, 1:length(d))"},
-    {"merge!(d, Dict(i => -i for i in 1:900))",
-     "d = Dict(i => i for i in 1:500)",
+    {"merge!(d, Dict(i => -i for i in 1:900))", "d = Dict(i => i for i in 1:500)",
      "length(d) in 500:900 && all(abs(d[i]) == i for i in keys(d)) && issubset(1:500, keys(d))"},
-    {"delete!(d, 3); d[1000] = 1000",
-     "d = Dict(i => i for i in 1:500)",
+    {"delete!(d, 3); d[1000] = 1000", "d = Dict(i => i for i in 1:500)",
      "length(d) in (499, 500) && all(p -> p[1] == p[2], d)"},
-    {"union!(s, Set(1:2000))",
-     "s = Set(1:300)",
+    {"union!(s, Set(1:2000))", "s = Set(1:300)",
      "issubset(1:300, s) && issubset(s, 1:2000) && length(collect(s)) == length(s)"},
-    {"d[Ref(2)] = 2",
-     "k = [Ref(i) for i in 1:200]; d = IdDict{Any,Int}(x => x[] for x in k)",
+    {"d[Ref(2)] = 2", "k = [Ref(i) for i in 1:200]; d = IdDict{Any,Int}(x => x[] for x in k)",
      "all(d[x] == x[] for x in k)"},
-    {"write(io, \"b\"^5000); print(io, 1.5, [1, 2])",
-     "io = IOBuffer(); write(io, \"a\"^1000)",
+    {"write(io, \"b\"^5000); print(io, 1.5, [1, 2])", "io = IOBuffer(); write(io, \"a\"^1000)",
      "x = String(take!(io)); startswith(x, \"a\"^1000) && all(c -> c in \"ab1.5[2, ]\", x)"},
-    {"gradient(w -> (w[1] = w[2] * 3; sum(abs2, w)), v)",
-     "v = [1.0, 2.0, 3.0]",
-     "v == [1.0, 2.0, 3.0]"},
-    {"gradient(w -> (push!(w, w[1]); sort!(w); prod(w)), v)",
-     "v = [3.0, 2.0, 1.0]",
-     "v == [3.0, 2.0, 1.0]"},
-    {"hvp((w -> (z = u[1]; u[1] = w[1]^2; r = u[1] * w[2] + z; u[1] = z; r)), v, v)",
-     "u = [5.0]; v = [1.0, 2.0]",
+    {"gradient(w -> (w[1] = w[2] * 3; sum(abs2, w)), v)", "v = [1.0, 2.0, 3.0]", "v == [1.0, 2.0, 3.0]"},
+    {"gradient(w -> (push!(w, w[1]); sort!(w); prod(w)), v)", "v = [3.0, 2.0, 1.0]", "v == [3.0, 2.0, 1.0]"},
+    {"hvp((w -> (z = u[1]; u[1] = w[1]^2; r = u[1] * w[2] + z; u[1] = z; r)), v, v)", "u = [5.0]; v = [1.0, 2.0]",
      "v == [1.0, 2.0] && u == [5.0]"},
-    {"y, back = pullback(w -> sum(w .^ 2 .* sin.(w)), v); back(1.0)",
-     "v = collect(1.0:50.0)",
-     "v == 1.0:50.0"},
-    {"f(x) = x + 2; f(1)",
-     "f(x) = x + 1; f(1)",
-     "f(1) in (2, 3)"},
-    {"f(x::Int) = string(x); f(1)",
-     "f(x) = x + 1; f(1)",
-     "f(1) in (2, \"1\") && f(1.0) == 2.0"},
-    {"module M; a = 2; g() = a; end; M.g()",
-     "module M; a = 1; g() = a; end",
-     "M isa Module"},
-    {"struct Q2; a::Int; b::Vector{Float64}; end; Q2(1, [2.0])",
-     "struct Q; a::Int; end; q = Q(4)",
+    {"y, back = pullback(w -> sum(w .^ 2 .* sin.(w)), v); back(1.0)", "v = collect(1.0:50.0)", "v == 1.0:50.0"},
+    {"f(x) = x + 2; f(1)", "f(x) = x + 1; f(1)", "f(1) in (2, 3)"},
+    {"f(x::Int) = string(x); f(1)", "f(x) = x + 1; f(1)", "f(1) in (2, \"1\") && f(1.0) == 2.0"},
+    {"module M; a = 2; g() = a; end; M.g()", "module M; a = 1; g() = a; end", "M isa Module"},
+    {"struct Q2; a::Int; b::Vector{Float64}; end; Q2(1, [2.0])", "struct Q; a::Int; end; q = Q(4)",
      "q.a == 4 && Q(5).a == 5"},
-    {"x = x * big(3)^2000 + 1",
-     "x = big(7)^100",
-     "x == big(7)^100 || x == big(7)^100 * big(3)^2000 + 1"},
-    {"mul!(C, A, A); A .= C",
-     "A = ones(40, 40); C = zeros(40, 40)",
+    {"x = x * big(3)^2000 + 1", "x = big(7)^100", "x == big(7)^100 || x == big(7)^100 * big(3)^2000 + 1"},
+    {"mul!(C, A, A); A .= C", "A = ones(40, 40); C = zeros(40, 40)",
      "(all(==(1.0), A) || all(in((1.0, 40.0)), A)) && all(in((0.0, 40.0)), C)"},
-    {"B = lu(A) \\ b; inv(A); svd(A)",
-     "using LinearAlgebra; A = [4.0 1.0; 2.0 3.0]; b = [1.0, 2.0]",
+    {"B = lu(A) \\ b; inv(A); svd(A)", "using LinearAlgebra; A = [4.0 1.0; 2.0 3.0]; b = [1.0, 2.0]",
      "A == [4.0 1.0; 2.0 3.0] && b == [1.0, 2.0]"},
     {"put!(c, 3); take!(c); @sync for i in 1:5; @async push!(done, i); end",
      "c = Channel{Int}(8); put!(c, 1); put!(c, 2); done = Int[]",
      "issubset(done, 1:5) && allunique(done) && take!(c) in (1, 2)"},
-    {"t.l = Node(t.l, nothing, 3); t.n += 1",
-     "mutable struct Node; l; r; n; end; t = Node(nothing, nothing, 1)",
+    {"t.l = Node(t.l, nothing, 3); t.n += 1", "mutable struct Node; l; r; n; end; t = Node(nothing, nothing, 1)",
      "t.n in (1, 2) && (t.l === nothing || t.l.n == 3)"},
-    {"s = replace(s, r\"a+\" => x -> uppercase(x)); s = join(split(s, 'b'), '-')",
-     "s = \"aab\"^200",
+    {"s = replace(s, r\"a+\" => x -> uppercase(x)); s = join(split(s, 'b'), '-')", "s = \"aab\"^200",
      "s in (\"aab\"^200, \"AAb\"^200, \"AA-\"^200)"},
-    {"m[3, :] .= 7; m = vcat(m, m); m = permutedims(m)",
-     "m = reshape(collect(1:400), 20, 20)",
+    {"m[3, :] .= 7; m = vcat(m, m); m = permutedims(m)", "m = reshape(collect(1:400), 20, 20)",
      "m[1] == 1 && m[end] == 400 && length(m) in (400, 800)"},
-    {"b = x.f(3); x = (f = y -> y + b, v = [x.v; 4])",
-     "x = (f = y -> y + 1, v = [1, 2, 3])",
+    {"b = x.f(3); x = (f = y -> y + b, v = [x.v; 4])", "x = (f = y -> y + 1, v = [1, 2, 3])",
      "x.v in ([1, 2, 3], [1, 2, 3, 4]) && x.f(1) in (2, 5)"},
-    {"e = deepcopy(e); push!(e.args, :(g(3))); eval(:(quote $e end))",
-     "e = :(f(1) + 2)",
+    {"e = deepcopy(e); push!(e.args, :(g(3))); eval(:(quote $e end))", "e = :(f(1) + 2)",
      "e.args[1] == :+ && length(e.args) in (3, 4)"},
-    {"filter!(iseven, v); unique!(v); map!(x -> x + 1, v, v)",
-     "v = collect(1:600)",
+    {"filter!(iseven, v); unique!(v); map!(x -> x + 1, v, v)", "v = collect(1:600)",
      "issubset(v, 1:601) && length(v) in 300:600"},
-    {"A .= A .* 2.0 .+ sum(A, dims=1)",
-     "A = ones(30, 30)",
-     "all(in((1.0, 32.0)), A)"},
-    {"global n = 0; for i in 1:50; push!(q, string(i)); global n += 1; end",
-     "q = String[]; n = 0",
+    {"A .= A .* 2.0 .+ sum(A, dims=1)", "A = ones(30, 30)", "all(in((1.0, 32.0)), A)"},
+    {"global n = 0; for i in 1:50; push!(q, string(i)); global n += 1; end", "q = String[]; n = 0",
      "n in (length(q), length(q) - 1) && q == string.(1:length(q))"},
 };
 
@@ -324,7 +275,8 @@ FuzzReport fuzz_faults(const FuzzOptions& options) {
       }
       Page& page = shared_page();
       const auto& [name, mode] = std::pair(title, tier);
-      isolated({.seconds = 120}, [&, mode = mode](Page& shared) { shared.attempts = count_allocations(program, mode); });
+      isolated({.seconds = 120},
+               [&, mode = mode](Page& shared) { shared.attempts = count_allocations(program, mode); });
       const std::uint64_t made = std::max<std::uint64_t>(page.attempts, 1);
       std::uint64_t state = options.seed * 0x9e3779b97f4a7c15 + number;
       for (std::uint64_t k = 0; k < points; ++k) {
@@ -333,15 +285,15 @@ FuzzReport fuzz_faults(const FuzzOptions& options) {
         const std::uint64_t at =
             std::min(made - 1, made * k / points + (state >> 33) % std::max<std::uint64_t>(made / points, 1));
         const bool all = k % 2 == 1;
-        const Ending ending = isolated({.seconds = 60}, [&, mode = mode](Page&) {
-          run_one(program, mode, static_cast<std::int64_t>(at), all);
-        });
+        const Ending ending = isolated(
+            {.seconds = 60}, [&, mode = mode](Page&) { run_one(program, mode, static_cast<std::int64_t>(at), all); });
         ++found.attempts;
         if (ending.well()) continue;
         found.findings.push_back(program.text);
         std::printf("FOUND program %llu, tier %s, allocation %llu%s of %llu: %s\n  %s\n",
                     static_cast<unsigned long long>(number), name, static_cast<unsigned long long>(at),
-                    all ? " and all after" : "", static_cast<unsigned long long>(made), ending.text().c_str(), program.text);
+                    all ? " and all after" : "", static_cast<unsigned long long>(made), ending.text().c_str(),
+                    program.text);
         std::fflush(stdout);
       }
     }

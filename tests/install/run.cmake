@@ -30,7 +30,7 @@ if(generator AND NOT FLAGS MATCHES "sanitize")
 endif()
 
 # The examples of hosts are projects like theirs.
-foreach(example hello calibrate c game threads plugin mpi)
+foreach(example hello calibrate c game threads plugin mpi untrusted)
   run(${CMAKE_COMMAND} -S ${EXAMPLES}/${example} -B ${work}/${example} -G Ninja
     -DCMAKE_PREFIX_PATH=${work}/prefix -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS=${FLAGS}" "-DCMAKE_C_FLAGS=${FLAGS}")
   run(${CMAKE_COMMAND} --build ${work}/${example})
@@ -44,6 +44,17 @@ run(${work}/c/spring)
 run(${work}/game/game)
 run(${work}/threads/threads)
 run(${work}/plugin/plugin)
+# A sanitizer makes system calls of its own.
+if(NOT FLAGS MATCHES "sanitize")
+  run(${work}/untrusted/untrusted)
+  foreach(line "=> 385 (12.0,)" "=> [4.0, 3.0] a-b-" "out of time" "out of memory" "recursion is too deep" "not permitted: reading"
+      "println(breach())\n=> ENDED BY THE SYSTEM: Bad system call")
+    string(FIND "${output}" "${line}" at)
+    if(at EQUAL -1)
+      message(FATAL_ERROR "examples/embed/untrusted did not print \"${line}\":\n${output}")
+    endif()
+  endforeach()
+endif()
 if(NOT FLAGS MATCHES "sanitize") # the launcher's own leaks are not ours
   foreach(ranks 1 4)
     run(${CMAKE_COMMAND} -E env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_btl_vader_single_copy_mechanism=none

@@ -97,11 +97,15 @@ bool fence_process(const ProcessLimits& limits) {
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) return false;
 
   Rules rules;
-  for (const long number :
-       {SYS_read, SYS_write, SYS_writev, SYS_close, SYS_exit, SYS_exit_group, SYS_futex, SYS_munmap, SYS_brk,
-        SYS_madvise, SYS_clock_gettime, SYS_clock_nanosleep, SYS_nanosleep, SYS_gettimeofday, SYS_getpid, SYS_gettid,
-        SYS_sched_yield, SYS_sched_getaffinity, SYS_getrandom, SYS_rt_sigreturn, SYS_rt_sigprocmask, SYS_rt_sigaction,
-        SYS_sigaltstack, SYS_set_robust_list, SYS_restart_syscall})
+  for (const long number : {SYS_read,           SYS_write,         SYS_writev,
+                            SYS_close,          SYS_exit,          SYS_exit_group,
+                            SYS_futex,          SYS_munmap,        SYS_brk,
+                            SYS_madvise,        SYS_clock_gettime, SYS_clock_nanosleep,
+                            SYS_nanosleep,      SYS_gettimeofday,  SYS_getpid,
+                            SYS_gettid,         SYS_sched_yield,   SYS_sched_getaffinity,
+                            SYS_getrandom,      SYS_rt_sigreturn,  SYS_rt_sigprocmask,
+                            SYS_rt_sigaction,   SYS_sigaltstack,   SYS_set_robust_list,
+                            SYS_restart_syscall})
     rules.allow(number);
 #ifdef SYS_rseq
   rules.allow(SYS_rseq);
