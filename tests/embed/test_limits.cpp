@@ -390,7 +390,7 @@ TEST_CASE("A limit in the middle of a change leaves tables and vectors whole") {
     options.fuel = 1 << 30;
     Engine engine(options);
     bool ended = false;
-    for (std::uint64_t fuel = 1; !ended && fuel < 2000; ++fuel) {
+    for (std::uint64_t fuel = 1; !ended && fuel < 20000; fuel += 1 + fuel / 64) {
       engine.set_fuel(options.fuel);
       engine.run(change.begin).value();
       engine.set_fuel(fuel);

@@ -1,4 +1,4 @@
-#include "fence.hpp"
+#include "untrusted/fence.hpp"
 
 #include <linux/audit.h>
 #include <linux/filter.h>

@@ -16,7 +16,7 @@
 #include <string>
 #include <string_view>
 
-#include "fence.hpp"
+#include "untrusted/fence.hpp"
 
 namespace {
 
