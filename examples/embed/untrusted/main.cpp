@@ -34,7 +34,7 @@ void write_all(int to, std::string_view text) {
   slope::Options options;
   options.tier = slope::Tier::interpret;  // machine code would need memory that can be run
   options.heap_limit = std::size_t{64} << 20;
-  options.time_limit = 1;
+  options.time_limit = 2;  // seconds
   options.stack_limit = std::size_t{256} << 10;
   options.output = options.error_output = [to](std::string_view printed) { write_all(to, printed); };
   slope::Engine engine(options);
