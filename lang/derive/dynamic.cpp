@@ -264,7 +264,7 @@ class DynamicForward {
   // What the call may overwrite, for when all is put back (kept_memory.hpp). What the reverse sweep of an inner
   // derivative restores was kept when it was overwritten, and accumulators are not put back.
   bool keep_memory() {
-    if (!KeptMemory::is_open(ctx_) || only_accumulates() || diff::restores_memory(operands_[0], runtime_)) return true;
+    if (!KeptMemory::is_open(ctx_) || only_accumulates() || diff::restores_memory(called(), runtime_)) return true;
     const Stores& stores = derivatives_.stores.of(ctx_, *target_);
     if (ctx_.failed()) return false;
     const Method& method = *target_->method;
@@ -279,7 +279,14 @@ class DynamicForward {
   }
   // A derivative, or what stands for one: what it writes of what it is given are accumulators and what was overwritten
   // before; what user code stores is checked where that is called.
-  bool only_accumulates() { return is_derivative_ || diff::is_written_out(operands_[0], runtime_); }
+  bool only_accumulates() {
+    return is_derivative_ || diff::is_written_out(called(), runtime_) || compiler_.synthetic_of(called()) != nullptr;
+  }
+  // Where the function that is called stands: in a `try` it is an argument of Base.caught_call.
+  std::size_t place_of_called() const {
+    return operands_.size() > 1 && diff::is_caught_call(runtime_, *target_) ? 1 : 0;
+  }
+  Value called() const { return operands_[place_of_called()]; }
   const Type* declared(std::size_t i) const { return as_data(target_->types)->params[i]; }
   // The type that argument `i` of the method has in its code.
   const Type* type_of_argument(const std::vector<Value>& arguments, std::size_t i) const {
@@ -287,12 +294,13 @@ class DynamicForward {
   }
   // What memory that carries nothing gets back carries nothing.
   bool restores_constant_memory() {
-    return operands_.size() > 1 && diff::restores_memory(operands_[0], runtime_) &&
-           diff::has_forbidden_stores(runtime_, unboxed(shadows_[1]));
+    const std::size_t memory = place_of_called() + 1;
+    return operands_.size() > memory && diff::restores_memory(called(), runtime_) &&
+           diff::has_forbidden_stores(runtime_, unboxed(shadows_[memory]));
   }
   bool is_plain() {
     if (restores_constant_memory()) return true;
-    if (tangents_.is_forward_half(target_) || diff::makes_record(operands_[0], runtime_)) return false;
+    if (tangents_.is_forward_half(target_) || diff::makes_record(called(), runtime_)) return false;
     return !any_ || derivatives_.is_declared_constant(ctx_, *target_);
   }
   bool refuse_builtin() {
