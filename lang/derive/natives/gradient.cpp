@@ -204,14 +204,15 @@ bool check_apart(Context& ctx, const Value* args, std::size_t count, Value& resu
   return !primal.shared || raise_written_twice(ctx, *primal.target);
 }
 
-// share_memory(f, xs::Tuple) → Bool: whether `f` stores into memory that it reaches through several of its arguments.
-// What it has captured is not told to an inner derivative's callers: shared with that it is refused.
+// share_memory(f, xs::Tuple) → 1: `f` stores into memory that it reaches through several of its arguments; 2: functions
+// that it finds when it runs might, or into what it also reaches as a captured variable or a global: then that is
+// refused; 0: neither. What it has captured is not told to an inner derivative's callers: shared with that it is refused.
 bool share_memory(Context& ctx, const Value* args, std::size_t count, Value& result) {
   if (count != 2) return ctx.argument_error("share_memory takes a function and a tuple of arguments");
   DerivedCall primal(ctx);
   if (!primal.resolve(args[0], args[1]) || !primal.find_shared_memory()) return false;
-  result = ctx.runtime->from_bool(primal.shared);
-  if (primal.stores_forbidden || primal.asked[0]) return raise_sharing(ctx, *primal.target);
+  if (primal.asked[0] || (primal.shared && primal.stores_forbidden)) return raise_sharing(ctx, *primal.target);
+  result = ctx.runtime->from_int(primal.shared ? 1 : primal.stores_forbidden ? 2 : 0);
   return true;
 }
 
@@ -296,7 +297,7 @@ const Type* gives_int(TypeTable& types, std::span<const Type* const>) { return t
 const NativeInfo gradient_natives[] = {
     {"stack_free", stack_free, effect_all, nullptr},
     {"derivative_counts", derivative_counts, effect_all, nullptr},
-    {"share_memory", share_memory, effect_throws | effect_reads | effect_allocates, gives_bool},
+    {"share_memory", share_memory, effect_throws | effect_reads | effect_allocates, gives_int},
     {"check_sharing", check_sharing, effect_throws | effect_reads | effect_allocates, gives_nothing},
     {"check_apart", check_apart, effect_throws | effect_reads | effect_allocates, gives_nothing},
     {"value_and_gradient_into", value_and_gradient_into, effect_all, nullptr},
