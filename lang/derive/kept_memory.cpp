@@ -284,6 +284,17 @@ bool KeptMemory::put_back(std::int64_t level, bool also_left) {
   return ok;
 }
 
+bool KeptMemory::changed_numbers(std::int64_t level) {
+  const auto depth = static_cast<std::size_t>(level);
+  if (level < 1 || depth > depth_) return false;
+  diff::TangentTypes& tangents = diff::tangent_types(runtime_);
+  return std::any_of(entries_.begin() + static_cast<std::ptrdiff_t>(levels_[depth - 1].entries), entries_.end(),
+                     [&](const Entry& entry) {
+                       return !is_unchanged(entry) && (entry.kind == Entry::Kind::global ||
+                                                       tangents.differentiable(static_cast<Object*>(entry.what)->type));
+                     });
+}
+
 const char* KeptMemory::present_content(const Entry& entry) {
   switch (entry.kind) {
     case Entry::Kind::fields:
@@ -653,6 +664,19 @@ bool put_back_memory(Context& ctx, const Value* args, std::size_t count, Value& 
   return kept_memory_of(ctx).put_back(args[0].bits) || ctx.out_of_memory();
 }
 
+// check_kept_numbers(level): before put_back_memory where an exception is caught in differentiated code.
+bool check_kept_numbers(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count != 1 || args[0].type != ctx.runtime->types.builtin().int64)
+    return ctx.argument_error("check_kept_numbers takes a level");
+  result = ctx.runtime->nothing();
+  KeptMemory& memory = kept_memory_of(ctx);
+  if (!memory.changed_numbers(args[0].bits)) return true;
+  if (!memory.put_back(args[0].bits)) return ctx.out_of_memory();
+  return ctx.raise_message(ctx.runtime->types.builtin().differentiation_error,
+                           "cannot differentiate: an exception is caught that comes out of a gradient, which had "
+                           "overwritten numbers from before it");
+}
+
 // keep_memory_of(f, xs::Tuple) → a level, for what the call f(xs...) may store into; 0: nothing
 bool keep_memory_of(Context& ctx, const Value* args, std::size_t count, Value& result) {
   if (count != 2) return ctx.argument_error("keep_memory_of takes a function and a tuple of arguments");
@@ -754,6 +778,7 @@ const NativeInfo kept_memory_natives[] = {
     {"keep_memory", keep_memory, on_memory, gives_int, false, false, true},
     {"keep_memory_within", keep_memory_within, on_memory, gives_int, false, false, true},
     {"next_kept_level", next_kept_level, effect_reads, gives_int, false, false, true},
+    {"check_kept_numbers", check_kept_numbers, on_memory, gives_nothing, false, false, true},
     {"put_back_memory", put_back_memory, on_memory, gives_nothing, false, false, true},
     {"keep_memory_of", keep_memory_of, on_memory | effect_allocates, gives_int},
     {"take_away_memory", take_away_memory, on_memory | effect_allocates, nullptr},

@@ -96,6 +96,8 @@ class KeptMemory final : public CallWatch {
   // before it.
   void keep(const Stores& stores, const Value* arguments, std::size_t count, std::size_t fixed);
   void keep_object(Object* object);
+  // Whether something that carries a derivative has changed since.
+  bool changed_numbers(std::int64_t level);
   // Ends the level, and all that were opened since. False: no memory for what has become shorter; OutOfMemoryError.
   bool put_back(std::int64_t level);
   // The same, but leaves memory as it is: what was kept of what has changed, as a value for put_back_later; nothing when

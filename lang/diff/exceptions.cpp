@@ -14,7 +14,7 @@
 //
 // What an inner derivative keeps of memory (lang/derive/kept_memory.hpp) is put back where an exception leaves it: its
 // own code catches nothing when it is differentiated. In both modes each handler ends the levels that were opened in its
-// `try`.
+// `try`. The tangents of what is put back there are not: numbers that had been overwritten are refused.
 //
 // A call that may store into memory before it raises cannot be undone to an unknown point. It becomes a call of
 // Base.caught_call, a function like any other, which gives what was raised as its value; its code is that of the target
@@ -374,7 +374,9 @@ void close_kept_levels(ir::Function& function, Runtime& runtime) {
     const std::uint32_t level =
         insert_native(function, runtime, "next_kept_level", before, function.blocks[before].insts.size(), {},
                       runtime.types.builtin().int64, like);
-    insert_native(function, runtime, "put_back_memory", handler, 1, {Operand::inst(level)},
+    insert_native(function, runtime, "check_kept_numbers", handler, 1, {Operand::inst(level)},
+                  runtime.types.builtin().nothing, like);
+    insert_native(function, runtime, "put_back_memory", handler, 2, {Operand::inst(level)},
                   runtime.types.builtin().nothing, like);
   }
 }

@@ -129,4 +129,13 @@ std::vector<char> active_operands(const Activity& activity, const std::vector<Pa
   return active;
 }
 
+bool Transform::has_parts_of(const std::vector<Packed>& arguments) {
+  return std::all_of(arguments.begin(), arguments.end(), [&](const Packed& argument) {
+    if (!argument.is_tuple) return true;
+    std::size_t leaves = 0;
+    for (Operand o : argument.operands) leaves += leaf_count(type_of(o));
+    return leaves == leaf_count(argument.type) && tangents_.shadow(argument.type) != tangents_.dynamic();
+  });
+}
+
 }  // namespace slope::diff

@@ -56,6 +56,8 @@ class Transform : protected TangentCode {
   std::vector<Packed> packed_arguments(const ir::Inst& inst) {
     return diff::packed_arguments(*primal_, inst, runtime_);
   }
+  // Whether the tangents of each vararg are those of its elements, not one box.
+  bool has_parts_of(const std::vector<Packed>& arguments);
 
   Environment& env_;
   Refusal& refusal_;

@@ -13,7 +13,7 @@ bool is_library_native(std::string_view name) {
       "keep_memory_of",    "keep_memory_within", "pullback_forward", "pullback_reverse", "pullback_step",
       "exchange_later",    "put_back_later",     "put_back_memory",  "take_away_memory", "take_rule_state",
       "watch_calls",       "zero_shadows",       "keep_unchanged",   "keep_seen",        "take_away_all",
-      "took_only_numbers", "next_kept_level",    "open_level_for",   "close_level"};
+      "took_only_numbers", "next_kept_level",    "open_level_for",   "close_level",      "check_kept_numbers"};
   return std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 

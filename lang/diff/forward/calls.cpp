@@ -138,6 +138,8 @@ bool Forward::dynamic_call(std::uint32_t id) {
 bool Forward::callee_tangent(std::uint32_t id) {
   const ir::Inst inst = primal_->insts[id];
   std::vector<Packed> arguments = packed_arguments(inst);
+  if (!has_parts_of(arguments))
+    return refuse(inst, "an argument of this call is a type, or has a type that is known only at run time");
   std::vector<char> active;
   for (const Packed& argument : arguments) {
     bool any = false;

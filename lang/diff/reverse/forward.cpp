@@ -304,6 +304,8 @@ bool Reverse::forward_call(std::uint32_t id) {
 bool Reverse::forward_halves(std::uint32_t id) {
   const ir::Inst inst = primal_->insts[id];
   std::vector<Packed> arguments = packed_arguments(inst);
+  if (!has_parts_of(arguments))
+    return refuse(inst, "an argument of this call is a type, or has a type that is known only at run time");
   Specialization& callee = *inst.aux_as<Specialization>();
   const std::vector<char> asked = active_operands(activity_, arguments);
   Environment::Halves halves = env_.stacked_halves(callee, asked, refusal_);
