@@ -156,6 +156,7 @@ TEST_CASE("Large code is made when the interpreter has spent some time on it") {
   large += "x\nend";
   Engine interpreted(Options{.tier = Tier::interpret});
   interpreted.run(large).value();
+  setenv("SLOPE_QUICK_CODE", "off", 1);  // which is made at once
   Engine engine(Options{.cache = folder.cache()});
   engine.run(large).value();
   const auto call = [&](const std::string& calls) {
@@ -163,6 +164,7 @@ TEST_CASE("Large code is made when the interpreter has spent some time on it") {
     CHECK(made == interpreted.run(calls).value().to<double>().value());
   };
   call("s = 0.0; for i in 1:100; global s += large(0.1 * i); end; s");
+  unsetenv("SLOPE_QUICK_CODE");
   if (!fs::exists(folder.cache())) return;  // no machine code in this build
   const auto largest = [&] {
     std::size_t most = 0;
