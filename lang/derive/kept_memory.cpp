@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "lang/derive/derivatives.hpp"
+#include "lang/diff/operations.hpp"
 #include "lang/diff/tangent.hpp"
 #include "lang/runtime/library_names.hpp"
 
@@ -595,7 +596,8 @@ bool KeptMemory::before_call(Specialization& target, Value callee, const Value* 
   if (!is_open()) return true;
   CodeInstance* current = target.current;
   if (current && current->valid_in(ctx_.world) && !(current->effects & effect_writes)) return true;
-  if (compiler_of(ctx_).synthetic_of(callee)) return true;
+  // What a derivative, or what stands for one, writes of what it is given are accumulators.
+  if (compiler_of(ctx_).synthetic_of(callee) || diff::is_written_out(callee, runtime_)) return true;
   const SharedAccess access(ctx_);
   CallWatch* watch = std::exchange(ctx_.calls, nullptr);
   const Stores& stores = derivatives_of(ctx_).stores.of(ctx_, target);
