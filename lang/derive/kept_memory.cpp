@@ -296,6 +296,11 @@ bool KeptMemory::changed_numbers(std::int64_t level) {
                      });
 }
 
+bool KeptMemory::put_back_on_exception(std::int64_t level) {
+  if (changed_numbers(level)) lost_ = level;
+  return put_back(level);
+}
+
 const char* KeptMemory::present_content(const Entry& entry) {
   switch (entry.kind) {
     case Entry::Kind::fields:
@@ -652,8 +657,9 @@ bool keep_memory_within(Context& ctx, const Value* args, std::size_t count, Valu
 }
 
 // next_kept_level() → the level that will be opened next, for put_back_memory where an exception is caught
-// (lang/diff/exceptions.cpp).
+// (lang/diff/exceptions.cpp). Called before a `try`.
 bool next_kept_level(Context& ctx, const Value*, std::size_t, Value& result) {
+  if (ctx.kept_memory) kept_memory_of(ctx).forget_lost_numbers();
   result = ctx.runtime->from_int(static_cast<std::int64_t>(KeptMemory::depth(ctx)) + 1);
   return true;
 }
@@ -672,7 +678,9 @@ bool check_kept_numbers(Context& ctx, const Value* args, std::size_t count, Valu
     return ctx.argument_error("check_kept_numbers takes a level");
   result = ctx.runtime->nothing();
   KeptMemory& memory = kept_memory_of(ctx);
-  if (!memory.changed_numbers(args[0].bits)) return true;
+  const bool lost = memory.has_lost_numbers(args[0].bits);
+  memory.forget_lost_numbers();
+  if (!lost && !memory.changed_numbers(args[0].bits)) return true;
   if (!memory.put_back(args[0].bits)) return ctx.out_of_memory();
   return ctx.raise_message(ctx.runtime->types.builtin().differentiation_error,
                            "cannot differentiate: an exception is caught that comes out of a gradient, which had "

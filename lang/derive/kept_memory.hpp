@@ -98,6 +98,11 @@ class KeptMemory final : public CallWatch {
   void keep_object(Object* object);
   // Whether something that carries a derivative has changed since.
   bool changed_numbers(std::int64_t level);
+  // An exception leaves a derivative that is differentiated again: as put_back. Whether numbers had been changed is asked
+  // where the exception is caught, if it is.
+  bool put_back_on_exception(std::int64_t level);
+  bool has_lost_numbers(std::int64_t level) const { return level >= 1 && lost_ >= level; }
+  void forget_lost_numbers() { lost_ = 0; }  // no exception is under way
   // Ends the level, and all that were opened since. False: no memory for what has become shorter; OutOfMemoryError.
   bool put_back(std::int64_t level);
   // The same, but leaves memory as it is: what was kept of what has changed, as a value for put_back_later; nothing when
@@ -188,6 +193,7 @@ class KeptMemory final : public CallWatch {
   Runtime& runtime_;
   std::vector<Level> levels_;  // the first depth_ are open, the others wait
   std::size_t depth_ = 0;
+  std::int64_t lost_ = 0;  // the level that put_back_on_exception ended last and where numbers had changed; 0: none
   std::vector<Entry> entries_;
   std::vector<char> bits_;
   std::vector<char> references_;  // content that the collector looks at

@@ -66,7 +66,7 @@ bool call_derivative_code(Context& ctx, Specialization& code, Value callee, cons
   const std::size_t depth = KeptMemory::depth(ctx);
   if (runtime.call_specialized(ctx, code, callee, given.data(), given.size(), result)) return true;
   // A derivative that is differentiated again leaves to what is around it to catch errors: in forward mode nothing does.
-  if (KeptMemory::depth(ctx) > depth) kept_memory_of(ctx).put_back(static_cast<std::int64_t>(depth) + 1);
+  if (KeptMemory::depth(ctx) > depth) kept_memory_of(ctx).put_back_on_exception(static_cast<std::int64_t>(depth) + 1);
   return false;
 }
 
