@@ -163,7 +163,8 @@ void Runtime::Impl::end_answers(const Method& method, bool leaf) {
 
 Method* Runtime::add_method(std::unique_ptr<Method> added) {
   Method* method = added.get();
-  method->counted.add(outside_heap, sizeof(Method) + 512);  // with its place in tables, and its syntax
+  // With its place in tables, and its syntax.
+  method->counted.add(outside_heap, sizeof(Method) + 512 + method->documentation.capacity());
   const Type* callee = impl_->callee_of(method->signature);
   MethodTable* table = impl_->table_of(impl_->callee_name(callee));
   const bool waited = impl_->next_postponed_world != 0;  // it begins where its definition was noted
