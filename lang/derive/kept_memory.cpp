@@ -291,8 +291,9 @@ bool KeptMemory::changed_numbers(std::int64_t level) {
   diff::TangentTypes& tangents = diff::tangent_types(runtime_);
   return std::any_of(entries_.begin() + static_cast<std::ptrdiff_t>(levels_[depth - 1].entries), entries_.end(),
                      [&](const Entry& entry) {
-                       return !is_unchanged(entry) && (entry.kind == Entry::Kind::global ||
-                                                       tangents.differentiable(static_cast<Object*>(entry.what)->type));
+                       if (entry.bytes == 0 && is_unchanged(entry)) return false;
+                       return entry.kind == Entry::Kind::global ||
+                              tangents.differentiable(static_cast<Object*>(entry.what)->type);
                      });
 }
 
@@ -683,8 +684,8 @@ bool check_kept_numbers(Context& ctx, const Value* args, std::size_t count, Valu
   if (!lost && !memory.changed_numbers(args[0].bits)) return true;
   if (!memory.put_back(args[0].bits)) return ctx.out_of_memory();
   return ctx.raise_message(ctx.runtime->types.builtin().differentiation_error,
-                           "cannot differentiate: an exception is caught that comes out of a gradient, which had "
-                           "overwritten numbers from before it");
+                           "cannot differentiate: an exception is caught that comes out of a gradient, which may "
+                           "have overwritten numbers from before it");
 }
 
 // keep_memory_of(f, xs::Tuple) → a level, for what the call f(xs...) may store into; 0: nothing
