@@ -264,6 +264,8 @@ DerivativeCache::Entry DerivativeCache::declare(const Key& key, const Subject& s
         if (asked[i] && tangents.has_cotangent(subject.types[i])) types.push_back(tangents.cotangent(subject.types[i]));
     Synthetic& made = compiler.synthetic("tangent of " + name, types, subject.code);
     if (tangents.is_forward_half(&subject.target)) tangents.note_forward_half(made.target);
+    if (is_reverse_half(subject.target)) reverse_halves_.insert(made.target);
+    if (!source_of(subject.target) || is_forward_mode(subject.target)) forward_mode_.insert(made.target);
     entry.parts = {&made};
     entry.tangent = {made.target, made.callee, asked, subject.result_type};
     return entry;
@@ -279,6 +281,7 @@ DerivativeCache::Entry DerivativeCache::declare(const Key& key, const Subject& s
   Synthetic& forward = compiler.synthetic("∇" + name, types, subject.code);
   Synthetic& reverse = compiler.synthetic("∇" + name + " (reverse)", reverse_types, subject.code);
   tangents.note_forward_half(forward.target);
+  reverse_halves_.insert(reverse.target);
   // What they are derived from was not inlined either; when it is recursive, they would go into each other.
   forward.method->inline_hint = reverse.method->inline_hint = -1;
   entry.parts = {&forward, &reverse};
@@ -547,7 +550,8 @@ void DerivativeCache::forget(const GoneCode& gone) {
   const auto is_emptied = [&](const auto& entry) { return gone.emptied.contains(entry.first); };
   std::erase_if(sources_, is_emptied);
   std::erase_if(saved_, is_emptied);
-  std::erase_if(guarded_, [&](const Specialization* target) { return gone.emptied.contains(target); });
+  for (auto* some : {&forward_mode_, &reverse_halves_, &guarded_})
+    std::erase_if(*some, [&](const Specialization* target) { return gone.emptied.contains(target); });
   leave_level_.clear();
   std::erase_if(refused_, [&](const auto& entry) { return gone.emptied.contains(entry.first.primal); });
   std::erase_if(entries_, [&](const auto& entry) {

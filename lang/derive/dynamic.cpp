@@ -298,9 +298,27 @@ class DynamicForward {
     return operands_.size() > memory && diff::restores_memory(called(), runtime_) &&
            diff::has_forbidden_stores(runtime_, unboxed(shadows_[memory]));
   }
+  // A forward half that is differentiated makes a record of another form, without a seal (lang/diff/normal_form.cpp). The
+  // reverse half reads it in that form only where it is differentiated as well.
+  bool reads_unsealed_record() {
+    if (is_derivative_) return derivatives_.cache.is_reverse_half(*target_) && has_no_seal(unboxed(operands_[1]));
+    if (!diff::reads_record(called(), runtime_)) return false;
+    return std::any_of(operands_.begin(), operands_.end(), [&](Value v) {
+      if (has_no_seal(v)) return true;
+      const DataType* type = as_data(v.type);  // the record of a dynamic call: (kind, record of the forward half…)
+      return type && type->is_tuple && type->fields.size() > 1 && has_no_seal(field_of(runtime_, v, 1));
+    });
+  }
+  bool has_no_seal(Value record) {
+    const DataType* type = as_data(record.type);
+    if (!type || !type->is_tuple || type->fields.empty()) return false;
+    const Value last = field_of(runtime_, record, type->fields.size() - 1);
+    return last.type == runtime_.types.builtin().int64 && last.bits == 0;
+  }
   bool is_plain() {
     if (restores_constant_memory()) return true;
-    if (tangents_.is_forward_half(target_) || diff::makes_record(called(), runtime_)) return false;
+    if (tangents_.is_forward_half(target_) || reads_unsealed_record() || diff::makes_record(called(), runtime_))
+      return false;
     return !any_ || derivatives_.is_declared_constant(ctx_, *target_);
   }
   bool refuse_builtin() {

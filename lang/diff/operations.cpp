@@ -161,7 +161,15 @@ bool makes_record(Value callee, Runtime& runtime) {
       callee, {KnownName::dynamic_forward_again, KnownName::forward_step, KnownName::pullback_forward_again}, runtime);
 }
 
+bool reads_record(Value callee, Runtime& runtime) {
+  return is_one_of(
+      callee, {KnownName::dynamic_reverse_again, KnownName::reverse_step, KnownName::pullback_reverse_again}, runtime);
+}
+
 bool takes_record(const ir::Function& function, const ir::Inst& inst, Runtime& runtime) {
+  if ((inst.op == Op::invoke || inst.op == Op::call) && inst.operands[0].is_constant() &&
+      reads_record(function.constant_value(inst.operands[0]), runtime))
+    return true;
   return inst.op == Op::invoke && std::any_of(inst.operands.begin(), inst.operands.end(), [&](Operand o) {
            std::vector<const Type*> seen;
            return o.is_inst() && holds_tape(function.inst(o).type, runtime, seen);

@@ -33,6 +33,7 @@ bool calls_what_it_is_given(const ir::Inst& inst);
 bool makes_record(const ir::Function& function, const ir::Inst& inst, Runtime& runtime);
 // The standard library's functions that stand for such calls, where their types are not known.
 bool makes_record(Value callee, Runtime& runtime);
+bool reads_record(Value callee, Runtime& runtime);
 // The call of a reverse half whose record is known to hold a tape: always differentiated too, since that tape has
 // columns for tangents, and stays open longer.
 bool takes_record(const ir::Function& function, const ir::Inst& inst, Runtime& runtime);
