@@ -264,7 +264,9 @@ class DynamicForward {
   // What the call may overwrite, for when all is put back (kept_memory.hpp). What the reverse sweep of an inner
   // derivative restores was kept when it was overwritten, and accumulators are not put back.
   bool keep_memory() {
-    if (!KeptMemory::is_open(ctx_) || only_accumulates() || diff::restores_memory(called(), runtime_)) return true;
+    if (!KeptMemory::is_open(ctx_) || diff::restores_memory(called(), runtime_)) return true;
+    // Tangents are restored by the reverse half, too, but that does not always run (natives/segments.cpp).
+    if (only_accumulates() && !(is_derivative_ && derivatives_.cache.is_forward_mode(*target_))) return true;
     const Stores& stores = derivatives_.stores.of(ctx_, *target_);
     if (ctx_.failed()) return false;
     const Method& method = *target_->method;

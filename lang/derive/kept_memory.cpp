@@ -602,8 +602,9 @@ bool KeptMemory::before_call(Specialization& target, Value callee, const Value* 
   if (!is_open()) return true;
   CodeInstance* current = target.current;
   if (current && current->valid_in(ctx_.world) && !(current->effects & effect_writes)) return true;
-  // What a derivative, or what stands for one, writes of what it is given are accumulators.
-  if (compiler_of(ctx_).synthetic_of(callee) || diff::is_written_out(callee, runtime_)) return true;
+  // What reverse mode, or what stands for it, writes of what it is given are accumulators.
+  if (diff::is_written_out(callee, runtime_)) return true;
+  if (compiler_of(ctx_).synthetic_of(callee) && !derivatives_of(ctx_).cache.is_forward_mode(target)) return true;
   const SharedAccess access(ctx_);
   CallWatch* watch = std::exchange(ctx_.calls, nullptr);
   const Stores& stores = derivatives_of(ctx_).stores.of(ctx_, target);
