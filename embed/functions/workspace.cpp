@@ -245,7 +245,10 @@ class SlopeWorkspace final : public WorkspaceState, public WorkspaceRun {
     if (plan.road != Road::words) return true;
     Specialization& target = *plan.code.target;
     const diff::MemorySummary memory = engine_.pipeline->memory(engine_.ctx).of(target);
-    const bool writes = ((memory.writes | memory.stored | memory.unknown) & diff::global_memory) != 0;
+    // Memory without derivatives in it, too: counters, keys.
+    const derive::Stores& stores = engine_.pipeline->derivatives().stores.of(engine_.ctx, target);
+    const bool writes =
+        ((memory.writes | memory.stored | memory.unknown | stores.arguments) & diff::global_memory) != 0;
     NativeCheck check(*engine_.pipeline, engine_.ctx);
     if (!writes && !check.assigns_global(target)) return true;
     refuse("the gradient of `" + function_->name_ +

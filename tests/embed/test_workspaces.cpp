@@ -168,6 +168,12 @@ function build_rrule(::Type{<:Tuple{typeof(cubes),Vector{Float64}}})
     (f, x) -> (kept .= 3 .* x .^ 2; (cubes(x), ȳ -> (nothing, ȳ .* kept)))
 end
 in_builder(x) = cubes(x) * x[1]
+fourths(x::Vector{Float64}) = sum(x .^ 4)
+function build_rrule(::Type{<:Tuple{typeof(fourths),Vector{Float64}}})
+    calls = Ref(0)
+    (f, x) -> (fourths(x), ȳ -> (calls[] += 1; (nothing, 4ȳ .* x .^ 3)))
+end
+in_count_of_builder(x) = fourths(x) * x[1]
 asked = 0
 counted(x::Vector{Float64}) = sum(x)
 rrule(::typeof(counted), x::Vector{Float64}) = (global asked += 1; (sum(x), ȳ -> (nothing, fill(ȳ, length(x)))))
@@ -179,7 +185,7 @@ apart(x) = doubled(x) * x[1]
       .value();
   const std::vector<double> x{1.0, 2.0, 0.5, 1.5};
   std::vector<double> g(4);
-  for (const char* name : {"in_global", "in_builder", "in_counter"}) {
+  for (const char* name : {"in_global", "in_builder", "in_counter", "in_count_of_builder"}) {
     INFO(name);
     auto f = engine.function<double(std::span<const double>)>(name).value();
     auto workspace = f.workspace().value();
