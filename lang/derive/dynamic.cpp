@@ -300,8 +300,8 @@ class DynamicForward {
     return operands_.size() > memory && diff::restores_memory(called(), runtime_) &&
            diff::has_forbidden_stores(runtime_, unboxed(shadows_[memory]));
   }
-  // A forward half that is differentiated makes a record of another form, without a seal (lang/diff/normal_form.cpp). The
-  // reverse half reads it in that form only where it is differentiated as well.
+  // A forward half that is differentiated makes a record of another form, without a seal (lang/diff/normal_form.cpp).
+  // The reverse half reads it in that form only where it is differentiated as well.
   bool reads_unsealed_record() {
     if (is_derivative_) return derivatives_.cache.is_reverse_half(*target_) && has_no_seal(unboxed(operands_[1]));
     if (!diff::reads_record(called(), runtime_)) return false;

@@ -96,8 +96,8 @@ class KeptMemory final : public CallWatch {
   // before it.
   void keep(const Stores& stores, const Value* arguments, std::size_t count, std::size_t fixed);
   void keep_object(Object* object);
-  // Whether something that carries a derivative may have changed since: a store of an equal number changes the derivative
-  // alone, so what was kept counts, whether its content differs or not.
+  // Whether something that carries a derivative may have changed since. A store of an equal number changes the
+  // derivative alone, so what was kept counts, whether its content differs or not.
   bool changed_numbers(std::int64_t level);
   // An exception leaves a derivative that is differentiated again: as put_back. Whether numbers had been changed is asked
   // where the exception is caught, if it is.
