@@ -37,9 +37,9 @@ constexpr std::uint64_t unasked_turns = tuning::unasked_turns;
 constexpr std::uint64_t most_turns = std::uint64_t{1} << 61;  // more: the loop stays as it is
 constexpr std::int64_t largest_step = 1 << 20;
 constexpr unsigned largest_loop = tuning::counted_loop_size;
-constexpr std::size_t most_conditions = 32;
-constexpr unsigned expansion_budget = 8;
-constexpr unsigned most_copies = 8;
+constexpr std::size_t most_conditions = tuning::counted_loop_conditions;
+constexpr unsigned expansion_budget = tuning::counted_loop_expansion;
+constexpr unsigned most_copies = tuning::counted_loop_copies;
 
 bool is_poll(const llvm::Instruction& inst) {
   auto* call = llvm::dyn_cast<llvm::CallInst>(&inst);

@@ -20,14 +20,12 @@ namespace {
 // Code that costs LLVM more than a moment waits until the interpreter has spent about a quarter of that time on it: many
 // large functions, of derivatives above all, run only once or twice. (LLVM takes 0.1 ms for an instruction of its own, and
 // what counts as 200 here takes the interpreter some 25 µs, with the calls in it.)
-constexpr std::size_t soon_instructions = 1500;      // of LLVM, that are made at once
-constexpr std::uint64_t worth_of_instruction = 200;  // of Slope, interpreted before one of LLVM is made
-constexpr std::uint64_t worth_of_quick = 25;         // the same for quick code
-// Of LLVM, that quick code executes before good code of one is made; where another thread makes it, that is nearly free.
-constexpr std::int64_t worth_of_good = 200'000;
-constexpr std::int64_t worth_of_good_elsewhere = 20'000;
-
-constexpr std::size_t stack_of_compiling = 128 * 1024;  // beside what is left below the limit
+constexpr std::size_t soon_instructions = tuning::compiled_at_once;
+constexpr std::uint64_t worth_of_instruction = tuning::worth_of_instruction;
+constexpr std::uint64_t worth_of_quick = tuning::worth_of_quick;
+constexpr std::int64_t worth_of_good = tuning::worth_of_good;
+constexpr std::int64_t worth_of_good_elsewhere = tuning::worth_of_good_elsewhere;
+constexpr std::size_t stack_of_compiling = tuning::stack_of_compiling;
 
 class Generator : public CodeGenerator, private Replacer {
  public:

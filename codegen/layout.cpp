@@ -9,6 +9,7 @@
 
 #include "lang/memory/heap_blocks.hpp"
 #include "lang/memory/tape.hpp"
+#include "lang/support/tuning.hpp"
 
 // The structures here are not all standard-layout; GCC and Clang lay them out as expected and offsetof holds.
 #pragma GCC diagnostic ignored "-Winvalid-offsetof"
@@ -90,7 +91,7 @@ bool holds_itself(const DataType* data) {
 }
 
 // Of immutable structs within each other that machine code keeps as their parts: what walks them recurses.
-constexpr std::uint32_t most_flat_levels = 64;
+constexpr std::uint32_t most_flat_levels = tuning::flat_levels;
 using StructLevels = std::unordered_map<const DataType*, std::uint32_t>;
 
 // How many levels `data` has; more than most_flat_levels when there are more. What holds itself is boxed, and is none.

@@ -22,13 +22,15 @@
 #include <cstdint>
 #include <optional>
 
+#include "lang/support/tuning.hpp"
+
 namespace slope::codegen {
 
 namespace {
 
-constexpr std::int64_t oldest_age = 4;  // a register for each
-constexpr unsigned most_accesses = 40;  // they are compared by pairs
-constexpr unsigned most_tests = 12;     // of ranges, in front of a loop that is copied
+constexpr std::int64_t oldest_age = tuning::neighbour_age;
+constexpr unsigned most_accesses = tuning::neighbour_accesses;
+constexpr unsigned most_tests = tuning::neighbour_tests;
 
 struct Access {
   llvm::Instruction* instruction;

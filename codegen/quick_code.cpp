@@ -16,6 +16,7 @@
 #include "codegen/helpers.hpp"
 #include "codegen/unit.hpp"
 #include "lang/support/dump.hpp"
+#include "lang/support/tuning.hpp"
 
 namespace slope::codegen {
 
@@ -201,9 +202,7 @@ void add_switch_at_entry(llvm::Function& function, llvm::Value* quick, std::uint
     b.CreateRet(call);
 }
 
-// Good code of so few instructions takes some 20 ms; without its vectors a loop may take twenty times as long, and once in
-// it nothing but the head that a continuation begins with leads out of quick code.
-constexpr std::uint64_t small_loop = 600;
+constexpr std::uint64_t small_loop = tuning::quick_code_loop;
 
 bool has_loop(llvm::Function& function) {
   llvm::DominatorTree dominators(function);

@@ -25,8 +25,8 @@
 #include <cstdint>
 
 namespace slope {
-class Context;
 struct CodeInstance;
+struct Context;
 }  // namespace slope
 
 namespace slope::codegen {

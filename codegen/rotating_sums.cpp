@@ -19,12 +19,14 @@
 #include <cstdint>
 #include <utility>
 
+#include "lang/support/tuning.hpp"
+
 namespace slope::codegen {
 
 namespace {
 
 constexpr unsigned least_sums = 4, most_sums = 16;
-constexpr unsigned largest_body = 64;  // instructions of one turn
+constexpr unsigned largest_body = tuning::summing_loop_size;
 
 using Sums = llvm::SmallVector<llvm::PHINode*, most_sums>;
 

@@ -87,7 +87,7 @@ std::unique_ptr<Translator> Translator::create_for(const std::string& triple, co
 }
 
 void Translator::optimise_whole(llvm::Module& module) {
-  constexpr unsigned most = 1000;  // instructions of what becomes part of several
+  constexpr unsigned most = tuning::ahead_inlined;
   for (llvm::Function& function : module)
     if (function.hasInternalLinkage() && !function.hasFnAttribute(llvm::Attribute::NoInline) &&
         (function.hasOneUse() || (!function.hasNUsesOrMore(5) && function.getInstructionCount() < most)))

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "lang/support/tuning.hpp"
 #include "lang/types/module.hpp"
 #include "lang/types/symbol.hpp"
 
@@ -57,7 +58,7 @@ class UserTangents {
   const BuiltinTypes& builtin_;
 };
 
-constexpr int most_levels = 8;  // of structs in structs
+constexpr int most_levels = tuning::user_type_levels;
 
 bool is_of_base(const DataType* d, std::string_view name) {
   const Module* module = d->name->module;

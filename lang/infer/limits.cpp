@@ -25,10 +25,10 @@ constexpr std::uint64_t constant_frame_limit = tuning::inference_constant_frames
 constexpr int same_method_limit = tuning::same_method_activations;
 // A walk over a tree of types passes through several bodies at each level. One takes little stack; what is left of it is
 // asked as well. What an answer is cut at depends on what was inferred before, so nothing that ends by itself may be.
-constexpr std::size_t bodies_a_level = 16;
+constexpr std::size_t bodies_a_level = tuning::inference_bodies_a_level;
 constexpr std::size_t argument_limit = tuning::inference_arguments;
-constexpr int growing_recursion = 3;    // activations of one method for ever larger types
-constexpr int changing_recursion = 24;  // … for ever other types
+constexpr int growing_recursion = tuning::inference_growing;
+constexpr int changing_recursion = tuning::inference_changing;
 constexpr std::size_t stack_reserve = tuning::inference_stack_reserve;
 
 struct Complexity {
@@ -75,7 +75,7 @@ Complexity complexity(const Type* t) {
 // may be larger than the type itself: those of `struct M; w::Vector{Float64}; end`. Of a type whose fields are of ever
 // larger types only the first are looked at.
 bool is_part_of(const Type* part, const Type* whole) {
-  constexpr std::size_t most_parts = 256;
+  constexpr std::size_t most_parts = tuning::inference_type_parts;
   std::vector<const Type*> parts{whole};
   const auto add = [&](const Type* t) {
     if (parts.size() < most_parts && std::find(parts.begin(), parts.end(), t) == parts.end()) parts.push_back(t);

@@ -368,8 +368,7 @@ class Inliner {
   Runtime& runtime_;
   ir::Function& function_;
   const OptOptions& options_;
-  // Tiny callees that call two others each would go on for ever: a function grows so many times its size at most.
-  static constexpr std::size_t growth = 8;
+  static constexpr std::size_t growth = tuning::inlining_growth;
   std::size_t most_ = 0;
 };
 

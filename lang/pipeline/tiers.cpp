@@ -7,7 +7,7 @@ namespace slope {
 
 namespace {
 
-constexpr std::size_t most_arguments = 4096;  // of a call that is compiled; more come from splatting data
+constexpr std::size_t most_arguments = tuning::compiled_arguments;
 
 }  // namespace
 
