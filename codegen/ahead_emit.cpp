@@ -364,12 +364,15 @@ Emitter::V Emitter::ahead_array(const DataType* type, llvm::ArrayRef<V> dims) {
   store(pointer(type), array, Memory::type_word);
   put(data, offset::array_data);
   put(length, offset::array_length);
-  put(length, offset::array_capacity);
-  put(llvm::ConstantPointerNull::get(layout_.ptr), offset::array_owner);
   put(b_.getInt32(array_owns_memory), offset::array_flags);
   put(b_.getInt32(static_cast<std::uint32_t>(size)), offset::array_element_size);
-  for (std::size_t i = 0; i < dims.size(); ++i) put(dims[i], static_cast<unsigned>(offset::array_dims + 8 * i));
-  if (dims.size() == 1) put(integer(0), offset::array_dims + 8);  // front_of
+  const auto rank = static_cast<std::int64_t>(dims.size());
+  if (rank == 1) {
+    put(length, offset::array_capacity);
+    put(integer(0), offset::array_front);
+  } else {
+    for (std::int64_t i = 0; i < rank; ++i) put(dims[static_cast<std::size_t>(i)], offset::array_dim(rank, i));
+  }
   if (Heap::starts_zeroed(layout_.builtin(), element))
     b_.CreateMemSet(data, b_.getInt8(0), data_bytes, llvm::Align(16));
   return array;
@@ -424,7 +427,7 @@ Emitter::V Emitter::ahead_size(V array, V dimension, std::int64_t rank) {
   b_.SetInsertPoint(good);
   V size = integer(1);
   for (std::int64_t d = 0; d < rank; ++d) {
-    V here = load(layout_.i64, at(array, offset::array_dims + 8 * d), Memory::array_header);
+    V here = load(layout_.i64, at(array, offset::array_dim(rank, d)), Memory::array_header);
     size = b_.CreateSelect(b_.CreateICmpEQ(dimension, integer(d + 1)), here, size);
   }
   return size;
@@ -451,12 +454,10 @@ llvm::Constant* Emitter::ahead_constant(Value v) {
   std::vector<llvm::Constant*> fields{llvm::cast<llvm::Constant>(pointer(v.type)),
                                       data,
                                       word(array->length),
-                                      word(array->length),
-                                      llvm::ConstantPointerNull::get(layout_.ptr),
                                       b_.getInt32(array_borrowed),
-                                      b_.getInt32(array->element_size)};
-  for (std::int64_t i = 0; i < rank; ++i) fields.push_back(word(array->dims[i]));
-  fields.push_back(word(0));
+                                      b_.getInt32(array->element_size),
+                                      llvm::ConstantPointerNull::get(layout_.ptr)};
+  for (std::int64_t i = 0; i < rank; ++i) fields.push_back(word(dims_of(array)[i]));
   llvm::Constant* header = llvm::ConstantStruct::getAnon(fields);
   auto* made = new llvm::GlobalVariable(unit_.module(), header->getType(), true, llvm::GlobalValue::InternalLinkage,
                                         header, "slope.constant");
@@ -495,7 +496,7 @@ bool Emitter::product_of_vector(const ir::Inst& inst, Val& result) {
   auto header = [&](V array, unsigned where) { return load(layout_.i64, at(array, where), Memory::array_header); };
   auto data = [&](V array) { return load(layout_.ptr, at(array, offset::array_data), Memory::array_header); };
   V transposed = leaf(0), a = leaf(2), x = leaf(3), y = leaf(5);
-  V m = header(a, offset::array_dims), n = header(a, offset::array_dims + 8);
+  V m = header(a, offset::array_dim(2, 0)), n = header(a, offset::array_dim(2, 1));
   V bad = b_.CreateOr(b_.CreateICmpNE(header(x, offset::array_length), b_.CreateSelect(transposed, m, n)),
                       b_.CreateICmpNE(header(y, offset::array_length), b_.CreateSelect(transposed, n, m)));
   raise_when(bad, AheadError::dimensions);
@@ -517,7 +518,7 @@ bool Emitter::product(const ir::Inst& inst, Val& result) {
     return false;
   auto leaf = [&](std::size_t i) { return operand(inst.operands[i]).leaves[0]; };
   auto size = [&](V array, unsigned d) {
-    return load(layout_.i64, at(array, offset::array_dims + 8 * d), Memory::array_header);
+    return load(layout_.i64, at(array, offset::array_dim(2, d)), Memory::array_header);
   };
   auto data = [&](V array) { return load(layout_.ptr, at(array, offset::array_data), Memory::array_header); };
   V ta = leaf(0), tb = leaf(1), a = leaf(3), b = leaf(4), c = leaf(6);
@@ -601,13 +602,12 @@ void Emitter::emit_ahead(Layout& layout, Unit& unit, BatchData& data, EmitHost& 
       V size = output->getArg(argument++);
       wrong = b.CreateOr(wrong, b.CreateICmpSLT(size, e.integer(0)));
       length = d == 0 ? size : b.CreateMul(length, size);
-      put(size, offset::array_dims + 8 * d);
+      put(size, offset::array_dim(rank, d));
     }
     e.store(unit.address(type), array, Memory::type_word);
     layout.ahead->addresses.try_emplace(type, AheadRefusal{"looks at a type", {}});
     put(memory, offset::array_data);
     put(length, offset::array_length);
-    put(length, offset::array_capacity);
     put(llvm::ConstantPointerNull::get(layout.ptr), offset::array_owner);
     put(b.getInt32(array_borrowed), offset::array_flags);
     put(b.getInt32(stored_size(as_data(type)->params[0])), offset::array_element_size);

@@ -129,10 +129,15 @@ void Emitter::resize_by_one(V vector, V length, const Type* element, llvm::funct
   V old = header(layout_.i64, offset::array_length);
   V more = b_.CreateICmpEQ(length, b_.CreateAdd(old, integer(1)));
   V less = b_.CreateICmpEQ(length, b_.CreateSub(old, integer(1)));
-  V plain = b_.CreateICmpEQ(b_.CreateAnd(header(b_.getInt32Ty(), offset::array_flags),
-                                         b_.getInt32(array_owns_memory | array_shared | array_borrowed)),
+  V flags = header(b_.getInt32Ty(), offset::array_flags);
+  V compact_capacity =
+      b_.CreateZExt(b_.CreateAnd(b_.CreateLShr(flags, compact_capacity_shift), compact_mask), layout_.i64);
+  // Loaded in any case: there is memory there, and no branch.
+  V capacity = b_.CreateSelect(b_.CreateICmpNE(b_.CreateAnd(flags, array_compact), b_.getInt32(0)), compact_capacity,
+                               header(layout_.i64, offset::array_capacity));
+  V fits = b_.CreateICmpULE(length, capacity);  // and is not negative
+  V plain = b_.CreateICmpEQ(b_.CreateAnd(flags, b_.getInt32(array_owns_memory | array_shared | array_borrowed)),
                             b_.getInt32(array_owns_memory));
-  V fits = b_.CreateICmpULE(length, header(layout_.i64, offset::array_capacity));  // and is not negative
   branch_likely(b_.CreateAnd(b_.CreateAnd(plain, fits), b_.CreateOr(more, less)), one, asks);
 
   b_.SetInsertPoint(one);
@@ -144,7 +149,6 @@ void Emitter::resize_by_one(V vector, V length, const Type* element, llvm::funct
   b_.CreateBr(sets);
   b_.SetInsertPoint(sets);
   store(length, at(vector, offset::array_length), Memory::array_header);
-  store(length, at(vector, offset::array_dims), Memory::array_header);
   b_.CreateBr(done);
 
   b_.SetInsertPoint(asks);
@@ -164,18 +168,21 @@ Emitter::V Emitter::allocate_vector(const DataType* type, V length) {
   if (size == 0 || bytes > tuning::inline_allocation_bytes) return nullptr;
   const std::uint64_t zeroed = Heap::starts_zeroed(layout_.builtin(), element) ? (bytes + 7) / 8 : 0;
   if (!allocates_inline(bytes, zeroed)) return nullptr;
-  const std::size_t header = Heap::array_header_bytes(1);
-  const Heap::CellKind kind = layout_.runtime().heap.cell_kind(header + (count ? bytes : word_bytes * 8), true);
+  const Heap& heap = layout_.runtime().heap;
+  const Heap::VectorCell small = heap.small_vector(known->getZExtValue(), size);
+  const std::size_t header = small.flags ? sizeof(ArrayObject) : Heap::array_header_bytes(1);
+  const Heap::CellKind kind = small.flags ? small.kind : heap.cell_kind(header + bytes, true);
   auto initialize = [&](V array) {
     V data = at(array, static_cast<std::int64_t>(header));
     b_.CreateStore(data, at(array, offset::array_data));
     b_.CreateStore(integer(count), at(array, offset::array_length));
-    b_.CreateStore(integer(static_cast<std::int64_t>((kind.bytes - header) / size)), at(array, offset::array_capacity));
-    b_.CreateStore(llvm::ConstantPointerNull::get(layout_.ptr), at(array, offset::array_owner));
-    b_.CreateStore(b_.getInt32(array_owns_memory), at(array, offset::array_flags));
+    b_.CreateStore(b_.getInt32(small.flags ? small.flags : array_owns_memory), at(array, offset::array_flags));
     b_.CreateStore(b_.getInt32(size), at(array, offset::array_element_size));
-    b_.CreateStore(integer(count), at(array, offset::array_dims));
-    b_.CreateStore(integer(0), at(array, offset::array_dims + 8));  // front_of
+    if (!small.flags) {
+      b_.CreateStore(integer(static_cast<std::int64_t>((kind.bytes - header) / size)),
+                     at(array, offset::array_capacity));
+      b_.CreateStore(integer(0), at(array, offset::array_front));
+    }
     for (std::uint64_t i = 0; i < zeroed; ++i)
       b_.CreateStore(integer(0), at(data, static_cast<std::int64_t>(word_bytes * i)));
   };

@@ -165,8 +165,7 @@ void Emitter::emit_flat_gradient(Layout& layout, Unit& unit, BatchData& data, Em
     V owner = e.load(layout.i64, e.at(array, offset::array_owner), Memory::array_header);
     b.CreateAssumption(b.CreateICmpEQ(owner, e.integer(0)));
     e.store(address(memory), e.at(array, offset::array_data), Memory::array_header);
-    for (unsigned field : {offset::array_length, offset::array_capacity, offset::array_dims})
-      e.store(size, e.at(array, field), Memory::array_header);
+    for (unsigned field : {offset::array_length}) e.store(size, e.at(array, field), Memory::array_header);
     lent.push_back(array);
     return array;
   };

@@ -155,7 +155,7 @@ ArrayObject* array_new_shaped(Context* ctx, const DataType* type, const std::int
 ArrayObject* outliving_array(Context* ctx, ArrayObject* array) {
   if (!array || !(array->flags & array_in_scratch)) return array;
   const auto ndims = static_cast<std::size_t>(as_value(array->type->params[1])->value.bits);
-  ArrayObject* copy = ctx->heap->allocate_array(array->type, {array->dims, ndims});
+  ArrayObject* copy = ctx->heap->allocate_array(array->type, {dims_of(array), ndims});
   if (!copy) {  // an empty one is better than one that goes
     const std::vector<std::int64_t> none(ndims, 0);
     return ctx->heap->allocate_array(array->type, none);
@@ -176,16 +176,20 @@ ArrayObject* scratch_array(Context* ctx, const DataType* type, const std::int64_
     fits = fits && dims[i] >= 0 && !__builtin_mul_overflow(length, dims[i], &length);
   fits = fits && !__builtin_mul_overflow(length, std::int64_t{element}, &bytes);
   if (fits && static_cast<std::uint64_t>(bytes) <= most) {
-    const std::size_t header = (sizeof(ArrayObject) + ndims * sizeof(std::int64_t) + 63) / 64 * 64;
+    const std::size_t header = Heap::array_header_bytes(ndims);
     if (char* memory = ctx->tapes->take_scratch(header + static_cast<std::size_t>(bytes))) {
       auto* array = reinterpret_cast<ArrayObject*>(memory);
       std::memset(memory, 0, header);
       array->type = type;
       array->data = memory + header;
-      array->length = array->capacity = length;
+      array->length = length;
       array->flags = array_owns_memory | array_in_scratch;
       array->element_size = element;
-      std::copy(dims, dims + ndims, array->dims);
+      if (ndims == 1) {
+        set_room(array, length, 0);
+      } else {
+        std::copy(dims, dims + ndims, dims_of(array));
+      }
       // Numbers may start as anything, but a Bool must be one.
       if (storage_of(type->params[0]) != Storage::bits || element == 1)
         std::memset(array->data, 0, static_cast<std::size_t>(bytes));
@@ -228,14 +232,13 @@ bool is_plain(const ArrayObject* array, std::int64_t length) {
 }  // namespace
 
 bool array_resize(Context* ctx, ArrayObject* array, std::int64_t length, std::int64_t kind) {
-  if (!is_plain(array, length) || length > array->capacity)
+  if (!is_plain(array, length) || length > capacity_of(array))
     return resize_in_general(ctx, ir::Op::array_resize, array, length, kind);
   if (length > array->length) {
     clear_memory(array->data + array->length * array->element_size,
                  static_cast<std::size_t>(length - array->length) * array->element_size);
   }
   array->length = length;
-  array->dims[0] = length;
   return true;
 }
 
@@ -243,12 +246,10 @@ bool resize_front(Context* ctx, ArrayObject* array, std::int64_t length, std::in
   const std::int64_t added = length - array->length;
   if (!is_plain(array, length) || added > front_of(array))
     return resize_in_general(ctx, ir::Op::array_resize_front, array, length, kind);
-  front_of(array) -= added;
-  array->capacity += added;
+  set_room(array, capacity_of(array) + added, front_of(array) - added);
   array->data -= added * array->element_size;
   if (added > 0) clear_memory(array->data, static_cast<std::size_t>(added) * array->element_size);
   array->length = length;
-  array->dims[0] = length;
   return true;
 }
 

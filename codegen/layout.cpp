@@ -33,11 +33,9 @@ static_assert(offsetof(Context, world) == context_world);
 static_assert(sizeof(Object) == object_payload);
 static_assert(offsetof(ArrayObject, data) == array_data);
 static_assert(offsetof(ArrayObject, length) == array_length);
-static_assert(offsetof(ArrayObject, capacity) == array_capacity);
-static_assert(offsetof(ArrayObject, owner) == array_owner);
 static_assert(offsetof(ArrayObject, flags) == array_flags);
 static_assert(offsetof(ArrayObject, element_size) == array_element_size);
-static_assert(sizeof(ArrayObject) == array_dims);
+static_assert(sizeof(ArrayObject) == array_words);
 static_assert(offsetof(StringObject, length) == string_length);
 static_assert(sizeof(StringObject) == string_bytes);
 static_assert(offsetof(CellObject, value) == cell_type);
@@ -181,7 +179,7 @@ std::vector<std::uint64_t> Layout::known_bytes(const Type* type) {
   const DataType* data = as_data(type);
   if (r.kind == Representation::Kind::reference && data->object_kind == DataType::ObjectKind::array) {
     const ValueType* dims = data->params.size() > 1 ? as_value(data->params[1]) : nullptr;
-    return {sizeof(ArrayObject) + (dims ? 8 * static_cast<std::uint64_t>(dims->value.bits) : 0)};
+    return {sizeof(ArrayObject) + (dims ? 8 + 8 * static_cast<std::uint64_t>(dims->value.bits) : 0)};
   }
   if (r.kind != Representation::Kind::fields) return std::vector<std::uint64_t>(r.leaves.size());
   std::vector<std::uint64_t> result;

@@ -132,11 +132,15 @@ inline constexpr unsigned context_loans = 64;
 inline constexpr unsigned object_payload = 8;
 inline constexpr unsigned array_data = 8;
 inline constexpr unsigned array_length = 16;
-inline constexpr unsigned array_capacity = 24;
-inline constexpr unsigned array_owner = 32;
-inline constexpr unsigned array_flags = 40;
-inline constexpr unsigned array_element_size = 44;
-inline constexpr unsigned array_dims = 48;
+inline constexpr unsigned array_flags = 24;
+inline constexpr unsigned array_element_size = 28;
+inline constexpr unsigned array_words = 32;
+inline constexpr unsigned array_capacity = array_words;  // of a vector with memory of its own that is not compact
+inline constexpr unsigned array_front = array_words + 8;
+inline constexpr unsigned array_owner = array_words;                       // of an array without memory of its own
+constexpr unsigned array_dim(std::int64_t rank, std::int64_t dimension) {  // from 0
+  return rank == 1 ? array_length : array_words + 8 + 8 * static_cast<unsigned>(dimension);
+}
 inline constexpr unsigned string_length = 8;
 inline constexpr unsigned string_bytes = 16;
 inline constexpr unsigned cell_type = 8;

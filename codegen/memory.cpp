@@ -291,7 +291,7 @@ bool Emitter::emit_array(const ir::Inst& inst, Val& result) {
       std::int64_t dimension = known->getSExtValue();
       V size = dimension > rank
                    ? integer(1)
-                   : load(layout_.i64, at(a, offset::array_dims + 8 * (dimension - 1)), Memory::array_header);
+                   : load(layout_.i64, at(a, offset::array_dim(rank, dimension - 1)), Memory::array_header);
       result = {names.int64, {size}, nullptr};
       return true;
     }

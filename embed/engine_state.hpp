@@ -288,9 +288,12 @@ class Entry {
 // gives for their lengths.
 template <class Dead>
 void take_back(ArrayObject* array, Dead dead) {
-  for (Object* next = std::exchange(array->owner, nullptr); next && next != array;) {
+  Object* next = owner_of(array);
+  set_owner(array, nullptr);
+  while (next && next != array) {
     auto* share = static_cast<ArrayObject*>(next);
-    next = std::exchange(share->owner, nullptr);
+    next = owner_of(share);
+    set_owner(share, nullptr);
     share->data = reinterpret_cast<char*>(dead(static_cast<std::size_t>(share->length)));
     share->flags = array_shared;  // lent no more
   }

@@ -148,7 +148,7 @@ bool SlopeFunction::run_forward(const ForwardPlan& plan, const Rooted& given, co
           if (!arrays) {
             tangent = engine_.runtime.from_float(0.0);
           } else if (!zeros(as_data(argument.type),
-                            static_cast<const ArrayObject*>(static_cast<const void*>(argument.object))->dims,
+                            dims_of(static_cast<const ArrayObject*>(static_cast<const void*>(argument.object))),
                             tangent)) {
             return fail();
           }
@@ -179,7 +179,7 @@ bool SlopeFunction::result_tangent(RawValue shadow, RawValue tangent, RawValue l
   if (shadow.type == engine_.float_vector) return true;
   const std::int64_t none[] = {0};
   const auto* array = static_cast<const ArrayObject*>(static_cast<const void*>(like.object));
-  return zeros(engine_.float_vector, like.type == engine_.float_vector ? array->dims : none, v) || fail();
+  return zeros(engine_.float_vector, like.type == engine_.float_vector ? dims_of(array) : none, v) || fail();
 }
 
 bool SlopeFunction::take_result(RawValue v, Datum& datum, api::Value* holder) {

@@ -34,7 +34,7 @@ class LentArrays {
     if (array->data == reinterpret_cast<const char*>(data) && array->length == static_cast<std::int64_t>(length))
       return reinterpret_cast<std::uint64_t>(array);  // as the last time
     array->data = reinterpret_cast<char*>(const_cast<double*>(data));
-    array->length = array->capacity = array->dims[0] = static_cast<std::int64_t>(length);
+    array->length = static_cast<std::int64_t>(length);
     return reinterpret_cast<std::uint64_t>(array);
   }
   // Memory in the shape of `like`.
@@ -42,14 +42,14 @@ class LentArrays {
     const std::uint64_t word = lend(i, data, like.size);
     if (like.extents)
       for (std::size_t k = 0, n = dimensions_of(like.kind); k < n; ++k)
-        arrays_[i]->dims[k] = static_cast<std::int64_t>(like.extents[k]);
+        dims_of(arrays_[i])[k] = static_cast<std::int64_t>(like.extents[k]);
     return word;
   }
   ArrayObject* const* headers() const { return arrays_.data(); }
   // Has somebody made other arrays over the same memory?
   bool were_shared() const {
     for (const ArrayObject* array : arrays_)
-      if (array && array->owner) return true;
+      if (array && owner_of(array)) return true;
     return false;
   }
   // The call is over: nobody who kept a header after all (an exception may) sees the host's memory through it.

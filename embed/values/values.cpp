@@ -36,7 +36,7 @@ void view_numbers(RawValue v, Kind kind, Datum& datum) {
   auto* array = static_cast<const ArrayObject*>(static_cast<const void*>(v.object));
   datum = Datum::of_numbers(reinterpret_cast<const double*>(array->data), static_cast<std::size_t>(array->length));
   datum.kind = kind;
-  if (kind != Kind::numbers) datum.extents = reinterpret_cast<const std::size_t*>(array->dims);
+  if (kind != Kind::numbers) datum.extents = reinterpret_cast<const std::size_t*>(dims_of(array));
 }
 
 // The elements in Slope's order.

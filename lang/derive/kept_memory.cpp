@@ -262,7 +262,7 @@ bool KeptMemory::restore(const Entry& entry, const char* content) {
     // Memory that others see too has room for what it held before; of what was made by hand that is not known.
     const bool is_own =
         (array->flags & (array_borrowed | array_shared)) == 0 && (array->flags & array_owns_memory) != 0;
-    if (array_ndims(array) != 1 || (!is_own && entry.length > array->capacity)) return false;
+    if (array_ndims(array) != 1 || (!is_own && entry.length > capacity_of(array))) return false;
     if (!ctx_.heap->resize_vector(array, entry.length)) return false;
   }
   if (entry.bytes) std::memcpy(array->data, content, entry.bytes);
@@ -371,7 +371,7 @@ Object* KeptMemory::copy_of(const Entry& entry, const char* content) {
   Object* copy = nullptr;
   if (entry.kind == Entry::Kind::array) {
     auto* array = static_cast<ArrayObject*>(object);
-    std::vector<std::int64_t> shape(array->dims, array->dims + array_ndims(array));
+    std::vector<std::int64_t> shape(dims_of(array), dims_of(array) + array_ndims(array));
     if (shape.size() == 1) shape[0] = entry.length;
     copy = heap.allocate_array(array->type, shape);
   } else if (entry.kind == Entry::Kind::fields) {

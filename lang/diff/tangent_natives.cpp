@@ -146,10 +146,10 @@ bool ShadowMaker::array(Value v, Value& result) {
   const ArrayObject* source = static_cast<const ArrayObject*>(v.object);
   const DataType* type = as_data(tangents_.shadow(v.type));
   std::vector<std::int64_t> dims;
-  for (int i = 0; i < array_ndims(source); ++i) dims.push_back(source->dims[i]);
-  if (source->owner) {  // another shape of an array's memory: another shape of its shadow's
+  for (int i = 0; i < array_ndims(source); ++i) dims.push_back(dims_of(source)[i]);
+  if (Object* lender = owner_of(source)) {  // another shape of an array's memory: another shape of its shadow's
     Value owner;
-    if (!shadow(Value(source->owner->type, source->owner), owner)) return false;
+    if (!shadow(Value(lender->type, lender), owner)) return false;
     ArrayObject* shared = runtime_.heap.share_array(type, static_cast<ArrayObject*>(owner.object), dims);
     if (!shared) return ctx_.out_of_memory();
     result = Value(type, shared);
@@ -343,7 +343,7 @@ class TangentFinisher {
     if (shadow.type == runtime_.types.builtin().nothing) return true;
     if (is_complex_float(runtime_.types, declared)) return array_of_complex(v, shadow, result);
     std::vector<std::int64_t> dims;
-    for (int i = 0; i < array_ndims(source); ++i) dims.push_back(source->dims[i]);
+    for (int i = 0; i < array_ndims(source); ++i) dims.push_back(dims_of(source)[i]);
     Rooted parts(runtime_.heap);
     const ArrayObject* shadows = static_cast<const ArrayObject*>(shadow.object);
     const Type* stored = array_element_type(shadows);
@@ -382,7 +382,7 @@ class TangentFinisher {
   bool array_of_complex(Value v, Value shadow, Value& result) {
     const auto* source = static_cast<const ArrayObject*>(v.object);
     const auto* pairs = static_cast<const ArrayObject*>(shadow.object);
-    const std::vector<std::int64_t> dims(source->dims, source->dims + array_ndims(source));
+    const std::vector<std::int64_t> dims(dims_of(source), dims_of(source) + array_ndims(source));
     ArrayObject* made = runtime_.heap.allocate_array(as_data(v.type), dims);
     if (!made) return ctx_.out_of_memory();
     std::memcpy(made->data, pairs->data, static_cast<std::size_t>(made->length) * made->element_size);

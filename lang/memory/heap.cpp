@@ -251,7 +251,20 @@ bool Heap::starts_zeroed(const BuiltinTypes& types, const Type* element) {
 }
 
 std::size_t Heap::array_header_bytes(std::size_t ndims) {
-  return (sizeof(ArrayObject) + ndims * sizeof(std::int64_t) + 63) / 64 * 64;
+  return (sizeof(ArrayObject) + (1 + ndims) * sizeof(std::int64_t) + 63) / 64 * 64;
+}
+
+Heap::VectorCell Heap::small_vector(std::uint64_t length, std::uint32_t element_size) const {
+  std::uint64_t bytes = 0;
+  if (element_size == 0 || __builtin_mul_overflow(length, element_size, &bytes) || bytes >= most_compact_bytes)
+    return {};
+  // An empty vector is mostly made to be filled: room for a few elements costs less than moving out of the cell.
+  if (bytes == 0) bytes = most_compact_bytes;
+  // What moves out of the cell finds its capacity and front there.
+  constexpr std::size_t header = sizeof(ArrayObject), least = header + 2 * sizeof(std::int64_t);
+  const CellKind kind = cell_kind(std::max(header + bytes, least));
+  const std::uint64_t room = std::min<std::uint64_t>((kind.bytes - header) / element_size, compact_mask);
+  return {kind, array_owns_memory | array_compact | static_cast<std::uint32_t>(room) << compact_capacity_shift};
 }
 
 namespace {
@@ -307,33 +320,47 @@ ArrayObject* Heap::allocate_array_header(const DataType* array_type, std::span<c
                                                                  zeroed ? bytes : array_header_bytes(dims.size())));
   if (!array) return nullptr;
   array->element_size = stored_size(array_type->params[0]);
-  std::copy(dims.begin(), dims.end(), array->dims);
+  std::copy(dims.begin(), dims.end(), dims_of(array));
   return array;
+}
+
+ArrayObject* Heap::allocate_small_vector(const DataType* array_type, std::int64_t length, const VectorCell& cell) {
+  const bool zeroed = starts_zeroed(types_.builtin(), array_type->params[0]);
+  auto* vector = static_cast<ArrayObject*>(
+      allocate_cell_of_class(array_type, cell.kind.size_class, zeroed ? cell.kind.bytes : sizeof(ArrayObject)));
+  if (!vector) return nullptr;
+  vector->data = reinterpret_cast<char*>(vector->words);
+  vector->length = length;
+  vector->flags = cell.flags;
+  vector->element_size = stored_size(array_type->params[0]);
+  return vector;
 }
 
 ArrayObject* Heap::allocate_array(const DataType* array_type, std::span<const std::int64_t> dims) {
   std::int64_t length = 0, bytes = 0;
   std::uint32_t element_size = stored_size(array_type->params[0]);
   if (!length_of(dims, length) || __builtin_mul_overflow(length, std::int64_t{element_size}, &bytes)) return nullptr;
+  const bool is_vector = dims.size() == 1;
+  if (is_vector)
+    if (const VectorCell cell = small_vector(static_cast<std::uint64_t>(length), element_size); cell.flags)
+      return allocate_small_vector(array_type, length, cell);
   std::size_t header = array_header_bytes(dims.size());
   bool is_inline = header + static_cast<std::size_t>(bytes) <= largest_cell;
-  // An empty vector is mostly made to be filled: room for a few elements costs less than moving out of the cell.
-  std::size_t inline_bytes = !is_inline ? 0 : bytes == 0 && dims.size() == 1 ? 64 : static_cast<std::size_t>(bytes);
+  std::size_t inline_bytes = is_inline ? static_cast<std::size_t>(bytes) : 0;
   ArrayObject* array = allocate_array_header(array_type, dims, inline_bytes);
   if (!array) return nullptr;
   array->length = length;
-  array->capacity = length;
   array->flags = array_owns_memory;
   if (is_inline) {
     array->data = reinterpret_cast<char*>(array) + header;
-    std::size_t cell = impl_->classes.size(impl_->classes.for_array_bytes(header + inline_bytes));
-    if (element_size == 0) {
-      array->capacity = std::int64_t{1} << 62;
-    } else if (dims.size() == 1) {
-      array->capacity = static_cast<std::int64_t>((cell - header) / element_size);
-    }
+    const std::size_t cell = impl_->classes.size(impl_->classes.for_array_bytes(header + inline_bytes));
+    if (is_vector)
+      set_room(array,
+               element_size == 0 ? std::int64_t{1} << 62 : static_cast<std::int64_t>((cell - header) / element_size),
+               0);
     return array;
   }
+  if (is_vector) set_room(array, length, 0);
   array->length = 0;  // until it has its memory: a collection may see it
   char* data = allocate_array_memory(array, static_cast<std::size_t>(bytes));
   if (!data) return nullptr;
@@ -350,19 +377,20 @@ ArrayObject* Heap::share_array(const DataType* array_type, ArrayObject* owner, s
   ArrayObject* array = allocate_array_header(array_type, dims, 0);
   if (!array) return nullptr;
   array->data = owner->data;
-  array->length = array->capacity = length;
+  array->length = length;
   array->flags = array_shared | (owner->flags & array_borrowed);
   if (owner->flags & array_borrowed) {
     // The arrays over borrowed memory form a ring, so that all can be found when the host takes it back.
-    array->owner = owner->owner ? owner->owner : owner;
-    owner->owner = array;
+    set_owner(array, owner_of(owner) ? owner_of(owner) : owner);
+    set_owner(owner, array);
     rewrote(owner);
     owner->flags |= array_shared;
     return array;
   }
-  array->owner = owner->owner ? owner->owner : owner;
+  Object* first = owner_of(owner) ? owner_of(owner) : owner;
+  set_owner(array, first);
   owner->flags |= array_shared;
-  static_cast<ArrayObject*>(array->owner)->flags |= array_shared;
+  static_cast<ArrayObject*>(first)->flags |= array_shared;
   return array;
 }
 
@@ -372,7 +400,7 @@ ArrayObject* Heap::borrow_array(const DataType* array_type, void* data, std::spa
   ArrayObject* array = allocate_array_header(array_type, dims, 0);
   if (!array) return nullptr;
   array->data = static_cast<char*>(data);
-  array->length = array->capacity = length;
+  array->length = length;
   array->flags = array_borrowed;
   return array;
 }
@@ -385,10 +413,11 @@ ArrayObject* Heap::borrow_array(const DataType* array_type, void* data, std::spa
 // other side had room it keeps a quarter. So the next move comes after a number of changes in proportion to the length.
 bool Heap::make_room(ArrayObject* array, std::int64_t before, std::int64_t after) {
   const std::int64_t element_size = array->element_size;
-  const std::int64_t held = front_of(array) + array->capacity;
+  char* const held_in = memory_of(array);
+  const std::int64_t held = front_of(array) + capacity_of(array);
   std::int64_t needed = 0;
   if (__builtin_add_overflow(array->length, before + after, &needed)) return false;
-  const std::int64_t room_of_other_side = before > 0 ? array->capacity - array->length : front_of(array);
+  const std::int64_t room_of_other_side = before > 0 ? capacity_of(array) - array->length : front_of(array);
   auto place = [&](char* memory, std::int64_t total) {
     const std::int64_t free = total - needed;
     const std::int64_t kept = std::min(room_of_other_side, free / 4);
@@ -396,13 +425,13 @@ bool Heap::make_room(ArrayObject* array, std::int64_t before, std::int64_t after
     char* data = memory + front * element_size;
     std::memmove(data, array->data, static_cast<std::size_t>(array->length * element_size));
     array->data = data;
-    array->capacity = total - front;
-    front_of(array) = front;
+    if (memory != held_in) array->flags &= ~array_compact;  // only now: the capacity lies where elements were
+    set_room(array, total - front, front);
   };
   // Others look into the memory when a change is undone: it stays.
   const bool must_stay = (array->flags & array_shared) != 0;
   if (held - needed >= needed / 2 || (must_stay && held >= needed)) {
-    place(memory_of(array), held);
+    place(held_in, held);
     return true;
   }
   std::int64_t growth = std::max<std::int64_t>(held, 8);
@@ -413,7 +442,7 @@ bool Heap::make_room(ArrayObject* array, std::int64_t before, std::int64_t after
   char* memory = allocate_array_memory(array, static_cast<std::size_t>(bytes));
   if (!memory && total > needed) {  // near the limit: just enough
     if (held >= needed) {
-      place(memory_of(array), held);
+      place(held_in, held);
       return true;
     }
     total = needed;
@@ -421,7 +450,7 @@ bool Heap::make_room(ArrayObject* array, std::int64_t before, std::int64_t after
   }
   if (!memory) return false;
   const bool had_memory = (array->flags & array_external) != 0;
-  const auto old = reinterpret_cast<std::uintptr_t>(memory_of(array) - buffer_margin);
+  const auto old = reinterpret_cast<std::uintptr_t>(held_in - buffer_margin);
   place(memory, total);
   if (had_memory) {
     free_array_memory(old);
@@ -433,11 +462,11 @@ bool Heap::make_room(ArrayObject* array, std::int64_t before, std::int64_t after
 
 bool Heap::resize_vector(ArrayObject* array, std::int64_t new_length) {
   const std::int64_t added = new_length - array->length;
-  if (new_length > array->capacity && !make_room(array, 0, added)) return false;
+  if (new_length > capacity_of(array) && !make_room(array, 0, added)) return false;
   if (added > 0)
     clear_memory(array->data + array->length * array->element_size,
                  static_cast<std::size_t>(added) * array->element_size);
-  array->length = array->dims[0] = new_length;
+  array->length = new_length;
   return true;
 }
 
@@ -445,12 +474,11 @@ bool Heap::resize_vector_front(ArrayObject* array, std::int64_t new_length) {
   if (array->element_size == 0) return resize_vector(array, new_length);  // nothing has a place
   const std::int64_t added = new_length - array->length;
   if (added > front_of(array) && !make_room(array, added, 0)) return false;
-  front_of(array) -= added;
+  set_room(array, capacity_of(array) + added, front_of(array) - added);
   if (added > 0 && front.marking) impl_->marker->moved_back(array, added);
-  array->capacity += added;
   array->data -= added * static_cast<std::int64_t>(array->element_size);
   if (added > 0) clear_memory(array->data, static_cast<std::size_t>(added) * array->element_size);
-  array->length = array->dims[0] = new_length;
+  array->length = new_length;
   return true;
 }
 

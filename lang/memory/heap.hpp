@@ -102,7 +102,13 @@ class Heap {
     std::uint32_t bytes = 0;
   };
   CellKind cell_kind(std::size_t bytes, bool aligned = false) const;  // aligned: to 64 bytes, as arrays are
-  static std::size_t array_header_bytes(std::size_t ndims);           // in a cell, before the elements
+  // In a cell, before the elements; of small vectors it is sizeof(ArrayObject).
+  static std::size_t array_header_bytes(std::size_t ndims);
+  struct VectorCell {
+    CellKind kind;
+    std::uint32_t flags = 0;  // of the vector; 0: it is not small
+  };
+  VectorCell small_vector(std::uint64_t length, std::uint32_t element_size) const;
   // Numbers may start as anything, but a Bool must be one.
   static bool starts_zeroed(const BuiltinTypes& types, const Type* element);
 
@@ -216,6 +222,7 @@ class Heap {
   char* allocate_array_memory(ArrayObject* array, std::size_t bytes);
   void free_array_memory(std::uintptr_t begin);
   bool make_room(ArrayObject* array, std::int64_t before, std::int64_t after);
+  ArrayObject* allocate_small_vector(const DataType* array_type, std::int64_t length, const VectorCell& cell);
   ArrayObject* allocate_array_header(const DataType* array_type, std::span<const std::int64_t> dims,
                                      std::size_t inline_bytes);
   using Clock = std::chrono::steady_clock;

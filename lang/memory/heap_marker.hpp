@@ -140,10 +140,10 @@ struct Heap::Marker final : Tracer, Survivors {
   }
 
   void trace_array(ArrayObject* array) {
-    if (array->owner) object(array->owner);
+    Object* owner = owner_of(array);
+    if (owner) object(owner);
     // One that shares memory may hold elements that its owner has given up since (ResizeKind).
-    const bool holds_elements =
-        (array->flags & array_owns_memory) || (array->owner && !(array->flags & array_borrowed));
+    const bool holds_elements = (array->flags & array_owns_memory) || (owner && !(array->flags & array_borrowed));
     if (!holds_elements) return;
     if (array->flags & array_external) count_memory(array);
     const Type* element = array_element_type(array);

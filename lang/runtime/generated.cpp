@@ -71,7 +71,7 @@ bool may_change(Context& ctx, Value v) {
   if (is_counter(v.type)) return true;
   const Object* object = v.object;
   if (as_data(v.type)->object_kind == DataType::ObjectKind::array)
-    if (const Object* owner = static_cast<const ArrayObject*>(object)->owner) object = owner;
+    if (const Object* owner = owner_of(static_cast<const ArrayObject*>(object))) object = owner;
   if (ctx.generating->made->objects.count(object) != 0) return true;
   return ctx.refuse_in_generator("change a " + to_string(v.type) + " that was there before it ran");
 }

@@ -96,7 +96,7 @@ class Walk final : public Tracer {
 
  private:
   void go_through(const ArrayObject* array) {
-    if (!(array->flags & array_borrowed)) object(array->owner);  // of those it is the next in their ring
+    if (!(array->flags & array_borrowed)) object(owner_of(array));  // of those it is the next in their ring
     if (!(array->flags & array_owns_memory)) return;
     const Type* element = array_element_type(array);
     const Storage storage = storage_of(element);

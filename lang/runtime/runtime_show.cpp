@@ -521,7 +521,7 @@ std::string bounds_error_text(Runtime& runtime, Context& ctx, Value exception) {
     if (dims == 1) {
       text += std::to_string(array->length) + "-element ";
     } else {
-      for (int i = 0; i < dims; ++i) text += (i ? "×" : "") + std::to_string(array->dims[i]);
+      for (int i = 0; i < dims; ++i) text += (i ? "×" : "") + std::to_string(dims_of(array)[i]);
       text += dims ? " " : "0-dimensional ";
     }
     text += to_string(a.type);

@@ -120,7 +120,7 @@ bool gemv(Call& call, const Type* element) {
   if (!call.boolean(0, transposed) || !call.array_of(2, element, 2, a) || !call.array_of(3, element, 1, x) ||
       !call.array_of(5, element, 1, y))
     return false;
-  Index m = a->dims[0], n = a->dims[1];
+  Index m = dims_of(a)[0], n = dims_of(a)[1];
   if (x->length != (transposed ? m : n) || y->length != (transposed ? n : m))
     return call.ctx.raise_message(call.builtin.dimension_mismatch, "matrix and vectors do not fit");
   T alpha = number<T>(call[1]), beta = number<T>(call[4]);
@@ -177,8 +177,8 @@ bool gemm(Call& call, const Type* element) {
   if (!call.boolean(0, ta) || !call.boolean(1, tb) || !call.array_of(3, element, 2, a) ||
       !call.array_of(4, element, 2, b) || !call.array_of(6, element, 2, c))
     return false;
-  Index m = a->dims[ta ? 1 : 0], k = a->dims[ta ? 0 : 1], n = b->dims[tb ? 0 : 1];
-  if (b->dims[tb ? 1 : 0] != k || c->dims[0] != m || c->dims[1] != n)
+  Index m = dims_of(a)[ta ? 1 : 0], k = dims_of(a)[ta ? 0 : 1], n = dims_of(b)[tb ? 0 : 1];
+  if (dims_of(b)[tb ? 1 : 0] != k || dims_of(c)[0] != m || dims_of(c)[1] != n)
     return call.ctx.raise_message(call.builtin.dimension_mismatch, "matrices do not fit");
   T alpha = number<T>(call[2]), beta = number<T>(call[5]);
   T* to = reinterpret_cast<T*>(c->data);
@@ -192,7 +192,7 @@ bool gemm(Call& call, const Type* element) {
   if (m * n >= blas_from / std::max<Index>(k, 1) && std::max({m, n, k}) <= largest) {
     if (auto* blas = openblas<Gemm<T>>(Routines<T>::gemm)) {
       int im = static_cast<int>(m), ik = static_cast<int>(k);
-      int lda = std::max(1, static_cast<int>(a->dims[0])), ldb = std::max(1, static_cast<int>(b->dims[0])),
+      int lda = std::max(1, static_cast<int>(dims_of(a)[0])), ldb = std::max(1, static_cast<int>(dims_of(b)[0])),
           ldc = std::max(1, im);
       // So many columns at a time as take some hundredths of a second: the host may want to stop it.
       const Index at_once = std::max<Index>(8, multiplications_at_once / std::max<Index>(1, m * k));

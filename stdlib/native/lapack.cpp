@@ -55,11 +55,11 @@ bool matrix(Call& call, std::size_t i, Matrix<T>& out) {
     return call.ctx.type_error("lapack", call.runtime.types.array_of(element<T>(call), 2), call[i]);
   // An empty one may have any number of rows.
   constexpr std::int64_t most = 2147483647;
-  if (a->length > most || a->dims[0] > most || (dims == 2 && a->dims[1] > most))
+  if (a->length > most || dims_of(a)[0] > most || (dims == 2 && dims_of(a)[1] > most))
     return call.ctx.argument_error("the matrix is too large for LAPACK");
   out.data = reinterpret_cast<T*>(a->data);
-  out.rows = static_cast<int>(a->dims[0]);
-  out.columns = dims == 2 ? static_cast<int>(a->dims[1]) : 1;
+  out.rows = static_cast<int>(dims_of(a)[0]);
+  out.columns = dims == 2 ? static_cast<int>(dims_of(a)[1]) : 1;
   out.leading = std::max(1, out.rows);
   return true;
 }

@@ -103,7 +103,7 @@ bool TangentSeeder::elements(const DataType* t, Value v, Value given, Value shad
   const ArrayObject* from = static_cast<const ArrayObject*>(given.object);
   ArrayObject* to = static_cast<ArrayObject*>(shadow.object);
   const bool same_size =
-      array_ndims(from) == array_ndims(to) && std::equal(from->dims, from->dims + array_ndims(from), to->dims);
+      array_ndims(from) == array_ndims(to) && std::equal(dims_of(from), dims_of(from) + array_ndims(from), dims_of(to));
   if (!same_size) {
     Value expected;
     Value found;

@@ -66,7 +66,7 @@ bool array_size(const Operation& o) {
   if (!array || !o.want(o.types.int64, 1)) return false;
   std::int64_t dimension = o.operands[1].bits;
   if (dimension < 1) return o.ctx.raise_error("arraysize: dimension out of range");
-  return o.give_int(dimension > array_ndims(array) ? 1 : array->dims[dimension - 1]);
+  return o.give_int(dimension > array_ndims(array) ? 1 : dims_of(array)[dimension - 1]);
 }
 
 bool array_get(const Operation& o) {
@@ -113,7 +113,7 @@ bool array_resize(const Operation& o) {
   // What is undone goes back to a length that the memory has had; who shares it came later.
   const std::int64_t length = o.operands[1].bits;
   const bool undo =
-      o.aux == undo_resize && length <= front_of(array) + array->capacity && !(array->flags & array_borrowed);
+      o.aux == undo_resize && length <= front_of(array) + capacity_of(array) && !(array->flags & array_borrowed);
   if (!undo && (array->flags & (array_borrowed | array_shared) || !(array->flags & array_owns_memory)))
     return o.ctx.raise_error("cannot resize array with shared data");
   const bool done = o.op == Op::array_resize ? o.ctx.heap->resize_vector(array, length)
