@@ -192,6 +192,7 @@ class Emitter {
   bool emit_fields(const ir::Inst& inst, Val& result);
   bool emit_tape(const ir::Inst& inst, Val& result);
   bool emit_indexed_element(const ir::Inst& inst, Val& result);
+  Val choose_mixed(const Val& tuple, V zero_based, const Type* type);
   V choose(llvm::ArrayRef<V> column, V zero_based);
   bool make_object(const DataType* type, std::span<const ir::Operand> fields, Val& result);
   const Type* tape_column(const ir::Inst& inst);

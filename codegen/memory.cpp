@@ -469,7 +469,7 @@ bool Emitter::emit_fields(const ir::Inst& inst, Val& result) {
   }
 }
 
-// t[i] of a tuple whose elements have one type, i known only at run time.
+// t[i] of a tuple, i known only at run time.
 bool Emitter::emit_indexed_element(const ir::Inst& inst, Val& result) {
   const DataType* type = as_data(type_of(inst.operands[0]));
   if (inst.op != Op::get_field || !type || !type->is_concrete || !(type->is_tuple || type->is_named_tuple) ||
@@ -477,11 +477,11 @@ bool Emitter::emit_indexed_element(const ir::Inst& inst, Val& result) {
     return false;
   }
   const Type* element = type->fields[0].type;
-  for (const Field& field : type->fields) {
-    if (field.type != element) return false;
-  }
+  bool is_mixed = false;
+  for (const Field& field : type->fields) is_mixed = is_mixed || field.type != element;
   const Representation& r = layout_.of(type);
-  if (r.kind != Kind::fields && r.kind != Kind::boxed) return false;
+  if (r.kind != Kind::fields && (r.kind != Kind::boxed || is_mixed)) return false;
+  if (is_mixed && (layout_.ahead || type->fields.size() > tuning::widest_switch)) return false;
   const auto count = static_cast<std::int64_t>(type->fields.size());
   const Val tuple = operand(inst.operands[0]);
   const V zero_based = b_.CreateSub(operand(inst.operands[1]).leaves[0], integer(1));
@@ -494,6 +494,10 @@ bool Emitter::emit_indexed_element(const ir::Inst& inst, Val& result) {
   layout_.ahead ? fail() : static_cast<void>(b_.CreateUnreachable());
   b_.SetInsertPoint(inside);
 
+  if (is_mixed) {
+    result = choose_mixed(tuple, zero_based, inst.type);
+    return true;
+  }
   if (r.kind == Kind::boxed) {
     const std::int64_t stride = count > 1 ? type->fields[1].offset - type->fields[0].offset : 0;
     const V bytes = b_.CreateMul(zero_based, integer(stride));
@@ -509,6 +513,31 @@ bool Emitter::emit_indexed_element(const ir::Inst& inst, Val& result) {
     result.leaves.push_back(choose(column, zero_based));
   }
   return true;
+}
+
+// The element of a tuple of several types at an index that is inside, as a value of `type`, which takes each of them.
+Val Emitter::choose_mixed(const Val& tuple, V zero_based, const Type* type) {
+  const std::size_t count = as_data(tuple.type)->fields.size();
+  llvm::BasicBlock* last = new_block("element");
+  llvm::BasicBlock* chosen = new_block("chosen");
+  llvm::SwitchInst* by_index = b_.CreateSwitch(zero_based, last, static_cast<unsigned>(count - 1));
+  std::vector<std::pair<Val, llvm::BasicBlock*>> ways;
+  for (std::size_t i = 0; i < count; ++i) {
+    llvm::BasicBlock* block = i + 1 == count ? last : new_block("element");
+    if (block != last) by_index->addCase(b_.getInt64(i), block);
+    b_.SetInsertPoint(block);
+    Val way = coerce(field_of(tuple, i), type);  // may end in another block
+    ways.emplace_back(std::move(way), b_.GetInsertBlock());
+    b_.CreateBr(chosen);
+  }
+  b_.SetInsertPoint(chosen);
+  Val result = none(type);
+  for (std::size_t leaf = 0; leaf < ways[0].first.leaves.size(); ++leaf) {
+    llvm::PHINode* phi = b_.CreatePHI(ways[0].first.leaves[leaf]->getType(), static_cast<unsigned>(count));
+    for (const auto& [way, from] : ways) phi->addIncoming(way.leaves[leaf], from);
+    result.leaves.push_back(phi);
+  }
+  return result;
 }
 
 // column[zero_based], which is inside. Few values are selected from; many get a copy in the frame, written where each
