@@ -64,7 +64,7 @@ void unreachable(Context* ctx, const ir::Function* function) {
 }
 
 // Through compiled code when there is any, else through the runtime, which counts, and tells who watches calls.
-bool call_target(Context& ctx, Specialization& target, const Value* values, std::size_t count, Value& result) {
+inline bool call_target(Context& ctx, Specialization& target, const Value* values, std::size_t count, Value& result) {
   if (CodeInstance* code = target.current; code && !ctx.calls && code->valid_in(ctx.world)) {
     if (BoxedEntry entry = code->boxed.load(std::memory_order_acquire)) {
       return entry(&ctx, values[0], values + 1, count - 1, &result);

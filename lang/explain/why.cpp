@@ -9,6 +9,7 @@
 #include <set>
 
 #include "lang/explain/view_text.hpp"
+#include "lang/infer/choices.hpp"
 #include "lang/infer/lattice.hpp"
 #include "lang/ir/passes/passes.hpp"
 
@@ -18,8 +19,6 @@ namespace {
 
 using ir::Op;
 using ir::Operand;
-
-const int most_methods = InferOptions().union_limit;  // that inference looks at for one call
 
 class Asking {
  public:
@@ -441,14 +440,19 @@ class Asking {
         inst.op == Op::invoke ? inst.aux_as<Specialization>() : runtime_.lookup_specialization(call, ctx_.world);
     if (!callee) {
       std::size_t methods = 0;
-      for (const Lookup& each : runtime_.lookup_all(call, ctx_.world, 1000)) methods += each.method ? 1 : 0;
+      std::size_t most = most_choices;  // that inference looks at
+      for (const Lookup& each : runtime_.lookup_all(call, ctx_.world, 1000)) {
+        methods += each.method ? 1 : 0;
+        if (each.method && each.method->module == runtime_.base)
+          most = static_cast<std::size_t>(InferOptions().union_limit);
+      }
       step();
       if (methods == 0)
         return say(found, "methods", "no method fits the call: it raises a MethodError when it runs",
                    "define a method for " + to_string(call));
       return say(found, "methods",
                  std::to_string(methods) + " methods fit the types of the arguments; inference looks at " +
-                     std::to_string(most_methods) + " at most",
+                     std::to_string(most) + " at most",
                  "give the arguments exact types, or assert that of the result: `(…)::T`");
     }
     if (std::find(entered_.begin(), entered_.end(), callee) != entered_.end() ||

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "lang/explain/view_text.hpp"
+#include "lang/infer/choices.hpp"
 #include "lang/infer/lattice.hpp"
 #include "lang/ir/cfg.hpp"
 #include "lang/ir/passes/escape.hpp"
@@ -329,17 +330,19 @@ class Walk {
                 (type == builtin_.any ? std::string("value") : to_string(type));
     }
     std::size_t methods = 0;
+    std::size_t limit = most_choices;
     constexpr int most = 1000;
     for (const Lookup& each : runtime_.lookup_all(runtime_.types.tuple(types), runtime_.world(), most))
-      methods += each.method ? 1 : 0;
+      if (each.method) {
+        ++methods;
+        if (each.method->module == runtime_.base) limit = static_cast<std::size_t>(InferOptions().union_limit);
+      }
     if (methods == 0 && open.empty())
       return {"no method fits the call: it raises a MethodError", "define a method for these types"};
-    const int limit = InferOptions().union_limit;
     std::string text = open.empty() ? "which method it is was left open" : open;
-    text += methods > static_cast<std::size_t>(limit)
-                ? "; " + std::to_string(methods) + " methods fit, and code is prepared for " + std::to_string(limit) +
-                      " at most"
-                : "; " + std::to_string(methods) + (methods == 1 ? " method fits" : " methods fit");
+    text += methods > limit ? "; " + std::to_string(methods) + " methods fit, and code is prepared for " +
+                                  std::to_string(limit) + " at most"
+                            : "; " + std::to_string(methods) + (methods == 1 ? " method fits" : " methods fit");
     return {text, "give the argument an exact type (`@why` says where it was lost), or assert it before: `x::T`"};
   }
 

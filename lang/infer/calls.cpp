@@ -182,6 +182,7 @@ class CallEvaluator {
     call_.types = types;
     call_.split.clear();
     call_.combinations.clear();
+    call_.leaves.clear();
     std::size_t count = 1;
     for (std::size_t i = 0; i < types.size(); ++i) {
       const UnionType* split = as_union(types[i]);
@@ -201,6 +202,34 @@ class CallEvaluator {
       call_.combinations.push_back(std::move(combination));
     }
     for (Combination& combination : call_.combinations) find(combination);
+    if (count == 1) find_leaves(call_.combinations[0]);
+  }
+
+  // f(x) of an abstract x with few types below it, where methods that are not for definite types are small: for each of
+  // them the call is prepared too (by_methods in rewrite.cpp).
+  void find_leaves(const Combination& combination) {
+    if (!combination.known || combination.matches.empty() || !is_dispatch_type(builtin_, combination.types[0])) return;
+    bool all_definite = true;
+    for (const Match& match : combination.matches) {
+      if (match.method->module == impl_.runtime.base || !match.method->ir || match.method->as_declared != 0 ||
+          match.method->is_vararg || match.method->ir->insts.size() > largest_choice)
+        return;
+      for (const Type* t : match.target->types->params) all_definite = all_definite && is_dispatch_type(builtin_, t);
+    }
+    if (all_definite) return;
+    std::vector<Combination> made(1);
+    made[0].types = combination.types;
+    for (std::size_t i = 1; i < combination.types.size(); ++i) {
+      if (is_dispatch_type(builtin_, combination.types[i])) continue;
+      const std::vector<const Type*>& leaves = impl_.leaves_of(combination.types[i]);
+      if (leaves.empty() || leaves.size() * made.size() > most_choices + 1) return;
+      std::vector<Combination> next;
+      for (const Combination& one : made)
+        for (const Type* leaf : leaves) next.emplace_back(one).types[i] = leaf;
+      made = std::move(next);
+    }
+    call_.leaves = std::move(made);
+    for (Combination& leaf : call_.leaves) find(leaf);
   }
 
   void find(Combination& combination) {
@@ -228,6 +257,8 @@ class CallEvaluator {
       all.value = lattice_.join(all.value, one.value);
       all.effects |= one.effects;
     }
+    for (Combination& leaf : call_.leaves)  // says nothing new of the result: it makes them ready to be called
+      if (leaf.matches.size() == 1) evaluate(leaf, {}, {});
     if (Known said = tested_by_split(results, operands)) all.value = said;
     return all;
   }
@@ -398,6 +429,29 @@ class CallEvaluator {
 
 }  // namespace
 
+const std::vector<const Type*>& Inference::Impl::leaves_of(const Type* type) {
+  static const std::vector<const Type*> none;
+  const DataType* abstract = as_data(type);
+  const auto is_librarys = [&](const TypeName* name) {
+    return name->module == runtime.base || name->module == runtime.core;
+  };
+  if (!abstract || !abstract->name || !abstract->name->is_abstract || is_librarys(abstract->name)) return none;
+  auto [it, fresh] = leaves.try_emplace(abstract);
+  if (!fresh) return it->second;
+  std::vector<const Type*>& found = it->second;
+  for (const TypeName* name : runtime.types.names()) {
+    if (name->is_abstract || !name->defined || name->is_closure || is_librarys(name)) continue;
+    const DataType* leaf = as_data(name->wrapper);
+    if (!leaf || !is_subtype(runtime.types, leaf, abstract)) continue;
+    found.push_back(leaf);
+    if (found.size() > most_choices) break;
+  }
+  bool all_definite = found.size() <= most_choices;
+  for (const Type* leaf : found) all_definite = all_definite && is_concrete(leaf);
+  if (!all_definite) found.clear();
+  return found;
+}
+
 const Inference::Impl::Answer& Inference::Impl::find_methods(const DataType* types) {
   auto [it, fresh] = answers.try_emplace(types);
   Answer& answer = it->second;
@@ -425,12 +479,14 @@ const Inference::Impl::Answer& Inference::Impl::find_methods(const DataType* typ
     answer.matches.push_back(match);
     return answer;
   }
-  std::vector<Lookup> found = runtime.lookup_all(types, world, options.union_limit);
+  std::vector<Lookup> found = runtime.lookup_all(types, world, static_cast<int>(most_choices));
+  // The library's own functions with several methods are many, and their calls of unknown types are seldom hot.
+  const bool are_many = found.size() > static_cast<std::size_t>(options.union_limit);
   for (const Lookup& one : found) {
     answer.min_world = std::max(answer.min_world, one.min_world);
     answer.max_world = std::min(answer.max_world, one.max_world);
     answer.covered = answer.covered && one.covered;
-    if (!one.method) {
+    if (!one.method || (are_many && one.method->module == runtime.base)) {
       answer.known = false;
       answer.matches.clear();
       return answer;

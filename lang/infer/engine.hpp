@@ -4,6 +4,7 @@
 
 #include <unordered_map>
 
+#include "lang/infer/choices.hpp"
 #include "lang/infer/frame.hpp"
 #include "lang/infer/op_types.hpp"
 
@@ -91,6 +92,11 @@ struct Inference::Impl {
   };
   std::unordered_map<const DataType*, Answer> answers;
   const Answer& find_methods(const DataType* types);
+
+  // The definite types below an abstract type of a program, when they are few; empty otherwise. Nothing depends on there
+  // being no others: a call that is prepared for these finds all others when it runs.
+  std::unordered_map<const DataType*, std::vector<const Type*>> leaves;
+  const std::vector<const Type*>& leaves_of(const Type* type);
 
   // Inferences with constants that were made for some call.
   struct ConstantResult {

@@ -50,6 +50,7 @@ struct Call {
   const NativeInfo* native = nullptr;
   std::vector<const Type*> types;  // that `combinations` were made for
   std::vector<Combination> combinations;
+  std::vector<Combination> leaves;  // of one combination with abstract types: some of the calls that it stands for
   std::vector<std::size_t> split;   // arguments whose union was split (0: the callee)
   bool splat_known = false;         // call_splat: how many elements each operand gives is known
   bool chosen_by_types = false;     // of Core.invoke_method: the operands are that builtin, callee, types, arguments

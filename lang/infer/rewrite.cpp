@@ -451,8 +451,7 @@ class Rewriter {
 
   bool methods(std::uint32_t id, const Call& call, const std::vector<Operand>& operands) {
     for (const Combination& combination : call.combinations)
-      if (!linkable(combination))
-        return call.combinations.size() == 1 && by_methods(id, call.combinations[0], operands);
+      if (!linkable(combination)) return call.combinations.size() == 1 && by_methods(id, call, operands);
     const Type* type = frame_.values[id]->type;
     if (call.combinations.size() == 1) {
       LinkedCall linked = link(call.combinations[0]);
@@ -481,25 +480,28 @@ class Rewriter {
     return true;
   }
 
-  // The argument is of an abstract type, and a few methods are for definite types: they are tested for, and called
-  // without a lookup.
-  bool by_methods(std::uint32_t id, const Combination& combination, const std::vector<Operand>& operands) {
-    if (!combination.known || combination.matches.size() > static_cast<std::size_t>(impl_.options.union_limit) ||
-        frame_.values[id]->is_bottom())
-      return false;
+  // The argument is of an abstract type, and a few methods are for definite types, or there are few types below it:
+  // these are tested for, and called without a lookup.
+  bool by_methods(std::uint32_t id, const Call& call, const std::vector<Operand>& operands) {
+    const Combination& combination = call.combinations[0];
+    if (!combination.known || combination.matches.size() > most_choices || frame_.values[id]->is_bottom()) return false;
     PendingSplit pending;
     pending.inst = id;
     for (std::size_t i = 0; i < combination.types.size(); ++i)
       if (!is_dispatch_type(builtin_, combination.types[i])) pending.split.arguments.push_back(i);
     if (pending.split.arguments.empty() || pending.split.arguments[0] == 0) return false;
-    for (const Match& match : combination.matches) {
-      if (std::optional<LinkedCall> choice = of_definite_types(match, combination, pending.split.arguments))
-        pending.split.choices.push_back(std::move(*choice));
+    if (!call.leaves.empty()) {
+      for (const Combination& leaf : call.leaves)
+        if (linkable(leaf) && leaf.matches.size() == 1) pending.split.choices.push_back(link(leaf));
+    } else {
+      for (const Match& match : combination.matches)
+        if (std::optional<LinkedCall> choice = of_definite_types(match, combination, pending.split.arguments))
+          pending.split.choices.push_back(std::move(*choice));
+      // Several tests for each choice pay only where they decide all calls.
+      if (pending.split.arguments.size() > 1 && pending.split.choices.size() < combination.matches.size()) return false;
     }
-    // Several tests for each choice pay only where they decide all calls.
-    if (pending.split.choices.empty() ||
-        (pending.split.arguments.size() > 1 && pending.split.choices.size() < combination.matches.size()))
-      return false;
+    std::erase_if(pending.split.choices, [](const LinkedCall& choice) { return !choice.type; });
+    if (pending.split.choices.empty()) return false;
     const Type* type = frame_.values[id]->type;
     LinkedCall& otherwise = pending.split.choices.emplace_back();
     otherwise.types = combination.types;

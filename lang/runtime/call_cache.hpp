@@ -7,6 +7,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 #include "lang/runtime/method.hpp"
 #include "lang/support/tuning.hpp"
@@ -34,7 +36,7 @@ inline bool call_types_match(const DataType* types, Value callee, const Value* a
 struct CallCache {
   static constexpr std::uint32_t ways = tuning::call_cache_ways;
   // Of few arguments the types lie here, so that a look-up follows no pointers.
-  static constexpr std::size_t most_near = 3;
+  static constexpr std::size_t most_near = 4;
   struct Entry {
     const DataType* types = nullptr;
     Specialization* target = nullptr;
@@ -63,24 +65,35 @@ struct CallCache {
   };
   Entry entries[ways];
   std::uint32_t next = 0;
+  // Of a site with several targets: each has a slot of its own, found without a comparison that the processor would
+  // have to guess. Null as long as there is one target, or when no multiplier keeps them apart.
+  std::unique_ptr<Entry[]> table;
+  std::uint32_t shift = 0;
+  std::uint64_t multiplier = 0;
 
   Specialization* find(World world, Value callee, const Value* args, std::size_t count) const {
     for (const Entry& entry : entries) {
-      if (!entry.types) return nullptr;
+      if (!entry.types) break;
       if (entry.world == world && entry.matches(callee, args, count)) return entry.target;
+    }
+    if (table && count < most_near) {
+      std::uint64_t key = key_of(callee.type);
+      for (std::size_t i = 0; i < count; ++i) key = next_key(key, args[i].type);
+      const Entry& entry = table[slot_of(key)];
+      if (entry.world == world && entry.count != 0 && entry.matches(callee, args, count)) return entry.target;
     }
     return nullptr;
   }
-  void insert(World world, Specialization* target) {
-    if (target->method->as_declared != 0) return;  // its types are not the call's
-    for (Entry& entry : entries) {
-      if (entry.types && entry.types != target->types && entry.world == world) continue;
-      entry.set(world, target);
-      return;
-    }
-    entries[next].set(world, target);
-    next = (next + 1) % ways;
+  void insert(World world, Specialization* target);
+
+ private:
+  static std::uint64_t key_of(const Type* callee) { return reinterpret_cast<std::uintptr_t>(callee); }
+  static std::uint64_t next_key(std::uint64_t key, const Type* argument) {
+    return key * 0x9e3779b97f4a7c15u + reinterpret_cast<std::uintptr_t>(argument);
   }
+  std::uint64_t slot_of(std::uint64_t key) const { return key * multiplier >> shift; }
+  void insert_into_table(const Entry& entry);
+  bool arrange(const std::vector<Entry>& all, std::uint32_t bits);
 };
 
 }  // namespace slope

@@ -1,5 +1,6 @@
 // Strings: what needs their memory. Indices are bytes, from 1.
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 
 #include "stdlib/native/native.hpp"
@@ -25,6 +26,48 @@ bool string_concat(Context& ctx, const Value* args, std::size_t count, Value& re
     if (!call.string(i, part)) return false;
     to = std::copy(part.begin(), part.end(), to);
   }
+  return call.give(Value(call.builtin.string, static_cast<const void*>(made)));
+}
+
+// plain_text(parts…): texts, symbols, characters, integers and booleans as `print` writes them, one after the other, in
+// one piece of memory.
+bool plain_text(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  constexpr std::size_t most = 16, most_digits = 20;
+  Call call(ctx, "plain_text", args, count, result);
+  if (count > most) return ctx.argument_error("plain_text takes 16 arguments at most");
+  struct Part {  // without a value at first: it costs more than the rest
+    const char* bytes;
+    std::size_t size;
+  };
+  Part parts[most];
+  char digits[most * most_digits];
+  char* at = digits;
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const Type* type = args[i].type;
+    if (type == call.builtin.int64) {
+      char* const end = std::to_chars(at, at + most_digits, args[i].bits).ptr;
+      parts[i] = {at, static_cast<std::size_t>(end - at)};
+      at = end;
+    } else if (type == call.builtin.character) {
+      const std::size_t size = write_utf8(at, static_cast<std::uint32_t>(args[i].bits));
+      parts[i] = {at, size};
+      at += size;
+    } else if (type == call.builtin.boolean) {
+      parts[i] = args[i].bits & 1 ? Part{"true", 4} : Part{"false", 5};
+    } else if (type == call.builtin.symbol) {
+      parts[i] = {args[i].symbol->name.data(), args[i].symbol->name.size()};
+    } else {
+      std::string_view text;
+      if (!call.string(i, text)) return false;
+      parts[i] = {text.data(), text.size()};
+    }
+    bytes += parts[i].size;
+  }
+  StringObject* made = ctx.heap->allocate_string_uninitialized(bytes);
+  if (!made) return ctx.out_of_memory();
+  char* to = made->bytes;
+  for (std::size_t i = 0; i < count; ++i) to = std::copy_n(parts[i].bytes, parts[i].size, to);
   return call.give(Value(call.builtin.string, static_cast<const void*>(made)));
 }
 
@@ -313,6 +356,7 @@ bool symbol_from_text(Context& ctx, const Value* args, std::size_t count, Value&
 // Those that are context-free must not throw: machine code calls them directly.
 const NativeInfo strings_natives[] = {
     {"string_concat", string_concat, effect_makes, returns_string, false, false, true},
+    {"plain_text", plain_text, effect_makes, returns_string, false, false, true},
     {"string_sub", string_sub, effect_makes, returns_string, false, false, true},
     {"string_from_bytes", string_from_bytes, effect_makes | effect_reads, returns_string, false, false, true},
     {"string_bytes", string_bytes, effect_makes, returns_bytes},

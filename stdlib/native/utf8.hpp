@@ -1,28 +1,29 @@
 // UTF-8 by hand: one code point at a time.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace slope::stdlib {
 
-inline void append_utf8(std::string& out, std::uint32_t c) {
+// At most four bytes; how many.
+inline std::size_t write_utf8(char* to, std::uint32_t c) {
   if (c < 0x80) {
-    out += static_cast<char>(c);
-  } else if (c < 0x800) {
-    out += static_cast<char>(0xc0 | c >> 6);
-    out += static_cast<char>(0x80 | (c & 0x3f));
-  } else if (c < 0x10000) {
-    out += static_cast<char>(0xe0 | c >> 12);
-    out += static_cast<char>(0x80 | (c >> 6 & 0x3f));
-    out += static_cast<char>(0x80 | (c & 0x3f));
-  } else {
-    out += static_cast<char>(0xf0 | c >> 18);
-    out += static_cast<char>(0x80 | (c >> 12 & 0x3f));
-    out += static_cast<char>(0x80 | (c >> 6 & 0x3f));
-    out += static_cast<char>(0x80 | (c & 0x3f));
+    to[0] = static_cast<char>(c);
+    return 1;
   }
+  const std::size_t size = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+  constexpr std::uint32_t first[] = {0xc0, 0xe0, 0xf0};
+  for (std::size_t i = size; --i > 0; c >>= 6) to[i] = static_cast<char>(0x80 | (c & 0x3f));
+  to[0] = static_cast<char>(first[size - 2] | c);
+  return size;
+}
+
+inline void append_utf8(std::string& out, std::uint32_t c) {
+  char bytes[4];
+  out.append(bytes, write_utf8(bytes, c));
 }
 
 // The code point at byte `at`, which moves behind it. An invalid byte gives U+FFFD and moves by one.
