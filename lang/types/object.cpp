@@ -9,6 +9,7 @@
 
 #include "lang/types/module.hpp"
 #include "lang/types/symbol.hpp"
+#include "lang/types/symbol_hash.hpp"
 #include "lang/types/walk.hpp"
 
 namespace slope {
@@ -150,6 +151,8 @@ struct Content {
   const char* payload;
 };
 
+constexpr std::uint64_t first_hash = 0x243f6a8885a308d3ull;
+
 std::uint64_t mix_count(std::uint64_t hash, std::size_t parts, std::size_t most) {
   return parts != 0 && most == 0 ? mix(hash, parts) : hash;
 }
@@ -208,7 +211,7 @@ std::uint64_t hash_immortal(std::uint64_t hash, Value v) {
 
 std::uint64_t hash_value(std::uint64_t hash, Value v, std::vector<Content>& work) {
   const DataType* type = as_data(v.type);
-  hash = type ? hash_of(hash, type) : hash;
+  if (type) hash = type->params.empty() ? hash_type(hash, type) : hash_of(hash, type);
   if (type && type->object_kind == DataType::ObjectKind::immortal && v.pointer) return hash_immortal(hash, v);
   if (type && type->storage == Storage::singleton) return hash;
   if (!type || (type->storage != Storage::aggregate && type->storage != Storage::reference) || !v.pointer)
@@ -253,9 +256,13 @@ std::uint64_t hash_fields(std::uint64_t hash, Content content, std::vector<Conte
 
 }  // namespace
 
+std::uint64_t symbol_hash(const DataType* symbol_type, const Symbol* symbol) {
+  return mix(hash_type(first_hash, symbol_type), symbol->hash);
+}
+
 std::uint64_t egal_hash(Value v) {
   std::vector<Content> work;
-  std::uint64_t hash = hash_value(0x243f6a8885a308d3ull, v, work);
+  std::uint64_t hash = hash_value(first_hash, v, work);
   while (!work.empty()) {
     Content content = work.back();
     work.pop_back();

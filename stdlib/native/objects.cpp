@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "lang/types/symbol_hash.hpp"
 #include "stdlib/native/native.hpp"
 #include "stdlib/native/natives.hpp"
 
@@ -148,6 +149,14 @@ bool object_hash(Context& ctx, const Value* args, std::size_t count, Value& resu
   return call.arity(1) && call.give_int(static_cast<std::int64_t>(egal_hash(args[0])));
 }
 
+// object_hash of a symbol, for tables whose keys they are.
+bool symbol_hash(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "symbol_hash", args, count, result);
+  const Symbol* symbol = nullptr;
+  return call.symbol(0, symbol) &&
+         call.give_int(static_cast<std::int64_t>(slope::symbol_hash(call.builtin.symbol, symbol)));
+}
+
 bool element_at(Call& call, ArrayObject*& a, char*& where) {
   std::int64_t i = 0;
   if (!call.array(0, a) || !call.integer(1, i)) return false;
@@ -278,6 +287,7 @@ const NativeInfo objects_natives[] = {
     {"box_contents", box_contents, effect_throws | effect_reads, nullptr},
     {"new_box", new_box, effect_makes, [](TypeTable& t, ArgumentTypes) -> const Type* { return t.builtin().cell; }},
     {"object_hash", object_hash, effect_throws | effect_reads, returns_int},
+    {"symbol_hash", symbol_hash, effect_none, returns_int, false, false, true},
     {"array_assigned", array_assigned, effect_throws | effect_reads, returns_bool},
     {"same_elements", same_elements, effect_throws | effect_reads, returns_bool},
     {"shares_memory", shares_memory, effect_throws | effect_reads, returns_bool},
