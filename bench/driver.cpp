@@ -1,7 +1,10 @@
 // Runs the benchmarks and prints one table: Slope beside C and C++ in the same run, the two alternating, so that a
 // change of the machine's speed meets both.
 //
-//   slope_bench --slope COMMAND --native FOLDER --top FOLDER [--rounds 3] [name…]
+//   slope_bench --slope COMMAND --native FOLDER --top FOLDER [--rounds 3] [--against COMMAND] [name…]
+//
+// `--against` runs the programs with another build of Slope as well, in the same rounds: the last column is the time now
+// over the time there.
 //
 // Programs print `sample <name> <nanoseconds>` and `result <name> <value>` (bench/programs/harness.slope,
 // bench/native/bench.h). Ratios are of the minima. A row fails when the two results differ by more than 1e-9 or a limit
@@ -123,14 +126,20 @@ std::string number_text(const char* format, double value) {
 
 class Table {
  public:
-  Table() {
+  explicit Table(bool compares) {
     add({"what", "Slope min", "median", "C / C++ min", "median", "ratio", "limit", ""});
     add({"---", "---:", "---:", "---:", "---:", "---:", "---:", "---"});
+    if (!compares) return;
+    rows_[0].push_back("now / before");
+    rows_[1].push_back("---:");
   }
 
   void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
 
-  void print() const {
+  void add_to_last(std::string cell) { rows_.back().push_back(std::move(cell)); }
+
+  void print() {
+    for (auto& row : rows_) row.resize(rows_[0].size());
     std::vector<std::size_t> widths(rows_[0].size(), 0);
     for (const auto& row : rows_) {
       for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], shown_width(row[i]));
@@ -161,6 +170,7 @@ struct Settings {
   std::string slope;
   std::string native;
   std::string top;
+  std::string against;  // another build's command, or empty
   int rounds = 3;
   std::vector<std::string> names;
 
@@ -172,7 +182,7 @@ struct Settings {
 
 class Bench {
  public:
-  explicit Bench(const Settings& settings) : settings_(settings) {}
+  explicit Bench(const Settings& settings) : settings_(settings), table_(!settings.against.empty()) {}
 
   // One program on both sides.
   void compare(const std::string& program, const std::vector<std::string>& arguments) {
@@ -182,6 +192,7 @@ class Bench {
     slope.insert(slope.end(), arguments.begin(), arguments.end());
     for (int round = 0; round < settings_.rounds; ++round) {
       collect(run_program(native), native_);
+      run_before(slope);
       if (!collect(run_program(slope), slope_)) break;
     }
   }
@@ -201,14 +212,28 @@ class Bench {
     table_.add({title, time_text(ours.minimum()), time_text(ours.median()), time_text(theirs.minimum()),
                 time_text(theirs.median()), number_text("%.2f", ratio), limit > 0 ? number_text("%.1f", limit) : "",
                 verdict});
+    add_before(name);
+    ratios_.push_back(ratio);
+  }
+
+  // Of the ratios since the last mean.
+  void mean_row(const std::string& title) {
+    double logarithms = 0;
+    for (const double ratio : ratios_) logarithms += std::log(ratio);
+    if (!ratios_.empty())
+      table_.add({title, "", "", "", "",
+                  number_text("%.2f", std::exp(logarithms / static_cast<double>(ratios_.size()))), "", ""});
+    ratios_.clear();
   }
 
   // A program that has no counterpart.
   void measure(const std::string& program, const std::vector<std::string>& arguments = {}) {
     std::vector<std::string> command{settings_.slope, settings_.program(program)};
     command.insert(command.end(), arguments.begin(), arguments.end());
-    for (int round = 0; round < settings_.rounds; ++round)
+    for (int round = 0; round < settings_.rounds; ++round) {
+      run_before(command);
       if (!collect(run_program(command), slope_)) break;
+    }
   }
 
   // A program of bench/ that runs the command itself.
@@ -226,6 +251,7 @@ class Bench {
     failed_ = failed_ || slow;
     table_.add({title, time_text(ours.minimum()), time_text(ours.median()), "", "", "",
                 number_text("%.0f ms", limit_milliseconds), slow ? "too slow" : ""});
+    add_before(name);
   }
 
   // Something that was counted.
@@ -239,6 +265,7 @@ class Bench {
     const auto& ours = slope_[name];
     if (ours.samples.empty()) return fail(title, "did not run");
     table_.add({title, time_text(ours.minimum()), time_text(ours.median()), "", "", "", "", ""});
+    add_before(name);
   }
 
   // Two Slope measurements of one program; no limit when it is 0.
@@ -334,7 +361,7 @@ class Bench {
                 number_text("%.0f MiB", limit_megabytes), large ? "too large" : ""});
   }
 
-  bool finish() const {
+  bool finish() {
     table_.print();
     return !failed_;
   }
@@ -345,9 +372,21 @@ class Bench {
     table_.add({title, "", "", "", "", "", "", why});
   }
 
+  void run_before(std::vector<std::string> command) {
+    if (settings_.against.empty()) return;
+    command[0] = settings_.against;
+    collect(run_program(command), before_);
+  }
+  void add_before(const std::string& name) {
+    const auto& before = before_[name];
+    if (!before.samples.empty()) table_.add_to_last(number_text("%.2f", slope_[name].minimum() / before.minimum()));
+  }
+
   const Settings& settings_;
   Table table_;
   Measurements slope_;
+  Measurements before_;
+  std::vector<double> ratios_;
   Measurements native_;
   bool failed_ = false;
 };
@@ -368,6 +407,8 @@ std::optional<Settings> read_settings(int count, char** arguments) {
       settings.native = value;
     } else if (argument == "--top") {
       settings.top = value;
+    } else if (argument == "--against") {
+      settings.against = value;
     } else if (argument == "--rounds") {
       settings.rounds = std::max(1, std::atoi(value.c_str()));
     } else {
@@ -384,8 +425,10 @@ int main(int count, char** arguments) {
   const auto settings = read_settings(count, arguments);
   if (!settings) {
     std::fputs(
-        "usage: slope_bench --slope COMMAND --native FOLDER --top FOLDER [--rounds N] [name…]\n"
-        "names: fib mandelbrot matmul kernels everyday logistic mul derivatives start prompt first_gradient first "
+        "usage: slope_bench --slope COMMAND --native FOLDER --top FOLDER [--rounds N] [--against COMMAND] "
+        "[name…]\n"
+        "names: fib mandelbrot matmul kernels everyday language logistic mul derivatives start prompt first_gradient "
+        "first "
         "inference "
         "overlay heap\n",
         stderr);
@@ -426,6 +469,33 @@ int main(int count, char** arguments) {
           std::pair{"deviation", "standard deviation"}, std::pair{"row_sums", "sums of rows, as views"}}) {
       bench.compare_row(std::string("everyday: ") + title, name, name, 0);
     }
+  }
+  if (settings->wants("language")) {
+    bench.mean_row("geometric mean");
+    bench.compare("language", {});
+    for (const auto& [name, title] : {std::pair{"structs_3", "costs of 100,000 structs of three types"},
+                                      std::pair{"structs_mapped_3", "  in a comprehension"},
+                                      std::pair{"structs_6", "  of six types"},
+                                      std::pair{"structs_mapped_6", "  of six types, in a comprehension"},
+                                      std::pair{"bodies", "20 steps of 1,000 mutable structs of three types"},
+                                      std::pair{"expression", "an expression as a tree"},
+                                      std::pair{"closures", "a chain of 10,000 closures of four kinds"},
+                                      std::pair{"closures_sum", "  their sum"},
+                                      std::pair{"machine", "10,000 steps of operations in a vector"},
+                                      std::pair{"collisions", "dispatch on two arguments, of six types"},
+                                      std::pair{"hands", "  of three types without fields"},
+                                      std::pair{"string_of", "string(i)"},
+                                      std::pair{"string_parts", "strings of four parts, joined"},
+                                      std::pair{"interpolated", "interpolation"},
+                                      std::pair{"buffer", "five parts printed into a buffer"},
+                                      std::pair{"join_texts", "join of string(i)"},
+                                      std::pair{"join_range", "join of a range"},
+                                      std::pair{"sieve", "sieve of 5·10⁶ Bools"},
+                                      std::pair{"sieve_while", "  with while"},
+                                      std::pair{"trees", "binary trees"},
+                                      std::pair{"search_tree", "a search tree of 20,000 keys"}})
+      bench.compare_row(std::string("language: ") + title, name, name, 0);
+    bench.mean_row("geometric mean of these");
   }
   if (settings->wants("logistic")) {
     bench.compare("logistic", {settings->top + "/examples/data/wdbc.csv"});
