@@ -17,6 +17,7 @@
 #include "lang/ir/continuation.hpp"
 #include "lang/ir/execute/execute.hpp"
 #include "lang/runtime/call_native.hpp"
+#include "lang/runtime/call_text.hpp"
 #include "lang/runtime/library_names.hpp"
 
 namespace slope::interpreter {
@@ -33,6 +34,17 @@ class Vm final : public Interpreter {
         for (Value v : at->function->constants.held()) tracer.value(v);
     });
   }
+  // The calls that are running in this context, the innermost first; those of machine code have no frame here.
+  std::vector<TraceEntry> running_calls(const Context& ctx) const {
+    constexpr std::size_t most = 1000;
+    std::vector<TraceEntry> trace;
+    for (const Running* at = running_; at && trace.size() < most; at = at->outer) {
+      if (at->stack != ctx.stack_limit || !at->calling) continue;
+      const std::vector<TraceEntry> entries = trace_of(*at->function, at->calling->inst);
+      trace.insert(trace.end(), entries.begin(), entries.end());
+    }
+    return trace;
+  }
   ~Vm() override { runtime_.heap.remove_root_tracer(root_key_); }
 
   bool run(Context& ctx, Specialization& target, Value callee, const Value* args, std::size_t count,
@@ -47,7 +59,7 @@ class Vm final : public Interpreter {
  private:
   // An activation, in the list of all. They end in another order than they began in where coroutines switch.
   struct Running {
-    Running(Running*& first, const ir::Function* f) : function(f), outer(first), link(&first) {
+    Running(Running*& first, const ir::Function* f, const char* on) : function(f), stack(on), outer(first), link(&first) {
       if (outer) outer->link = &outer;
       first = this;
     }
@@ -57,6 +69,8 @@ class Vm final : public Interpreter {
     }
     Running(const Running&) = delete;
     const ir::Function* function;
+    const char* stack;                     // the end of the stack it is on
+    const Instruction* calling = nullptr;  // the call that it is in
     Running* outer;
     Running** link;  // what points here
   };
@@ -67,6 +81,7 @@ class Vm final : public Interpreter {
     Value* registers;
     std::size_t caught_base;
     std::uint32_t back_edges = 0;
+    Running* running = nullptr;
     FrameRecord record = {};          // when records are kept: of lang/runtime/frames.hpp
     std::uint64_t observed_last = 0;  // the observer's word
   };
@@ -192,7 +207,8 @@ std::vector<TraceEntry> Vm::running_trace(const Frame& frame) const {
 }
 
 bool Vm::activate(Context& ctx, Frame& frame, Value& result) {
-  const Running running(running_, frame.code.function);
+  Running running(running_, frame.code.function, ctx.stack_limit);
+  frame.running = &running;
   bool ok;
   if (!runtime_.records_frames && !ctx.loans) {
     ok = execute<false>(ctx, frame, result);
@@ -471,6 +487,7 @@ bool Vm::execute(Context& ctx, Frame& frame, Value& result) {
         for (std::uint32_t i = 0; i < pc->operand_count; ++i) scratch[i] = OPERAND(i);
         Value v;
         bool ok;
+        frame.running->calling = pc;
         if (pc->op == Op::call) {
           ok = call(ctx, code, *pc, scratch, v);
         } else if (pc->op == Op::invoke) {
@@ -583,6 +600,23 @@ bool Vm::execute(Context& ctx, Frame& frame, Value& result) {
 
 }  // namespace
 
-std::unique_ptr<Interpreter> make_interpreter(Runtime& runtime) { return std::make_unique<Vm>(runtime); }
+// running_calls(): the calls that are running, as a trace of an error prints them.
+static bool running_calls(Context& ctx, const Value*, std::size_t count, Value& result) {
+  if (count != 0) return ctx.argument_error("running_calls takes no arguments");
+  Runtime& runtime = *ctx.runtime;
+  const std::vector<TraceEntry> trace = static_cast<const Vm&>(*runtime.interpreter).running_calls(ctx);
+  const KeptMethods::Pause pause(runtime.kept_methods);
+  result = runtime.from_string(trace_text(runtime, trace));
+  return result.defined() || ctx.out_of_memory();
+}
+
+static const Type* running_calls_type(TypeTable& types, std::span<const Type* const>) { return types.builtin().string; }
+
+static const NativeInfo running_calls_native = {"running_calls", running_calls, effect_all, running_calls_type};
+
+std::unique_ptr<Interpreter> make_interpreter(Runtime& runtime) {
+  runtime.define_native(runtime.core, &running_calls_native);
+  return std::make_unique<Vm>(runtime);
+}
 
 }  // namespace slope::interpreter

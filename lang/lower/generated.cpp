@@ -174,6 +174,8 @@ class Generation {
     const CollectionPause pause(runtime_.heap);
     LoweringState& state = state_of(runtime_);
     const Restored of_source(state.of_source, true);
+    // Macros in what a generator returned may do what they like, as in any code.
+    const Restored generating(ctx_.generating, static_cast<GeneratorRun*>(nullptr));
     const bool macro_ran = std::exchange(state.macro_ran, false);
     const std::size_t spliced = state.spliced.values.size();
     const bool ok = lower_body(body, source);

@@ -295,8 +295,8 @@ class Resolver {
         return;
       case FormKind::outer_local: {
         bool is_global = false;
-        const Variable* variable = find_local(f->name, &scope, is_global);
-        if (variable == nullptr || variable->owner != scope.lambda)
+        // Also of a function around this one: the closure shares it.
+        if (find_local(f->name, &scope, is_global) == nullptr)
           report_at(f->span, "no outer local variable declaration exists for \"for outer\"");
         return;
       }

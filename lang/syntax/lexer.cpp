@@ -225,6 +225,13 @@ void Lexer::skip_block_comment() {
   unterminated(begin, "comment", "=#");
 }
 
+std::size_t Lexer::wide_space() const {
+  std::size_t length = 0;
+  if (static_cast<unsigned char>(text_[pos_]) < 0xe1) return 0;
+  const char32_t c = decode(pos_, length);
+  return utf8proc_category(static_cast<utf8proc_int32_t>(c)) == UTF8PROC_CATEGORY_ZS ? length : 0;
+}
+
 void Lexer::skip_space() {
   while (pos_ < text_.size()) {
     const char c = text_[pos_];
@@ -244,6 +251,9 @@ void Lexer::skip_space() {
       }
     } else if (c == '\xc2' && at(pos_ + 1) == '\xa0') {
       pos_ += 2;
+      pending_flags_ |= flag_space;
+    } else if (const std::size_t length = wide_space(); length != 0) {
+      pos_ += length;
       pending_flags_ |= flag_space;
     } else if (c == '\xef' && at(pos_ + 1) == '\xbb' && at(pos_ + 2) == '\xbf' && pos_ == 0) {
       pos_ += 3;  // byte order mark

@@ -64,6 +64,7 @@ class Lexer {
   void error(std::uint32_t begin, std::uint32_t end, std::string message, std::string help = "");
   Span span(std::uint32_t begin, std::uint32_t end) const { return {file_, begin, end}; }
   void skip_space();
+  std::size_t wide_space() const;  // the length of a space of Unicode, 0: there is none
   void skip_block_comment();
   void lex_token();
   void lex_identifier();

@@ -79,6 +79,7 @@ constexpr UnicodeGroup unicode_groups[] = {
     {U"⋅∘×∩∧⊗⊘⊙⊚⊛⊠⊡⊓∗∙∤⅋≀⊼⋄⋆⋇⋉⋊⋋⋌⋏⋒⟑⦸⦼⦾⦿⧶⧷⨇⨰⨱⨲⨳⨴⨵⨶⨷⨸⨻⨼⨽⩀⩃⩄⩋⩍⩎⩑⩓⩕⩘⩚⩜⩞⩟⩠⫛⊍▷⨝⟕⟖⟗⌿⨟", {{}, P::times}},
     {U"↑↓⇵⟰⟱⤈⤉⤊⤋⤒⤓⥉⥌⥍⥏⥑⥔⥕⥘⥙⥜⥝⥠⥡⥣⥥⥮⥯￪￬", {{}, P::power}},
     {U"√∛∜¬", {{}, P::none, true, false}},
+    {U"≔⩴≕", {{}, P::assignment}},
 };
 
 struct Table {

@@ -186,7 +186,11 @@ Form* Desugar::expression(NodeId node) {
     case Head::subtype:
     case Head::supertype: {
       const auto nodes = children(node);
-      if (nodes.size() != 2) return error(node, "`<:T` without a left side stands only inside T{…}");
+      // `<:T` outside of T{…} is the call of what has this name.
+      if (nodes.size() == 1)
+        return call(span(node), {expression(ast_->identifier(head == Head::subtype ? "<:" : ">:", span(node))),
+                                 expression(nodes[0])});
+      if (nodes.size() != 2) return error(node, "malformed `<:`");
       Form* left = expression(nodes[0]);
       Form* right = expression(nodes[1]);
       if (head == Head::subtype) return operation(span(node), ir::Op::subtype, {left, right});
@@ -248,10 +252,10 @@ Form* Desugar::expression(NodeId node) {
     case Head::do_:
       return do_block(node);
     case Head::struct_:
-      return needs_top_level(node, "struct") ? deferred(node) : nothing(span(node));
+      return needs_top_level(node, "struct") ? type_definition(node) : nothing(span(node));
     case Head::abstract_:
     case Head::primitive_:
-      return needs_top_level(node, "type definition") ? deferred(node) : nothing(span(node));
+      return needs_top_level(node, "type definition") ? type_definition(node) : nothing(span(node));
     case Head::macro_:
       return needs_top_level(node, "macro definition") ? deferred(node) : nothing(span(node));
     case Head::module_:
@@ -328,6 +332,18 @@ Form* Desugar::deferred(NodeId node, DefinitionHints hints) {
     definitions[number].prepared = std::move(prepared);
   }
   return native(span(node), "define", {integer(span(node), static_cast<std::int64_t>(number))});
+}
+
+// A type is a global wherever its definition stands: methods beside it are its constructors.
+Form* Desugar::type_definition(NodeId node) {
+  NodeId type = ast_->child(node, 0);
+  while (ast_->head(type) == Head::subtype || ast_->head(type) == Head::curly) type = ast_->child(type, 0);
+  Form* defined = deferred(node);
+  const Symbol* name = identifier(type);
+  if (name == nullptr) return defined;
+  Form* global = form(FormKind::global_name, span(node));
+  global->name = name;
+  return block(span(node), {global, defined});
 }
 
 Form* Desugar::then_newest_world(Form* form) {

@@ -57,6 +57,7 @@ class Desugar : private FormMaker {
   Form* deferred(NodeId node, DefinitionHints hints = {});  // a definition that runs when it is reached
   Form* then_newest_world(Form* form);                      // at top level what comes after sees what the form defined
   bool needs_top_level(NodeId node, std::string_view what);
+  Form* type_definition(NodeId node);
 
   // --- expressions (expression.cpp) ---
   Form* call_expression(NodeId node);
