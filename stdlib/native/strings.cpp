@@ -350,6 +350,7 @@ bool symbol_from_text(Context& ctx, const Value* args, std::size_t count, Value&
   Call call(ctx, "symbol_from_text", args, count, result);
   std::string_view s;
   if (!call.string(0, s)) return false;
+  if (s.find('\0') != std::string_view::npos) return ctx.argument_error("a Symbol may not contain \\0");
   return call.give(call.runtime.from_symbol(call.runtime.symbol(std::string(s))));
 }
 

@@ -24,12 +24,25 @@ bool mentions_end(const Ast& ast, NodeId node) {
 
 }  // namespace
 
-// a[i, j…]: the array and, when `reusable`, the indices are evaluated into temporaries, in order.
-Desugar::Indexed Desugar::indexed(std::span<const NodeId> nodes, bool reusable) {
+// a[i, j…]: the array and, when `reusable`, the indices are evaluated into temporaries, in order. Keywords (`a[i, k=v]`)
+// come last, as a named tuple.
+Desugar::Indexed Desugar::indexed(std::span<const NodeId> written, bool reusable) {
   Indexed place;
+  std::vector<NodeId> nodes;
+  std::vector<NodeId> keywords;
+  for (const NodeId node : written) {
+    const Head head = ast_->head(node);
+    const bool is_keyword = !nodes.empty() && (head == Head::kw || head == Head::assign || head == Head::parameters);
+    if (is_keyword && head == Head::parameters) {
+      for (const NodeId keyword : children(node)) keywords.push_back(keyword);
+    } else {
+      (is_keyword ? keywords : nodes).push_back(node);
+    }
+  }
+  reusable |= !keywords.empty();
   bool needs_array = reusable;
   bool splat_before = false;
-  for (const NodeId index : nodes.subspan(1)) {
+  for (const NodeId index : std::span(nodes).subspan(1)) {
     const bool end = mentions_end(*ast_, index);
     needs_array |= end;
     // `end` behind a splat depends on how many indices that gives: it is evaluated before.
@@ -53,8 +66,6 @@ Desugar::Indexed Desugar::indexed(std::span<const NodeId> nodes, bool reusable) 
     if (head == Head::splat && ast_->child_count(index) == 1) {
       place.splats |= std::uintptr_t{1} << (i - 1);
       value = expression(ast_->child(index, 0));
-    } else if (head == Head::kw || head == Head::assign || head == Head::parameters) {
-      value = unsupported(index, "keyword arguments in indexing are not part of Slope");
     } else {
       value = expression(index);
     }
@@ -67,12 +78,18 @@ Desugar::Indexed Desugar::indexed(std::span<const NodeId> nodes, bool reusable) 
     }
     place.indices.push_back(value);
   }
+  if (!keywords.empty()) {
+    place.setup.push_back(temporary(named_tuple_of(span(keywords[0]), keywords, {})));
+    place.keywords = use(place.setup.back());
+  }
   return place;
 }
 
 Form* Desugar::indexed_call(Span at, std::string_view function, const Indexed& place, std::vector<Form*> before) {
-  std::vector<Form*> operands{base(at, function)};
   const auto again = [&](Form* f) { return f->kind == FormKind::use ? use(f->target) : f; };
+  std::vector<Form*> operands;
+  if (place.keywords != nullptr) operands = {base(at, "kwcall"), again(place.keywords)};
+  operands.push_back(base(at, function));
   operands.push_back(again(place.array));
   for (Form* extra : before) operands.push_back(extra);
   const std::size_t first = operands.size();

@@ -92,8 +92,9 @@ class Desugar : private FormMaker {
     std::vector<Form*> setup;    // temporaries to evaluate first
     std::vector<Form*> indices;  // uses, or splats
     std::uintptr_t splats = 0;   // bit i: index i
+    Form* keywords = nullptr;    // a use of a named tuple
   };
-  Indexed indexed(std::span<const NodeId> nodes, bool reusable);
+  Indexed indexed(std::span<const NodeId> written, bool reusable);
   Form* index_expression(NodeId node, std::string_view function);
   Form* indexed_call(Span span, std::string_view function, const Indexed& place, std::vector<Form*> before = {});
   Form* end_in_index(NodeId node, std::string_view function);
