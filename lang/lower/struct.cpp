@@ -326,6 +326,12 @@ class Types {
         for (const NodeId part : copy(node))
           if (!read_field(part)) return false;
         return true;
+      case Head::call: {  // it is evaluated, and its value is dropped
+        Rooted values(runtime_.heap);
+        values.values.resize(2);
+        return to_value(runtime_, ctx_, ast_, node, values.values[0]) &&
+               eval(runtime_, ctx_, module_, values.values[0], values.values[1]);
+      }
       default:
         return raise_at(ctx_, ast_.node(node).span, "expected a field or a constructor inside a struct");
     }

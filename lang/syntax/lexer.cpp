@@ -123,7 +123,8 @@ bool is_identifier_start(char32_t c) {
       return !(c >= 0x2190 && c <= 0x21ff) && c != 0xfffd && c != 0x00a6;
     case UTF8PROC_CATEGORY_SM:
       // mathematical symbols that are names rather than operators: ∂ ∇ ∞ ∫ ∑ ∏ ∅ ∆ ⊤ ⊥ and their kin
-      return (c >= 0x2140 && c <= 0x2144) || c == 0x223f || c == 0x22be || c == 0x22bf || c == 0x22a4 || c == 0x22a5 ||
+      return (c >= 0x207a && c <= 0x207c) || (c >= 0x208a && c <= 0x208c) || (c >= 0x2220 && c <= 0x2222) ||
+             (c >= 0x2140 && c <= 0x2144) || c == 0x223f || c == 0x22be || c == 0x22bf || c == 0x22a4 || c == 0x22a5 ||
              (c >= 0x2200 && c <= 0x2207) || (c >= 0x220e && c <= 0x2211) || c == 0x221e || c == 0x221f ||
              (c >= 0x222b && c <= 0x2233) || (c >= 0x22c0 && c <= 0x22c3) || (c >= 0x25f8 && c <= 0x25ff) ||
              c >= 0x266f || c == 0x00ac;
