@@ -73,6 +73,19 @@ bool has_fields(Call& call, const Type* t, const DataType*& d) {
   return call.ctx.argument_error("type does not have a definite number of fields: " + to_string(t));
 }
 
+// Of a named tuple's type; its names may be known when the types of its elements are not.
+bool named_tuple_names(Call& call, const DataType& d, std::vector<Value>& names) {
+  if (!d.fields.empty()) {
+    for (const Field& f : d.fields) names.push_back(call.runtime.from_symbol(f.name));
+    return true;
+  }
+  const auto* value = as_value(d.params[0]);
+  if (value == nullptr) return call.ctx.argument_error("type does not have a definite number of fields");
+  const DataType* tuple = as_data(value->value.type);
+  for (const Field& f : tuple->fields) names.push_back(load_field(call.runtime.heap, value->value.object, f));
+  return true;
+}
+
 bool fieldnames(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "fieldnames", args, count, result);
   const Type* t = nullptr;
@@ -83,7 +96,7 @@ bool fieldnames(Context& ctx, const Value* args, std::size_t count, Value& resul
     for (std::size_t i = 1; i <= d->params.size(); ++i)
       names.push_back(call.runtime.from_int(static_cast<std::int64_t>(i)));
   } else if (d->is_named_tuple) {
-    for (const Field& f : d->fields) names.push_back(call.runtime.from_symbol(f.name));
+    if (!named_tuple_names(call, *d, names)) return false;
   } else {
     for (const Symbol* name : d->name->field_names) names.push_back(call.runtime.from_symbol(name));
   }
@@ -97,7 +110,9 @@ bool fieldcount(Context& ctx, const Value* args, std::size_t count, Value& resul
   if (!call.type(0, t) || !has_fields(call, t, d)) return false;
   if (d->is_tuple && !d->params.empty() && as_vararg(d->params.back()))
     return ctx.argument_error("type does not have a definite number of fields");
-  std::size_t n = d->is_tuple ? d->params.size() : d->is_named_tuple ? d->fields.size() : d->name->field_names.size();
+  std::vector<Value> names;
+  if (d->is_named_tuple && !named_tuple_names(call, *d, names)) return false;
+  std::size_t n = d->is_tuple ? d->params.size() : d->is_named_tuple ? names.size() : d->name->field_names.size();
   return call.give_int(static_cast<std::int64_t>(n));
 }
 
@@ -107,6 +122,19 @@ bool fieldtype(Context& ctx, const Value* args, std::size_t count, Value& result
   const DataType* d = nullptr;
   if (!call.arity(2) || !call.type(0, t) || !has_fields(call, t, d)) return false;
   std::int64_t index = 0;
+  if (d->is_named_tuple && d->fields.empty()) {
+    std::vector<Value> names;
+    if (!named_tuple_names(call, *d, names)) return false;
+    if (args[1].type != call.builtin.symbol && !call.integer(1, index)) return false;
+    for (std::size_t i = 0; i < names.size() && args[1].type == call.builtin.symbol; ++i)
+      if (names[i].symbol == args[1].symbol) index = static_cast<std::int64_t>(i) + 1;
+    if (index < 1 || index > static_cast<std::int64_t>(names.size())) return ctx.bounds_error(args[0], args[1]);
+    const TypeVar* var = as_var(d->params[1]);
+    const DataType* bound = as_data(var ? var->upper : d->params[1]);
+    const auto at = static_cast<std::size_t>(index - 1);
+    const bool is_known = bound && bound->is_tuple && at < bound->params.size() && !as_vararg(bound->params[at]);
+    return call.give_type(is_known ? bound->params[at] : call.builtin.any);
+  }
   if (args[1].type == call.builtin.symbol) {
     index = d->field_index(args[1].symbol) + 1;
     if (index == 0) return ctx.raise_error("type " + to_string(t) + " has no field " + args[1].symbol->name);
