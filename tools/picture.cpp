@@ -3,12 +3,11 @@
 // Cairo draws, sets letters and writes the file format; libpng would do only the last. It is loaded when the first
 // picture is made: linking it would add several milliseconds to every start, and a machine that draws nothing does not
 // need it. https://www.cairographics.org/manual/; Cairo has had the functions below since 1.0.
-#include <dlfcn.h>
-
 #include <cmath>
 #include <cstdlib>
 #include <sstream>
 
+#include "lang/support/loaded_library.hpp"
 #include "stdlib/native/native.hpp"
 #include "tools/tools.hpp"
 
@@ -46,38 +45,30 @@ struct Cairo {
   void (*destroy)(void*) = nullptr;
   void (*surface_destroy)(void*) = nullptr;
 
-  // False: it is not installed, or lacks a function.
-  bool load() {
-    void* library = dlopen("libcairo.so.2", RTLD_NOW | RTLD_LOCAL);  // stays
-    bool found = library != nullptr;
-    const auto take = [&](auto& function, const char* name) {
-      if (!found) return;
-      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
-      found = function != nullptr;
-    };
-    take(image_surface_create, "cairo_image_surface_create");
-    take(create, "cairo_create");
-    take(set_source_rgb, "cairo_set_source_rgb");
-    take(set_line_width, "cairo_set_line_width");
-    take(move_to, "cairo_move_to");
-    take(line_to, "cairo_line_to");
-    take(rectangle, "cairo_rectangle");
-    take(arc, "cairo_arc");
-    take(stroke, "cairo_stroke");
-    take(fill, "cairo_fill");
-    take(save, "cairo_save");
-    take(restore, "cairo_restore");
-    take(translate, "cairo_translate");
-    take(rotate, "cairo_rotate");
-    take(select_font_face, "cairo_select_font_face");
-    take(set_font_size, "cairo_set_font_size");
-    take(text_extents, "cairo_text_extents");
-    take(show_text, "cairo_show_text");
-    take(status, "cairo_status");
-    take(surface_write_to_png_stream, "cairo_surface_write_to_png_stream");
-    take(destroy, "cairo_destroy");
-    take(surface_destroy, "cairo_surface_destroy");
-    return found;
+  static constexpr const char* file = "libcairo.so.2";
+  void find(LoadedLibrary& library) {
+    library.find(image_surface_create, "cairo_image_surface_create");
+    library.find(create, "cairo_create");
+    library.find(set_source_rgb, "cairo_set_source_rgb");
+    library.find(set_line_width, "cairo_set_line_width");
+    library.find(move_to, "cairo_move_to");
+    library.find(line_to, "cairo_line_to");
+    library.find(rectangle, "cairo_rectangle");
+    library.find(arc, "cairo_arc");
+    library.find(stroke, "cairo_stroke");
+    library.find(fill, "cairo_fill");
+    library.find(save, "cairo_save");
+    library.find(restore, "cairo_restore");
+    library.find(translate, "cairo_translate");
+    library.find(rotate, "cairo_rotate");
+    library.find(select_font_face, "cairo_select_font_face");
+    library.find(set_font_size, "cairo_set_font_size");
+    library.find(text_extents, "cairo_text_extents");
+    library.find(show_text, "cairo_show_text");
+    library.find(status, "cairo_status");
+    library.find(surface_write_to_png_stream, "cairo_surface_write_to_png_stream");
+    library.find(destroy, "cairo_destroy");
+    library.find(surface_destroy, "cairo_surface_destroy");
   }
 };
 
@@ -140,10 +131,11 @@ bool picture_png(Context& ctx, const RawValue* args, std::size_t count, RawValue
   constexpr std::int64_t most = 10'000;
   if (width < 1 || height < 1 || width > most || height > most)
     return ctx.argument_error("a picture has 1 to 10000 pixels in each direction");
-  Cairo cairo;
-  if (!cairo.load())
+  const Cairo* library = loaded<Cairo>();
+  if (!library)
     return ctx.raise_error(
         "pictures need the library Cairo, libcairo.so.2 (Debian: libcairo2), which is not installed");
+  const Cairo& cairo = *library;
   constexpr int rgb24 = 1;
   void* surface = cairo.image_surface_create(rgb24, static_cast<int>(width), static_cast<int>(height));
   void* context = cairo.create(surface);

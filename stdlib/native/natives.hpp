@@ -22,6 +22,9 @@ void define_blas_natives(Runtime& runtime);
 void define_lapack_natives(Runtime& runtime);
 void define_big_natives(Runtime& runtime);
 void define_nlopt_natives(Runtime& runtime);
+void define_ipopt_natives(Runtime& runtime);
+void define_klu_natives(Runtime& runtime);
+void define_sundials_natives(Runtime& runtime);
 
 inline void define_natives(Runtime& runtime) {
   define_string_natives(runtime);
@@ -41,6 +44,9 @@ inline void define_natives(Runtime& runtime) {
   define_lapack_natives(runtime);
   define_big_natives(runtime);
   define_nlopt_natives(runtime);
+  define_ipopt_natives(runtime);
+  define_klu_natives(runtime);
+  define_sundials_natives(runtime);
 }
 
 }  // namespace slope::stdlib

@@ -4,19 +4,18 @@
 // Slope code made, so that the collector moves and frees nothing NLopt knows of. A callback that fails, and a script that
 // has to end, stop the library at once. The traps: what the script's function does to the vectors (their lengths are
 // looked at each time), and memory and time of the library itself, which are estimated before it runs.
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <optional>
 #include <vector>
 
+#include "lang/support/loaded_library.hpp"
 #include "stdlib/native/native.hpp"
 #include "stdlib/native/natives.hpp"
+#include "stdlib/native/vectors.hpp"
 
-namespace slope::stdlib {
+namespace slope::stdlib::nlopt {
 
 namespace {
 
@@ -46,42 +45,31 @@ struct Nlopt {
   int (*force_stop)(Optimizer) = nullptr;
   const char* (*get_errmsg)(Optimizer) = nullptr;
   void (*srand)(unsigned long) = nullptr;
-};
 
-const Nlopt* nlopt() {
-  static const std::optional<Nlopt> library = []() -> std::optional<Nlopt> {
-    void* handle = dlopen("libnlopt.so.0", RTLD_NOW | RTLD_LOCAL);
-    if (!handle) return std::nullopt;
-    Nlopt n;
-    bool complete = true;
-    auto find = [&](auto& function, const char* name) {
-      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, name));
-      complete = complete && function;
-    };
-    find(n.algorithm_from_string, "nlopt_algorithm_from_string");
-    find(n.create, "nlopt_create");
-    find(n.destroy, "nlopt_destroy");
-    find(n.optimize, "nlopt_optimize");
-    find(n.set_min_objective, "nlopt_set_min_objective");
-    find(n.set_lower_bounds, "nlopt_set_lower_bounds");
-    find(n.set_upper_bounds, "nlopt_set_upper_bounds");
-    find(n.add_inequality_mconstraint, "nlopt_add_inequality_mconstraint");
-    find(n.add_equality_mconstraint, "nlopt_add_equality_mconstraint");
-    find(n.set_ftol_rel, "nlopt_set_ftol_rel");
-    find(n.set_ftol_abs, "nlopt_set_ftol_abs");
-    find(n.set_xtol_rel, "nlopt_set_xtol_rel");
-    find(n.set_stopval, "nlopt_set_stopval");
-    find(n.set_maxeval, "nlopt_set_maxeval");
-    find(n.set_population, "nlopt_set_population");
-    find(n.set_initial_step1, "nlopt_set_initial_step1");
-    find(n.set_local_optimizer, "nlopt_set_local_optimizer");
-    find(n.force_stop, "nlopt_force_stop");
-    find(n.get_errmsg, "nlopt_get_errmsg");
-    find(n.srand, "nlopt_srand");
-    return complete ? std::optional(n) : std::nullopt;
-  }();
-  return library ? &*library : nullptr;
-}
+  static constexpr const char* file = "libnlopt.so.0";
+  void find(LoadedLibrary& library) {
+    library.find(algorithm_from_string, "nlopt_algorithm_from_string");
+    library.find(create, "nlopt_create");
+    library.find(destroy, "nlopt_destroy");
+    library.find(optimize, "nlopt_optimize");
+    library.find(set_min_objective, "nlopt_set_min_objective");
+    library.find(set_lower_bounds, "nlopt_set_lower_bounds");
+    library.find(set_upper_bounds, "nlopt_set_upper_bounds");
+    library.find(add_inequality_mconstraint, "nlopt_add_inequality_mconstraint");
+    library.find(add_equality_mconstraint, "nlopt_add_equality_mconstraint");
+    library.find(set_ftol_rel, "nlopt_set_ftol_rel");
+    library.find(set_ftol_abs, "nlopt_set_ftol_abs");
+    library.find(set_xtol_rel, "nlopt_set_xtol_rel");
+    library.find(set_stopval, "nlopt_set_stopval");
+    library.find(set_maxeval, "nlopt_set_maxeval");
+    library.find(set_population, "nlopt_set_population");
+    library.find(set_initial_step1, "nlopt_set_initial_step1");
+    library.find(set_local_optimizer, "nlopt_set_local_optimizer");
+    library.find(force_stop, "nlopt_force_stop");
+    library.find(get_errmsg, "nlopt_get_errmsg");
+    library.find(srand, "nlopt_srand");
+  }
+};
 
 struct Run {
   Context& ctx;
@@ -110,9 +98,6 @@ struct Callback {
   ArrayObject* values = nullptr;    // null: an objective
   ArrayObject* gradient = nullptr;  // n, or n × m
 };
-
-bool holds(const ArrayObject* array, std::size_t length) { return static_cast<std::size_t>(array->length) == length; }
-double* numbers(ArrayObject* array) { return reinterpret_cast<double*>(array->data); }
 
 // False: the run ends. What is wrong is the pending error, if anything is.
 bool evaluate(const Callback& callback, std::size_t n, const double* x, std::size_t m, double* gradient, Value& value) {
@@ -195,12 +180,6 @@ std::size_t memory_of_call(std::string_view name, std::size_t n) {
                                                                                                       : 0;
 }
 
-bool take_vectors(Call& call, std::size_t from, std::span<ArrayObject*> arrays) {
-  for (ArrayObject*& array : arrays)
-    if (!call.array_of(from++, call.builtin.float64, 1, array)) return false;
-  return true;
-}
-
 // nlopt_minimize(names, u, lower, upper, settings, x, objective, g, inequalities, ci, Ji, equalities, ce, Je): NLopt's
 // result. `names` is the method and, after a blank, the one for local searches. The minimum goes into `u`.
 bool nlopt_minimize(Context& ctx, const Value* args, std::size_t count, Value& result) {
@@ -219,7 +198,7 @@ bool nlopt_minimize(Context& ctx, const Value* args, std::size_t count, Value& r
   if (n == 0 || n > 100'000'000 || !holds(lower, n) || !holds(upper, n) || !holds(x, n) || !holds(g, n) ||
       !holds(in[1], n * mi) || !holds(equal[1], n * me) || !holds(settings, setting_count))
     return ctx.argument_error("nlopt_minimize: vectors of wrong lengths");
-  const Nlopt* library = nlopt();
+  const Nlopt* library = loaded<Nlopt>();
   if (!library) return ctx.raise_error("NLopt's methods need the library libnlopt.so.0: install the package libnlopt0");
   const std::string name(names.substr(0, names.find(' ')));
   const std::string local(names.size() > name.size() ? names.substr(name.size() + 1) : std::string_view());
@@ -296,6 +275,10 @@ const NativeInfo nlopt_natives[] = {{"nlopt_minimize", nlopt_minimize, effect_al
 
 }  // namespace
 
-void define_nlopt_natives(Runtime& runtime) { define_all(runtime, nlopt_natives); }
+}  // namespace slope::stdlib::nlopt
+
+namespace slope::stdlib {
+
+void define_nlopt_natives(Runtime& runtime) { define_all(runtime, nlopt::nlopt_natives); }
 
 }  // namespace slope::stdlib

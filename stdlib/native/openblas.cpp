@@ -1,17 +1,16 @@
 #include "stdlib/native/openblas.hpp"
 
-#include <dlfcn.h>
+#include "lang/support/loaded_library.hpp"
 
 namespace slope::stdlib {
 
 void* openblas_symbol(const char* name) {
-  static void* const library = [] {
-    void* handle = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
-    if (handle)
-      if (void* threads = dlsym(handle, "openblas_set_num_threads")) reinterpret_cast<void (*)(int)>(threads)(1);
-    return handle;
+  static const LoadedLibrary library = [] {
+    LoadedLibrary loading("libopenblas.so.0");
+    if (void* threads = loading.symbol("openblas_set_num_threads")) reinterpret_cast<void (*)(int)>(threads)(1);
+    return loading;
   }();
-  return library ? dlsym(library, name) : nullptr;
+  return library.symbol(name);
 }
 
 }  // namespace slope::stdlib

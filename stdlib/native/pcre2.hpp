@@ -1,9 +1,10 @@
-// PCRE2, loaded when a program first uses a regular expression: linking it would cost every start. As in openblas.hpp,
-// the library's code belongs to the process.
+// PCRE2, loaded when a program first uses a regular expression: see loaded_library.hpp.
 #pragma once
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
+
+#include "lang/support/loaded_library.hpp"
 
 namespace slope::stdlib {
 
@@ -35,6 +36,9 @@ struct Pcre2 {
   decltype(&pcre2_jit_stack_create_8) jit_stack_create = nullptr;
   decltype(&pcre2_jit_stack_free_8) jit_stack_free = nullptr;
   decltype(&pcre2_jit_stack_assign_8) jit_stack_assign = nullptr;
+
+  static constexpr const char* file = "libpcre2-8.so.0";
+  void find(LoadedLibrary& library);
 };
 
 // Null when the library is not installed, or lacks one of them.

@@ -287,10 +287,7 @@ struct Search {
 
 // PCRE2 keeps its machine code in memory that may be written and run at once. Who attacks a process through a script
 // looks for such memory, so it is there only for the scripts of an engine that may do everything anyway.
-bool may_make_machine_code(const Context& ctx) {
-  const Capabilities& granted = ctx.runtime->capabilities;
-  return granted.input && granted.environment && granted.time && granted.random && !granted.write.empty();
-}
+bool may_make_machine_code(const Context& ctx) { return may_do_everything(ctx); }
 
 int Search::find(std::size_t from, std::size_t to) {
   constexpr std::size_t short_text = 500;
