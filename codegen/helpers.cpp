@@ -255,7 +255,7 @@ bool resize_front(Context* ctx, ArrayObject* array, std::int64_t length, std::in
 
 bool store_global(Context* ctx, Binding* binding, const Type* type, std::int64_t payload) {
   Value v(type, payload);
-  if (!binding->is_constant && !binding->declared && binding->value.defined()) {
+  if (!binding->is_constant && !binding->declared && binding->value.defined() && binding->version == 0) {
     binding->value = v;
     return true;
   }

@@ -19,6 +19,7 @@
 #include "lang/runtime/call_native.hpp"
 #include "lang/runtime/call_text.hpp"
 #include "lang/runtime/library_names.hpp"
+#include "lang/runtime/recorded_run.hpp"
 
 namespace slope::interpreter {
 
@@ -114,16 +115,6 @@ class Vm final : public Interpreter {
   enum class Replaced { no, returned, failed };
   Replaced replace_on_stack(Context& ctx, Frame& frame, LoopCode& loop, Value& result);
   static void count_back_edges(Frame& frame);
-  // A generator's result depends on the global. (A constant's, at least, until it is redefined; writing one is
-  // refused.)
-  static void note_binding(GeneratorRun& run, const Binding& binding) {
-    for (const Edge& edge : run.source->edges)
-      if (edge.binding == &binding) return;
-    Edge edge;
-    edge.kind = Edge::Kind::binding;
-    edge.binding = &binding;
-    run.source->edges.push_back(edge);
-  }
   bool stack_is_low(const Context& ctx, std::size_t frame_bytes) const {
     const char* here = static_cast<const char*>(__builtin_frame_address(0));
     return here - frame_bytes < ctx.stack_limit;
@@ -140,10 +131,11 @@ bool Vm::run(Context& ctx, Specialization& target, Value callee, const Value* ar
   std::shared_ptr<ir::Function> generated;  // may be dropped while it runs
   // A generator's own steps are checked one by one: typed code has some of them folded away.
   // Observers want every step as well, where there is untyped code (a derivative has none).
-  const bool as_written = ctx.generating || (runtime_.observer && target.method->body);
+  const bool as_written = runs_generator(ctx) || (runtime_.observer && target.method->body);
   if (CodeInstance* current = target.current;
       current && current->typed && current->valid_in(ctx.world) && !as_written) {
     function = current->typed.get();
+    if (RecordedRun* const run = recorded_run(ctx)) note_code(*run, *current);
   } else if (target.method->generator) {
     generated = runtime_.source(ctx, target, SourceUse::interpreter, ctx.world).code;
     function = generated.get();
@@ -262,7 +254,7 @@ bool Vm::call_splat(Context& ctx, const Value* operands, std::size_t count, std:
 
 Vm::Replaced Vm::replace_on_stack(Context& ctx, Frame& frame, LoopCode& loop, Value& result) {
   const Bytecode& code = frame.code;
-  if (ctx.generating || !runtime_.tiers || runtime_.tiers->mode == TierMode::interpret || !loop.possible ||
+  if (runs_generator(ctx) || !runtime_.tiers || runtime_.tiers->mode == TierMode::interpret || !loop.possible ||
       ctx.caught.size() != frame.caught_base)
     return Replaced::no;
   if (!loop.asked) {
@@ -282,6 +274,7 @@ Vm::Replaced Vm::replace_on_stack(Context& ctx, Frame& frame, LoopCode& loop, Va
     loop.possible = later;
     return Replaced::no;
   }
+  if (RecordedRun* const run = recorded_run(ctx)) note_code(*run, *rest);
   std::shared_ptr<void> alive = rest->native_owner;
   // One activation, one record: the machine code has its own.
   if (runtime_.records_frames) ctx.frames = frame.record.caller;
@@ -458,7 +451,7 @@ bool Vm::execute(Context& ctx, Frame& frame, Value& result) {
           }
           binding = now;
         }
-        if (ctx.generating) note_binding(*ctx.generating, *binding);
+        if (ctx.generating) note_read(*ctx.generating, *binding);
         registers[pc->destination] = binding->value;
         ++pc;
         continue;
@@ -495,7 +488,7 @@ bool Vm::execute(Context& ctx, Frame& frame, Value& result) {
                                          pc->operand_count - 1u, v);
         } else if (pc->op == Op::native) {
           const NativeInfo& native = *reinterpret_cast<const NativeInfo*>(pc->aux);
-          ok = (!ctx.generating || may_generate(ctx, native, scratch, pc->operand_count)) &&
+          ok = (!runs_generator(ctx) || may_generate(ctx, native, scratch, pc->operand_count)) &&
                call_native(ctx, native, scratch, pc->operand_count, v);
         } else {
           ok = call_splat(ctx, scratch, pc->operand_count, pc->aux, v);

@@ -30,7 +30,7 @@ class DerivationEnvironment final : public diff::Environment {
     const Tangent* found = derivatives_.cache.tangent(ctx_, callee, active, width, refusal);
     return found ? *found : Tangent{};
   }
-  bool built_rule(const DataType* call_types, Value& rule) override {
+  bool built_rule(const DataType* call_types, diff::BuiltRule& rule) override {
     return derivatives_.rules.find(ctx_, call_types, false, rule, edges);
   }
   diff::MemoryEffects& memory() override { return derivatives_.memory(ctx_); }

@@ -47,7 +47,7 @@ class ForwardRule {
     const DataType* builder_types = diff::builder_call(runtime_, KnownName::build_frule, target_.types);
     const Method* builder = builder_types ? runtime_.lookup(builder_types, ctx_.world).method : nullptr;
     if (!written && !builder) return false;
-    rule_ = frule->value;
+    rule_.rule = frule->value;
     const Method* chosen = builder && (!written || builder->min_world > written->min_world) ? builder : written;
     of_program_ = !diff::is_of_library(runtime_, chosen);
     const bool is_built = builder && (!written || builder->min_world > written->min_world);
@@ -67,7 +67,8 @@ class ForwardRule {
     b.set_block(b.new_block());
     b.set_span(target_.method->span);
     b.add_parameter(0, builtin_.nothing);
-    std::vector<ir::Operand> operands{b.constant(rule_), ir::Operand()};
+    const ir::Operand rule = diff::built_rule_operand(runtime_, b, rule_, target_.types, true);
+    std::vector<ir::Operand> operands{rule, ir::Operand()};
     for (const Type* t : types_) operands.push_back(b.add_parameter(0, t));
     const Type* result = basis_->return_type;
     std::vector<const Type*> outcome{result};
@@ -221,7 +222,7 @@ class ForwardRule {
   Specialization& target_;
   const std::vector<char>& active_;
   CodeInstance* basis_ = nullptr;
-  Value rule_;
+  diff::BuiltRule rule_;
   bool of_program_ = false;                      // the rule is not the library's
   std::vector<std::vector<ir::Operand>> pairs_;  // by direction: tangents as the transform has them
   bool has_keywords_ = false;                    // the call is `kwcall(names, f, args…)`, and so is the rule's

@@ -251,9 +251,13 @@ bool KeptMemory::restore(const Entry& entry, const char* content) {
       std::memcpy(static_cast<void*>(&static_cast<CellObject*>(entry.what)->value), content, sizeof(Value));
       ctx_.heap->rewrote(static_cast<Object*>(entry.what));
       return true;
-    case Entry::Kind::global:
-      std::memcpy(static_cast<void*>(&static_cast<Binding*>(entry.what)->value), content, sizeof(Value));
+    case Entry::Kind::global: {
+      auto* binding = static_cast<Binding*>(entry.what);
+      const bool is_watched = binding->version != 0 && !is_unchanged(entry);
+      std::memcpy(static_cast<void*>(&binding->value), content, sizeof(Value));
+      if (is_watched) runtime_.binding_changed(binding);  // what was made of the value that it had meanwhile ends
       return true;
+    }
     case Entry::Kind::array:
       break;
   }

@@ -70,7 +70,7 @@ class Environment {
   virtual Tangent tangent(Specialization& callee, const std::vector<char>& active, std::size_t width,
                           Refusal& refusal) = 0;
   // What the rule's builder made for such calls, once (build_rrule). False: it raised.
-  virtual bool built_rule(const DataType* call_types, Value& rule) = 0;
+  virtual bool built_rule(const DataType* call_types, struct BuiltRule& rule) = 0;
   virtual class MemoryEffects& memory() = 0;
   virtual Runtime& runtime() = 0;
   virtual World world() = 0;

@@ -85,6 +85,18 @@ const DataType* builder_call(Runtime& runtime, KnownName builder, const DataType
   return runtime.types.tuple(types);
 }
 
+ir::Operand built_rule_operand(Runtime& runtime, ir::Builder& at, const BuiltRule& built, const DataType* call_types,
+                               bool forward) {
+  if (!built.may_change) return at.constant(built.rule);
+  const ir::Operand type = at.constant(runtime.from_type(built.rule.type));
+  const ir::Operand found =
+      at.emit(ir::Op::call,
+              {at.constant(library_value(runtime, KnownName::present_rule)), at.constant(runtime.from_type(call_types)),
+               at.constant(runtime.from_bool(forward)), type},
+              nullptr);
+  return at.emit(ir::Op::type_assert, {found, type}, built.rule.type);
+}
+
 bool has_forward_rule(Runtime& runtime, const DataType* call_types, World world, std::vector<Edge>* edges) {
   bool found = false;
   auto look = [&](const DataType* types, std::size_t function_at) {

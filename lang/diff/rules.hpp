@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "lang/ir/build.hpp"
 #include "lang/ir/ir.hpp"
 #include "lang/runtime/library_names.hpp"
 #include "lang/runtime/runtime.hpp"
@@ -43,6 +44,15 @@ const Method* written_rule(Runtime& runtime, const DataType* rule_types, std::si
 
 // Whether the rrule for such calls is one with keywords: it is called with them, and its pullback knows nothing of them.
 bool is_keyword_rule(Runtime& runtime, const DataType* call_types, World world);
+
+// What a builder made. `may_change`: the builder read variables, so that code which has been made of the rule, and runs
+// on when one of them is assigned, asks for the rule at each call.
+struct BuiltRule {
+  Value rule;
+  bool may_change = false;
+};
+ir::Operand built_rule_operand(Runtime& runtime, ir::Builder& at, const BuiltRule& built, const DataType* call_types,
+                               bool forward);
 
 // The call build_rrule(types) or build_frule(types). Null when Base has no such function.
 const DataType* builder_call(Runtime& runtime, KnownName builder, const DataType* call_types);

@@ -13,6 +13,7 @@
 
 #include "lang/runtime/call_watch.hpp"
 #include "lang/runtime/context_tapes.hpp"
+#include "lang/runtime/recorded_run.hpp"
 #include "lang/runtime/runtime.hpp"
 #include "lang/support/address_space.hpp"
 #include "lang/support/exception_safe.hpp"
@@ -258,7 +259,7 @@ bool Coroutines::next(Context& ctx, Coroutine*& found) {
 bool Coroutines::may_switch(Context& ctx) {
   if (ctx.stopped != Stop::none) return ctx.stop();
   if (&ctx != &runtime_.context || ctx.shared) return ctx.raise_error("a workspace's function cannot wait for tasks");
-  if (ctx.generating) return ctx.refuse_in_generator("wait for tasks");
+  if (runs_generator(ctx)) return ctx.refuse_in_generator("wait for tasks");
   if (ctx.calls)
     return ctx.raise_error(
         "a function that is being differentiated cannot wait for tasks: wait outside of it, and pass in the result");

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "lang/memory/heap_impl.hpp"
+#include "lang/runtime/recorded_run.hpp"
 #include "lang/runtime/runtime_impl.hpp"
 #include "lang/support/exception_safe.hpp"
 #include "lang/support/tuning.hpp"
@@ -68,6 +69,7 @@ bool is_counter(const Type* type) {
 }  // namespace
 
 bool may_change(Context& ctx, Value v) {
+  if (!runs_generator(ctx)) return true;
   if (is_counter(v.type)) return true;
   const Object* object = v.object;
   if (as_data(v.type)->object_kind == DataType::ObjectKind::array)
@@ -142,10 +144,7 @@ Source Runtime::source(Context& ctx, Specialization& target, SourceUse use, Worl
     if (!ctx.failed()) ctx.raise_error("nothing runs generators here");
     return made;
   }
-  // A variable that was read is marked by its version, so that its next assignment ends what was made of its value.
-  for (const Edge& edge : made.edges)
-    if (edge.kind == Edge::Kind::binding && edge.binding && !edge.binding->is_constant && edge.binding->version == 0)
-      const_cast<Binding*>(edge.binding)->version = 1;
+  watch_variables(made.edges);
   if (!keeps) return made;
 
   // Ended sources that nothing runs any more go first.

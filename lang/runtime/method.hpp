@@ -183,7 +183,7 @@ struct GeneratorRun {
   const Specialization* target = nullptr;
   World world = 0;  // of who wants the source; the generator itself runs in the world of its definition
   Source* source = nullptr;
-  const struct AllocationRecord* made = nullptr;  // what it may change
+  const struct AllocationRecord* made = nullptr;  // what it may change; null: anything (RecordedRun)
   const GeneratorRun* outer = nullptr;
 };
 

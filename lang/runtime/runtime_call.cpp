@@ -1,6 +1,7 @@
 // Calls: builtins, dispatch, and which tier runs the target.
 #include "lang/runtime/call_native.hpp"
 #include "lang/runtime/call_watch.hpp"
+#include "lang/runtime/recorded_run.hpp"
 #include "lang/runtime/runtime_impl.hpp"
 
 namespace slope {
@@ -31,7 +32,7 @@ bool Runtime::Impl::call_builtin(Context& ctx, Value callee, const Value* args, 
     return runtime.hooks().execute_op(ctx, static_cast<unsigned>(callee.bits >> 1), args, count, 0, result);
   }
   auto* info = static_cast<const NativeInfo*>(callee.pointer);
-  if (ctx.generating && !may_generate(ctx, *info, args, count)) return false;
+  if (runs_generator(ctx) && !may_generate(ctx, *info, args, count)) return false;
   return call_native(ctx, *info, args, count, result);
 }
 
@@ -66,8 +67,14 @@ bool Runtime::call_specialized(Context& ctx, Specialization& target, Value calle
     return without_exceptions(ctx, "the interpreter",
                               [&] { return interpreter->run(ctx, target, callee, args, count, result); });
   };
-  if (ctx.generating) return interpreted();
-  if (BoxedEntry entry = native_code()) return entry(&ctx, callee, args, count, &result);
+  if (runs_generator(ctx)) return interpreted();
+  RecordedRun* const recorded = recorded_run(ctx);
+  if (recorded) note_call(*recorded, target);
+  const auto run_native = [&](BoxedEntry entry) {
+    if (recorded) note_code(*recorded, *target.current);
+    return entry(&ctx, callee, args, count, &result);
+  };
+  if (BoxedEntry entry = native_code()) return run_native(entry);
   if (const NativeInfo* native = target.method->native) return call_native(ctx, *native, args, count, result);
   ++target.calls;
   if (tiers && !target.compile_failed && tiers->mode != TierMode::interpret &&
@@ -78,7 +85,7 @@ bool Runtime::call_specialized(Context& ctx, Specialization& target, Value calle
       return true;
     });
     if (!looked) return false;
-    if (BoxedEntry entry = native_code()) return entry(&ctx, callee, args, count, &result);
+    if (BoxedEntry entry = native_code()) return run_native(entry);
   }
   if (!interpreter) return ctx.raise_error("no interpreter");
   return interpreted();

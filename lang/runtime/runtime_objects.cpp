@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "lang/runtime/library_natives.hpp"
+#include "lang/runtime/recorded_run.hpp"
 #include "lang/runtime/runtime_impl.hpp"
 
 namespace slope {
@@ -38,6 +39,7 @@ bool global_of(Context& ctx, Module* module, Value name, Value& result) {
   if (!binding || !binding->value.defined()) return ctx.undef_var(name.symbol);
   if (binding->module == runtime.core && is_library_native(runtime.types.builtin(), binding->value))
     return ctx.raise_error("only the library may use Core." + name.symbol->name);
+  if (ctx.generating) note_read(*ctx.generating, *binding);
   result = binding->value;
   return true;
 }

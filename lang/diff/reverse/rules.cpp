@@ -109,9 +109,9 @@ bool Reverse::forward_rrule(std::uint32_t id) {
   Specialization& callee = *inst.aux_as<Specialization>();
   Operand rule = library_function(KnownName::rrule, f_);
   if (activity_.rules[id] == RuleKind::built) {
-    Value made;
+    BuiltRule made;
     if (!env_.built_rule(callee.types, made)) return refuse(inst, "the builder of its rule failed");
-    rule = f_.constant(made);
+    rule = built_rule_operand(runtime_, f_, made, callee.types, false);
   }
   std::vector<Operand> operands{rule};
   std::vector<const Type*> types{f_.function().type_of(operands[0], runtime_.types)};

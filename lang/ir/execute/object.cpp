@@ -3,6 +3,7 @@
 
 #include "lang/ir/execute/groups.hpp"
 #include "lang/runtime/library_names.hpp"
+#include "lang/runtime/recorded_run.hpp"
 
 namespace slope::ir {
 
@@ -186,7 +187,8 @@ bool load_global(const Operation& o) {
 bool store_global(const Operation& o) {
   Binding* binding = o.aux_as<Binding>();
   Value v = o.operands[0];
-  if (o.ctx.generating) return o.ctx.refuse_in_generator("assign the global " + binding->name->name);
+  if (runs_generator(o.ctx)) return o.ctx.refuse_in_generator("assign the global " + binding->name->name);
+  if (RecordedRun* const run = recorded_run(o.ctx)) run->assigned.insert(binding);
   if (binding->is_constant && binding->value.defined()) {
     if (egal(binding->value, v)) return o.give(v);
     // Another value of the same type is taken, with a warning; code that used the old one is compiled again.
