@@ -85,6 +85,30 @@ const DataType* builder_call(Runtime& runtime, KnownName builder, const DataType
   return runtime.types.tuple(types);
 }
 
+namespace {
+
+// At least so many arrays and objects that carry derivatives; 2 for two and more.
+int memory_places(TangentTypes& tangents, const Type* type, int depth) {
+  constexpr int deepest = 8;
+  if (!tangents.has_shadow(type)) return 0;
+  const DataType* data = as_data(type);
+  if (!data || !data->is_concrete || depth > deepest) return 2;
+  if (data->object_kind == DataType::ObjectKind::array) {
+    const DataType* element = as_data(data->params[0]);
+    return element && element->is_concrete && !tangents.has_shadow(element) ? 1 : 2;
+  }
+  if (data->object_kind != DataType::ObjectKind::fields) return 2;
+  int places = 0;
+  for (const Field& field : data->fields) places += memory_places(tangents, field.type, depth + 1);
+  return std::min(data->is_mutable ? std::max(places, 1) : places, 2);
+}
+
+}  // namespace
+
+bool may_hold_memory_twice(Runtime& runtime, const Type* type) {
+  return memory_places(tangent_types(runtime), type, 0) > 1;
+}
+
 ir::Operand built_rule_operand(Runtime& runtime, ir::Builder& at, const BuiltRule& built, const DataType* call_types,
                                bool forward) {
   if (!built.may_change) return at.constant(built.rule);

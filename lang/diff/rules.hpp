@@ -45,6 +45,9 @@ const Method* written_rule(Runtime& runtime, const DataType* rule_types, std::si
 // Whether the rrule for such calls is one with keywords: it is called with them, and its pullback knows nothing of them.
 bool is_keyword_rule(Runtime& runtime, const DataType* call_types, World world);
 
+// Whether a value of the type may hold some memory that carries a derivative twice.
+bool may_hold_memory_twice(Runtime& runtime, const Type* type);
+
 // What a builder made. `may_change`: the builder read variables, so that code which has been made of the rule, and runs
 // on when one of them is assigned, asks for the rule at each call.
 struct BuiltRule {

@@ -77,6 +77,7 @@ void define_natives(Runtime& runtime) {
   define_segment_natives(runtime);
   define_caught_call_natives(runtime);
   define_built_rule_natives(runtime);
+  define_place_natives(runtime);
   define_forward_natives(runtime);
   define_dynamic_natives(runtime);
   define_kept_memory_natives(runtime);

@@ -29,6 +29,7 @@ void define_checkpoint_natives(Runtime& runtime);
 void define_segment_natives(Runtime& runtime);
 void define_caught_call_natives(Runtime& runtime);
 void define_built_rule_natives(Runtime& runtime);
+void define_place_natives(Runtime& runtime);
 
 // The method it goes to, its arguments as the method's IR has them, their shadows.
 struct DerivedCall {

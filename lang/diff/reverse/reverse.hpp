@@ -151,8 +151,9 @@ class Reverse : private Transform {
   void backward_partials(std::uint32_t id, ir::Operand function, std::size_t first, ir::Operand y);
   bool forward_stateful(std::uint32_t id);
   bool backward_stateful(std::uint32_t id);
-  void refuse_aliases(const ir::Inst& inst);
-  void refuse_shared_result(std::uint32_t id, ir::Operand value);
+  void refuse_aliases(const ir::Inst& inst, MemoryMask overwritten);
+  void refuse_memory_twice(const ir::Inst& inst);
+  void refuse_shared_result(std::uint32_t id, ir::Operand value, const std::vector<ir::Operand>& copies);
   const Method* rule_method(const ir::Inst& inst);
   std::vector<ir::Operand> rule_key(ir::Builder& at, const DataType* call_types);
   ir::Operand packed_call(ir::Builder& at, const ir::Inst& inst, bool with_callee);  // operands as one tuple

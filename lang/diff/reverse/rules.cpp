@@ -124,22 +124,31 @@ bool Reverse::forward_rrule(std::uint32_t id) {
     operands.insert(operands.begin(), {values_.forward(inst.operands[0]), values_.forward(inst.operands[1])});
     types.insert(types.begin(), {callee.types->params[0], callee.types->params[1]});
   }
+  const Method* written = rule_method(inst);
+  const bool of_program = written && !is_of_library(runtime_, written);
+  std::vector<Operand> copies;
   for (std::size_t i = callee_at; i < inst.operands.size(); ++i) {
     operands.push_back(values_.forward(inst.operands[i]));
     types.push_back(callee.types->params[i]);
+    if (!of_program || !varied(inst.operands[i]) || !may_hold_memory_twice(runtime_, type_of(inst.operands[i])))
+      continue;
+    operands.back() = call_library(f_, KnownName::places_apart, {operands.back()}, type_of(inst.operands[i]));
+    copies.push_back(operands.back());
   }
   const Type* pair = env_.return_type(runtime_.types.tuple(types));
   const DataType* pair_data = as_data(pair);
   if (!pair_data || !pair_data->is_tuple || pair_data->params.size() != 2)
     return refuse(inst, "the rrule for " + std::string(callee.method->name->name) +
                             " does not return (value, pullback): its result is " + to_string(pair));
+  // What stores into one of two that share memory has a derivative with respect to the memory, none for each of the two.
+  if (of_program && callee_at == 0) refuse_aliases(inst, env_.memory().of(callee).writes);
   Operand before = arguments_before(inst, id);
   Operand result = f_.emit(Op::call, operands, pair);
   Operand value = f_.emit(Op::field_at, {result}, pair_data->params[0], 0);
   check_forward_step(inst, before, value, true);
   if (pair_data->params[0] != inst.type)
     value = f_.emit(Op::type_assert, {value, f_.constant(runtime_.from_type(inst.type))}, inst.type);
-  refuse_shared_result(id, value);
+  refuse_shared_result(id, value, copies);
   Operand pullback = f_.emit(Op::field_at, {result}, pair_data->params[1], 1);
   values_.set_value(id, value, inst.type);
   extra_of_[id] = values_.remember(pullback, pair_data->params[1]);
@@ -151,7 +160,7 @@ bool Reverse::forward_rrule(std::uint32_t id) {
 
 // A rule's value has a shadow of its own. When it is memory of an argument and one of them is stored into, the other
 // would not be told.
-void Reverse::refuse_shared_result(std::uint32_t id, Operand value) {
+void Reverse::refuse_shared_result(std::uint32_t id, Operand value, const std::vector<Operand>& copies) {
   const ir::Inst inst = primal_->insts[id];
   const Method* rule = rule_method(inst);
   if (!tangents_.has_shadow(inst.type) || (rule && rule->module == runtime_.base)) return;
@@ -159,10 +168,13 @@ void Reverse::refuse_shared_result(std::uint32_t id, Operand value) {
     Operand o = inst.operands[i];
     if (!varied(o) || !tangents_.has_shadow(type_of(o))) continue;
     if (!overwritten_.is_stored_after(id, Operand::inst(id)) && !overwritten_.is_stored_after(id, o)) continue;
-    call_library(f_, KnownName::refuse_shared_result,
-                 {rule_name(f_, inst), int_constant(f_, static_cast<std::int64_t>(i)), value, values_.forward(o),
-                  f_.constant(runtime_.from_string(described(inst)))},
-                 nullptr);
+    std::vector<Operand> given = copies;  // where memory occurs twice
+    given.push_back(values_.forward(o));
+    for (Operand one : given)
+      call_library(f_, KnownName::refuse_shared_result,
+                   {rule_name(f_, inst), int_constant(f_, static_cast<std::int64_t>(i)), value, one,
+                    f_.constant(runtime_.from_string(described(inst)))},
+                   nullptr);
   }
 }
 
@@ -276,7 +288,8 @@ bool Reverse::forward_stateful(std::uint32_t id) {
                          state_type);
   }
   extra_of_[id] = values_.remember(state, state_type);
-  refuse_aliases(inst);
+  refuse_aliases(inst, env_.memory().of_call(inst).writes);
+  refuse_memory_twice(inst);
   Operand before = arguments_before(inst, id);
   std::vector<Operand> operands{state};
   for (Operand o : inst.operands) operands.push_back(values_.forward(o));
@@ -309,8 +322,7 @@ bool Reverse::forward_stateful(std::uint32_t id) {
 
 // A rule reads its arguments in the reverse step as the forward step left them: one that is overwritten may not be
 // another one too, unless the rule says that it knows about that.
-void Reverse::refuse_aliases(const ir::Inst& inst) {
-  MemoryMask overwritten = env_.memory().of_call(inst).writes;
+void Reverse::refuse_aliases(const ir::Inst& inst, MemoryMask overwritten) {
   for (std::size_t i = 1; i < inst.operands.size(); ++i) {
     if (!(overwritten & parameter_mask(i))) continue;
     for (std::size_t k = 1; k < inst.operands.size(); ++k) {
@@ -323,6 +335,18 @@ void Reverse::refuse_aliases(const ir::Inst& inst) {
           nullptr);
     }
   }
+}
+
+// A rule of a program adds to the shadows of places, which are one where the places are.
+void Reverse::refuse_memory_twice(const ir::Inst& inst) {
+  const Method* rule = rule_method(inst);
+  if (!rule || is_of_library(runtime_, rule)) return;
+  for (std::size_t i = 1; i < inst.operands.size(); ++i)
+    if (const Operand o = inst.operands[i]; varied(o) && may_hold_memory_twice(runtime_, type_of(o)))
+      call_library(f_, KnownName::refuse_alias,
+                   {values_.forward(inst.operands[0]), values_.forward(o), values_.forward(o),
+                    int_constant(f_, static_cast<std::int64_t>(i)), int_constant(f_, 0)},
+                   nullptr);
 }
 
 bool Reverse::backward_stateful(std::uint32_t id) {
