@@ -266,7 +266,9 @@ class DynamicForward {
   bool keep_memory() {
     if (!KeptMemory::is_open(ctx_) || diff::restores_memory(called(), runtime_)) return true;
     // Tangents are restored by the reverse half, too, but that does not always run (natives/segments.cpp).
-    if (only_accumulates() && !(is_derivative_ && derivatives_.cache.is_forward_mode(*target_))) return true;
+    if (only_accumulates() &&
+        !(kept_memory_of(ctx_).keeps_tangents() && is_derivative_ && derivatives_.cache.is_forward_mode(*target_)))
+      return true;
     const Stores& stores = derivatives_.stores.of(ctx_, *target_);
     if (ctx_.failed()) return false;
     const Method& method = *target_->method;

@@ -53,6 +53,7 @@ std::int64_t KeptMemory::open(bool within) {
   level.references = references_.size();
   level.outer_watch = ctx_.calls;
   level.within = within && depth_ > 1;
+  level.keeps_tangents = false;
   level.begun = false;
   ctx_.calls = nullptr;
   return static_cast<std::int64_t>(depth_);
@@ -608,7 +609,9 @@ bool KeptMemory::before_call(Specialization& target, Value callee, const Value* 
   if (current && current->valid_in(ctx_.world) && !(current->effects & effect_writes)) return true;
   // What reverse mode, or what stands for it, writes of what it is given are accumulators.
   if (diff::is_written_out(callee, runtime_)) return true;
-  if (compiler_of(ctx_).synthetic_of(callee) && !derivatives_of(ctx_).cache.is_forward_mode(target)) return true;
+  if (compiler_of(ctx_).synthetic_of(callee) &&
+      !(keeps_tangents() && derivatives_of(ctx_).cache.is_forward_mode(target)))
+    return true;
   const SharedAccess access(ctx_);
   CallWatch* watch = std::exchange(ctx_.calls, nullptr);
   const Stores& stores = derivatives_of(ctx_).stores.of(ctx_, target);
@@ -715,6 +718,7 @@ bool keep_memory_of(Context& ctx, const Value* args, std::size_t count, Value& r
   // A pullback leaves memory as its function does: for a derivative around it that is a store like others.
   if (memory.is_open()) memory.keep(stores, arguments.values.data(), all, fixed);
   result = runtime.from_int(memory.open(true));
+  if (derivatives_of(ctx).segments.active(*target)) memory.keep_tangents(result.bits);
   memory.keep(stores, arguments.values.data(), all, fixed);
   return true;
 }

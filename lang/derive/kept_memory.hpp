@@ -86,6 +86,10 @@ class KeptMemory final : public CallWatch {
   // want what was made meanwhile. What is kept after the arguments is then left to the level around it.
   std::int64_t open(bool within);
   bool is_open() const { return depth_ != 0; }
+  // The level is that of a part of a gradient (segments.hpp), which is run as it is and again: tangents that forward mode
+  // stores into are of its state. A gradient's own level does not keep them, since their caller goes on with them.
+  void keep_tangents(std::int64_t level) { levels_[static_cast<std::size_t>(level) - 1].keeps_tangents = true; }
+  bool keeps_tangents() const { return is_open() && levels_[depth_ - 1].keeps_tangents; }
   static std::size_t depth(const Context& ctx) {
     return ctx.kept_memory ? static_cast<const KeptMemory&>(*ctx.kept_memory).depth_ : 0;
   }
@@ -159,6 +163,7 @@ class KeptMemory final : public CallWatch {
     std::unordered_set<LookedThrough, HashOfLookedThrough> done;
     CallWatch* outer_watch = nullptr;
     bool within = false;
+    bool keeps_tangents = false;
     bool begun = false;  // the arguments are kept
   };
   bool put_back(std::int64_t level, bool also_left);
