@@ -1,5 +1,6 @@
 #include "codegen/batch.hpp"
 
+#include <llvm/Bitcode/BitcodeReader.h>
 #include <llvm/Transforms/Utils/Cloning.h>
 
 #include <algorithm>
@@ -7,8 +8,8 @@
 #include <optional>
 
 #include "codegen/ahead_code.hpp"
+#include "codegen/leaps.hpp"
 #include "lang/ir/cfg.hpp"
-#include "lang/ir/continuation.hpp"
 #include "lang/ir/op_groups.hpp"
 #include "lang/ir/passes/bounds.hpp"
 #include "lang/support/tuning.hpp"
@@ -363,10 +364,25 @@ void Batch::want_quick_code(Replacer& replacer, bool spares_short_loops) {
     QuickCode& quick = result_->data.quick.emplace_back();
     quick.replacer = &replacer;
     quick.has_wrapper = member->boxed != nullptr;
-    member->unit->continues_loop = ir::continues_loop(*member->function);
     member->unit->spares_short_loops = spares_short_loops;
     member->unit->quick = &quick;
   }
+}
+
+bool Batch::build_from_loop(const QuickCode& quick, unsigned loop, const std::string& name, std::string& why) {
+  const llvm::MemoryBufferRef text(quick.text.bitcode, "slope");
+  auto module = llvm::parseBitcodeFile(text, context_);
+  if (!module) {
+    why = llvm::toString(module.takeError());
+    return false;
+  }
+  if (!continue_at_loop(**module, loop)) {
+    why = "the loop can't be entered";
+    return false;
+  }
+  entries_.push_back(unique(name));
+  units_.push_back(std::make_unique<Unit>(std::move(*module), quick.text, entries_.back()));
+  return true;
 }
 
 bool Batch::build_direct(CodeInstance& code) {

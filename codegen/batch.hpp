@@ -22,6 +22,7 @@ struct NativeBatch {
   }
   NativeBatch(const NativeBatch&) = delete;
   BatchData data;
+  std::vector<std::shared_ptr<NativeBatch>> loops;  // good code that its quick code leaps to
   // The quick code that goes on to this, and whose code that is; this is linked to it, so it lives.
   QuickCode* replaced = nullptr;
   const NativeBatch* quick_batch = nullptr;
@@ -69,6 +70,8 @@ class Batch : public EmitHost {
   void emit(bool boxed_root);
   // The wrapper alone, of a function that has been published.
   bool build_wrapper(CodeInstance& code);
+  // Good code of a loop of quick code (leaps.hpp).
+  bool build_from_loop(const QuickCode& quick, unsigned loop, const std::string& name, std::string& why);
   // The wrapper for hosts, of a function that has been published.
   bool build_direct(CodeInstance& code);
   // Ahead of time: these functions, all that they call, and an entry for C of each, by the names given.

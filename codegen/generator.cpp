@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "codegen/batch.hpp"
+#include "codegen/leaps.hpp"
 #include "codegen/loader.hpp"
 #include "codegen/object_cache.hpp"
 #include "codegen/workers.hpp"
@@ -25,6 +26,7 @@ constexpr std::uint64_t worth_of_instruction = tuning::worth_of_instruction;
 constexpr std::uint64_t worth_of_quick = tuning::worth_of_quick;
 constexpr std::int64_t worth_of_good = tuning::worth_of_good;
 constexpr std::int64_t worth_of_good_elsewhere = tuning::worth_of_good_elsewhere;
+constexpr std::int64_t often_called = tuning::quick_code_calls;
 constexpr std::size_t stack_of_compiling = tuning::stack_of_compiling;
 
 class Generator : public CodeGenerator, private Replacer {
@@ -51,12 +53,16 @@ class Generator : public CodeGenerator, private Replacer {
   bool publish(Batch& batch, std::vector<UnitObject> objects, std::string& why);
   void publish_finished();
   // Of quick code (quick_code.hpp): from now on it may be replaced; make and publish what replaces it.
-  void note_quick(const Batch::Member& member);
-  void replace(Context& ctx, QuickCode& quick) override;
-  void replace_later(Context& ctx, QuickCode& quick);
-  bool build_good(Context& ctx, QuickCode& quick, Batch& batch, std::string& why);
-  bool make_good(Context& ctx, CodeInstance& code, std::string& why);
-  void publish_good(QuickCode& quick, Batch& batch, std::vector<UnitObject> objects);
+  void note_quick(Batch& batch, const Batch::Member& member, const std::vector<void*>& addresses);
+  void* replace(Context& ctx, QuickCode& quick, AskedAt where) override;
+  AskedAt place_to_replace(QuickCode& quick, AskedAt where) const;
+  static void will_not_be(QuickCode& quick, AskedAt where);
+  void replace_later(Context& ctx, QuickCode& quick, AskedAt where);
+  bool build_good(Context& ctx, QuickCode& quick, AskedAt where, Batch& batch, std::string& why);
+  bool make_good(Context& ctx, QuickCode& quick, AskedAt where, std::string& why);
+  void publish_good(QuickCode& quick, AskedAt where, Batch& batch, std::vector<UnitObject> objects);
+  void publish_good_entry(QuickCode& quick, Batch& batch, std::vector<UnitObject> objects);
+  void publish_good_loop(QuickCode& quick, unsigned loop, Batch& batch, std::vector<UnitObject> objects);
   Compiled compile_if_worth(Context& ctx, CodeInstance& code, std::string& why);
   BatchPolicy policy(Context& ctx, const CodeInstance& root) const;
   void keep(Batch& batch, const std::vector<void*>& addresses);
@@ -76,7 +82,11 @@ class Generator : public CodeGenerator, private Replacer {
   bool has_workers_ = false;
   // What quick code there is that may still be replaced, and what is being made for it.
   std::unordered_map<const CodeInstance*, QuickCode*> quick_;
-  std::unordered_map<const CodeInstance*, std::shared_ptr<Job>> replacing_;
+  struct Replacement {
+    AskedAt where;
+    std::shared_ptr<Job> job;
+  };
+  std::unordered_map<const CodeInstance*, Replacement> replacing_;  // one at a time
   // What has been asked for and is not worth its time yet. It is kept as it was emitted, because what is compiled in the
   // meantime would change its text: the next start, which asks at the same point, shall find it in the cache.
   struct Postponed {
@@ -92,7 +102,7 @@ class Generator : public CodeGenerator, private Replacer {
 
 Generator::~Generator() {
   for (const auto& [root, job] : waiting_) job->cancel();
-  for (const auto& [code, job] : replacing_) job->cancel();
+  for (const auto& [code, replacement] : replacing_) replacement.job->cancel();
 }
 
 bool Generator::start(std::string& why) {
@@ -274,19 +284,20 @@ void Generator::publish_finished() {
     finished.push_back(entry.second);
     return true;
   });
-  std::vector<std::pair<QuickCode*, std::shared_ptr<Job>>> good;
+  std::vector<std::pair<QuickCode*, Replacement>> good;
   std::erase_if(replacing_, [&](const auto& entry) {
-    if (!entry.second->done.load(std::memory_order_acquire)) return false;
+    if (!entry.second.job->done.load(std::memory_order_acquire)) return false;
     if (const auto quick = quick_.find(entry.first); quick != quick_.end())
       good.emplace_back(quick->second, entry.second);
     return true;
   });
-  for (const auto& [quick, job] : good) {
-    if (job->failed())
-      quick->never();
+  for (const auto& [quick, replacement] : good) {
+    Job& job = *replacement.job;
+    if (job.failed())
+      will_not_be(*quick, replacement.where);
     else
-      publish_good(*quick, *job->batch, std::move(job->objects));
-    job->batch->drop_result();
+      publish_good(*quick, replacement.where, *job.batch, std::move(job.objects));
+    job.batch->drop_result();
   }
   // A failure is found again, and reported, when the function is asked for again.
   for (const std::shared_ptr<Job>& job : finished) {
@@ -295,9 +306,21 @@ void Generator::publish_finished() {
   }
 }
 
-void Generator::note_quick(const Batch::Member& member) {
+void Generator::note_quick(Batch& batch, const Batch::Member& member, const std::vector<void*>& addresses) {
   if (!member.unit->has_switches) return;
   QuickCode& quick = *member.unit->quick;
+  quick.batch = batch.result();
+  // Frames that are recorded belong to one piece of code.
+  if (!runtime_.records_frames && !member.unit->text.bitcode.empty()) {
+    quick.text = std::move(member.unit->text);
+    const auto add = [&](const std::string& symbol, const std::string& name) {
+      const auto& entries = batch.entries();
+      const auto found = std::find(entries.begin(), entries.end(), name);
+      quick.text.addresses.push_back({symbol, addresses[static_cast<std::size_t>(found - entries.begin())]});
+    };
+    add(self_name, member.name);
+    for (const UnitText::Name& other : quick.text.referred) add(other.symbol, other.name);
+  }
   quick.code = member.code;
   quick.worth = static_cast<std::int64_t>(member.unit->module().getInstructionCount()) *
                 (host_.quick_code > 1    ? static_cast<std::int64_t>(host_.quick_code)
@@ -307,8 +330,8 @@ void Generator::note_quick(const Batch::Member& member) {
   quick_[member.code] = &quick;
 }
 
-// Good code of the one function; what it calls is linked to as it is now.
-bool Generator::build_good(Context& ctx, QuickCode& quick, Batch& batch, std::string& why) {
+// Good code of the one function; what it calls is linked to as it is now. Of a loop, as it was.
+bool Generator::build_good(Context& ctx, QuickCode& quick, AskedAt where, Batch& batch, std::string& why) {
   if (!has_address_space(compile_reserve)) {
     why = "there is not enough memory left to compile";
     return false;
@@ -316,65 +339,112 @@ bool Generator::build_good(Context& ctx, QuickCode& quick, Batch& batch, std::st
   const StageTime time(host_.times, StageTimes::Stage::emission, [&] { return quick.code->typed->name; });
   BatchPolicy alone = policy(ctx, *quick.code);
   alone.max_functions = 1;
-  if (!batch.build(*quick.code, alone, why)) return false;
-  batch.emit(quick.has_wrapper);
+  if (!where.is_entry()) {
+    if (!batch.build_from_loop(quick, where.loop(), quick.code->typed->name, why)) return false;
+  } else {
+    if (!batch.build(*quick.code, alone, why)) return false;
+    batch.emit(quick.has_wrapper);
+  }
   names_ = batch.next_name();
   return !ctx.interrupt.load(std::memory_order_relaxed);
 }
 
-bool Generator::make_good(Context& ctx, CodeInstance& code, std::string& why) {
-  const auto found = quick_.find(&code);
-  if (found == quick_.end()) return true;
-  QuickCode& quick = *found->second;
+bool Generator::make_good(Context& ctx, QuickCode& quick, AskedAt where, std::string& why) {
   Batch batch(runtime_, published_, jit_->translator(), names_, {!host_.trusts_inbounds, host_.dump_llvm});
-  if (!build_good(ctx, quick, batch, why)) return false;
+  if (!build_good(ctx, quick, where, batch, why)) return false;
   std::vector<UnitObject> objects;
   const Effort effort = this->effort(batch);
   Unit& unit = *batch.units().front();
   std::unique_ptr<llvm::MemoryBuffer> object = jit_->translator().translate(unit, effort, &ctx.interrupt, why);
   if (!object) return false;
   objects.push_back({&unit, std::move(object)});
-  publish_good(quick, batch, std::move(objects));
+  publish_good(quick, where, batch, std::move(objects));
   return true;
 }
 
 // Called by quick code, which goes on whatever becomes of it.
-void Generator::replace(Context& ctx, QuickCode& quick) {
+void* Generator::replace(Context& ctx, QuickCode& quick, AskedAt where) {
   // It is asked again where this is too early.
   quick.left.store(std::max<std::int64_t>(quick.worth / 4, 1), std::memory_order_relaxed);
-  if (!quick.code || quick.good.load(std::memory_order_relaxed) || !quick.code->valid_in(ctx.world))
-    return quick.never();
+  if (void* good = quick.good_loop(where)) return good;
+  if (!quick.code || !quick.code->valid_in(ctx.world)) {
+    quick.never();
+    return nullptr;
+  }
   // It asks before it looks at the stack: LLVM needs some.
   const char here = 0;
-  if (ctx.interrupt.load(std::memory_order_relaxed) || &here < ctx.stack_limit + stack_of_compiling) return;
+  if (ctx.interrupt.load(std::memory_order_relaxed) || &here < ctx.stack_limit + stack_of_compiling) return nullptr;
   const CollectionPause pause(runtime_.heap);
   const Finally compiled([&, before = std::exchange(runtime_.compiles, true)] { runtime_.compiles = before; });
   std::string why;
-  if (host_.compile_threads)
-    replace_later(ctx, quick);
-  else if (!make_good(ctx, *quick.code, why) && !ctx.interrupt.load(std::memory_order_relaxed))
-    quick.never();
+  if (host_.compile_threads) publish_finished();
+  const AskedAt place = place_to_replace(quick, where);
+  if (place.is_entry() ? quick.good.load(std::memory_order_relaxed) != nullptr : quick.loops.contains(place.loop())) {
+    // Nothing is left to make.
+  } else if (host_.compile_threads) {
+    replace_later(ctx, quick, place);
+  } else if (make_good(ctx, quick, place, why)) {
+    // The loop around may not turn soon; good code of this one costs as much again.
+    if (place.place != where.place) quick.left.store(quick.worth, std::memory_order_relaxed);
+  } else if (!ctx.interrupt.load(std::memory_order_relaxed)) {
+    will_not_be(quick, place);
+  }
+  return quick.good_loop(where);
 }
 
-void Generator::replace_later(Context& ctx, QuickCode& quick) {
-  publish_finished();
+void Generator::will_not_be(QuickCode& quick, AskedAt where) {
+  if (where.is_entry())
+    quick.never();
+  else
+    quick.loops[where.loop()] = nullptr;
+}
+
+// What good code shall be made of, seen from where it was asked for.
+AskedAt Generator::place_to_replace(QuickCode& quick, AskedAt where) const {
+  const std::int64_t calls = quick.calls.load(std::memory_order_relaxed);
+  const bool is_called = calls - std::exchange(quick.calls_before, calls) >= often_called;
+  if (where.is_entry() || quick.text.bitcode.empty()) return {};
+  if (host_.quick_code > 1) return where;  // every loop is to be left
+  if (is_called && !quick.good.load(std::memory_order_relaxed)) return {};
+  return quick.loops.contains(where.outermost()) ? where : AskedAt::in(where.outermost(), where.outermost());
+}
+
+void Generator::replace_later(Context& ctx, QuickCode& quick, AskedAt where) {
   if (!quick.code || replacing_.contains(quick.code)) return;
   std::string why;
   auto job = std::make_shared<Job>();
   job->batch = std::make_unique<Batch>(runtime_, published_, jit_->translator(), names_,
                                        Batch::Options{!host_.trusts_inbounds, host_.dump_llvm});
-  if (!build_good(ctx, quick, *job->batch, why)) return;
+  if (!build_good(ctx, quick, where, *job->batch, why)) return will_not_be(quick, where);
   job->effort = effort(*job->batch);
   job->effort.times = nullptr;
   job->cache = cache_;
-  replacing_[quick.code] = job;
+  replacing_[quick.code] = {where, job};
   Workers::shared().add(job);
 }
 
-void Generator::publish_good(QuickCode& quick, Batch& batch, std::vector<UnitObject> objects) {
+void Generator::publish_good(QuickCode& quick, AskedAt where, Batch& batch, std::vector<UnitObject> objects) {
   const StageTime time(host_.times, StageTimes::Stage::linking, [&] { return quick.code->typed->name; });
+  if (where.is_entry())
+    publish_good_entry(quick, batch, std::move(objects));
+  else
+    publish_good_loop(quick, where.loop(), batch, std::move(objects));
+}
+
+// It belongs to the quick code, whose frame lies below each of its own.
+void Generator::publish_good_loop(QuickCode& quick, unsigned loop, Batch& batch, std::vector<UnitObject> objects) {
+  quick.loops[loop] = nullptr;
+  const std::shared_ptr<NativeBatch> owner = quick.batch.lock(), result = batch.result();
+  std::string why;
+  std::vector<void*> addresses;
+  if (!owner || !(result->code = jit_->link(std::move(objects), batch.entries(), addresses, why))) return;
+  batches_.push_back(result);
+  owner->loops.push_back(result);
+  quick.loops[loop] = addresses[0];
+}
+
+void Generator::publish_good_entry(QuickCode& quick, Batch& batch, std::vector<UnitObject> objects) {
   CodeInstance& code = *quick.code;
-  quick_.erase(&code);
   std::string why;
   std::vector<void*> addresses;
   const std::shared_ptr<NativeBatch> result = batch.result();
@@ -391,7 +461,7 @@ void Generator::publish_good(QuickCode& quick, Batch& batch, std::vector<UnitObj
   code.entry.store(addresses[0], std::memory_order_release);
   if (quick.has_wrapper) code.boxed.store(reinterpret_cast<BoxedEntry>(addresses[1]), std::memory_order_release);
   quick.good.store(addresses[0], std::memory_order_release);
-  quick.never();
+  if (quick.text.bitcode.empty()) quick.never();  // what runs ends as it is
 }
 
 // Links the objects. What another batch has published in the meantime stays as it is, as others may be linked to it.
@@ -412,7 +482,7 @@ bool Generator::publish(Batch& batch, std::vector<UnitObject> objects, std::stri
       if (is_new) {
         published_[&made] = {member->signature, entry, result};
         made.entry.store(entry, std::memory_order_release);
-        note_quick(*member);
+        note_quick(batch, *member, addresses);
       }
     }
     void* const boxed = member->boxed ? addresses[next++] : nullptr;
@@ -433,7 +503,7 @@ void Generator::forget(const CodeInstance& code) {
     quick_.erase(quick);
   }
   if (const auto job = replacing_.find(&code); job != replacing_.end()) {
-    job->second->cancel();
+    job->second.job->cancel();
     replacing_.erase(job);
   }
   std::erase_if(postponed_, [&](const auto& entry) {
@@ -474,7 +544,9 @@ bool Generator::locate(const void* address, std::uintptr_t& function, std::vecto
 
 DirectCode Generator::direct(Context& ctx, CodeInstance& code, std::span<const std::uint8_t> steps, std::string& why) {
   DirectCode made;
-  if (!compile(ctx, code, why) || !make_good(ctx, code, why)) return made;
+  if (!compile(ctx, code, why)) return made;
+  if (const auto quick = quick_.find(&code); quick != quick_.end() && !quick->second->good.load())
+    if (!make_good(ctx, *quick->second, {}, why)) return made;
   Batch batch(runtime_, published_, jit_->translator(), names_, {!host_.trusts_inbounds, host_.dump_llvm});
   if (!batch.build_direct(code)) {
     why = "internal error: compiled code is not published";

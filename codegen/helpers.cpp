@@ -346,12 +346,13 @@ void stop(Context* ctx, const TraceSite* site, std::uint64_t tapes, std::uint64_
   if (ctx->runtime->records_frames) ctx->frames = ctx->frames->caller;  // the function returns
 }
 
-void replace(Context* ctx, QuickCode* quick) {
+void* replace(Context* ctx, QuickCode* quick, std::int64_t where) {
   SharedAccess shared(*ctx);
   try {
-    quick->replacer->replace(*ctx, *quick);
+    return quick->replacer->replace(*ctx, *quick, {where});
   } catch (const std::bad_alloc&) {  // it goes on without
     quick->never();
+    return nullptr;
   }
 }
 

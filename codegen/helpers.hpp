@@ -57,7 +57,7 @@ namespace slope::codegen {
   H(tape_close, v, "pp")         /* ctx, Tape */                                                        \
   H(tape_mark, l, "p")           /* ctx -> serial */                                                    \
   H(tape_release, v, "pl")       /* ctx, serial */                                                      \
-  H(replace, v, "pp")            /* ctx, QuickCode that has run for long */
+  H(replace, p, "ppl")           /* ctx, QuickCode that has run for long, where -> good code or null */
 
 enum class Helper : std::uint8_t {
 #define H(name, result, arguments) name,

@@ -92,12 +92,20 @@ std::string ObjectCache::image_path() {
 
 ObjectCache::Key ObjectCache::content(const llvm::Module& module) const {
   llvm::SmallVector<char, 0> text;
-  llvm::raw_svector_ostream stream(text);
-  llvm::WriteBitcodeToFile(module, stream);
+  write(module, text);
+  return content(llvm::StringRef(text.data(), text.size()));
+}
+
+ObjectCache::Key ObjectCache::content(llvm::StringRef bitcode) const {
   llvm::BLAKE3 hash;
   hash.update(identity_);
-  hash.update(llvm::StringRef(text.data(), text.size()));
+  hash.update(bitcode);
   return hash.final<hash_size>();
+}
+
+void ObjectCache::write(const llvm::Module& module, llvm::SmallVectorImpl<char>& bitcode) {
+  llvm::raw_svector_ostream stream(bitcode);
+  llvm::WriteBitcodeToFile(module, stream);
 }
 
 ObjectCache::Key ObjectCache::key(const Key& content, CodeEffort level) {

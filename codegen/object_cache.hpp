@@ -33,6 +33,8 @@ class ObjectCache {
   static std::string image_path();
   // Of a module that has not been optimised yet.
   Key content(const llvm::Module& module) const;
+  Key content(llvm::StringRef bitcode) const;
+  static void write(const llvm::Module& module, llvm::SmallVectorImpl<char>& bitcode);
   // Of it, and of what will be done to it.
   static Key key(const Key& content, CodeEffort level);
   static Key quick_key(const Key& content);  // of quick code (quick_code.hpp)

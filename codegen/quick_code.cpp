@@ -3,17 +3,17 @@
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/IR/Dominators.h>
 #include <llvm/IR/IRBuilder.h>
-#include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/MDBuilder.h>
-#include <llvm/IR/ProfDataUtils.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Transforms/Utils/BasicBlockUtils.h>
 
+#include <algorithm>
 #include <cstddef>
-#include <optional>
+#include <numeric>
 
 #include "codegen/counted_loops.hpp"
 #include "codegen/helpers.hpp"
+#include "codegen/leaps.hpp"
 #include "codegen/unit.hpp"
 #include "lang/support/dump.hpp"
 #include "lang/support/tuning.hpp"
@@ -26,7 +26,9 @@ using llvm::BasicBlock;
 
 static_assert(offsetof(QuickCode, left) == 0 && offsetof(QuickCode, good) == 8);
 
-constexpr const char* look_name = "slope.look";  // (QuickCode) -> its good code: a load that no pass may move
+// Calls that no pass may move: (QuickCode) -> its good code; (context, QuickCode, where) -> good code of the loop.
+constexpr const char* look_name = "slope.look";
+constexpr const char* leap_name = "slope.leap";
 
 llvm::FunctionCallee helper(llvm::Module& module, Helper which, llvm::Type* result,
                             llvm::ArrayRef<llvm::Type*> parameters) {
@@ -36,11 +38,11 @@ llvm::FunctionCallee helper(llvm::Module& module, Helper which, llvm::Type* resu
   return callee;
 }
 
-llvm::FunctionCallee look_function(llvm::Module& module) {
-  if (llvm::Function* known = module.getFunction(look_name)) return known;
+llvm::FunctionCallee mark(llvm::Module& module, const char* name, llvm::ArrayRef<llvm::Type*> parameters) {
+  if (llvm::Function* known = module.getFunction(name)) return known;
   llvm::Type* pointer = llvm::PointerType::get(module.getContext(), 0);
-  llvm::Function* made = llvm::Function::Create(llvm::FunctionType::get(pointer, {pointer}, false),
-                                                llvm::Function::ExternalLinkage, look_name, module);
+  llvm::Function* made = llvm::Function::Create(llvm::FunctionType::get(pointer, parameters, false),
+                                                llvm::Function::ExternalLinkage, name, module);
   made->setMemoryEffects(llvm::MemoryEffects::inaccessibleMemOnly());
   for (llvm::Attribute::AttrKind kind : {llvm::Attribute::NoUnwind, llvm::Attribute::WillReturn,
                                          llvm::Attribute::NoSync, llvm::Attribute::NoFree, llvm::Attribute::NoCallback})
@@ -48,10 +50,20 @@ llvm::FunctionCallee look_function(llvm::Module& module) {
   return made;
 }
 
+llvm::FunctionCallee look_function(llvm::Module& module) {
+  return mark(module, look_name, {llvm::PointerType::get(module.getContext(), 0)});
+}
+
+llvm::FunctionCallee leap_function(llvm::Module& module) {
+  llvm::Type* pointer = llvm::PointerType::get(module.getContext(), 0);
+  return mark(module, leap_name, {pointer, pointer, llvm::Type::getInt64Ty(module.getContext())});
+}
+
 llvm::MDNode* rarely(llvm::LLVMContext& context) { return llvm::MDBuilder(context).createBranchWeights(1, 100000); }
 
-// Takes `amount` off what is left, before `at`; asks for good code when nothing is.
-void count(llvm::Instruction* at, llvm::Value* context, llvm::Value* quick, std::uint64_t amount) {
+// Takes `amount` off what is left, before `at`; asks for good code when nothing is. Returns what came of that.
+llvm::PHINode* count(llvm::Instruction* at, llvm::Value* context, llvm::Value* quick, std::uint64_t amount,
+                     AskedAt where) {
   llvm::Module& module = *at->getModule();
   llvm::IRBuilder<> b(at);
   llvm::LoadInst* before = b.CreateAlignedLoad(b.getInt64Ty(), quick, llvm::Align(8));
@@ -61,116 +73,47 @@ void count(llvm::Instruction* at, llvm::Value* context, llvm::Value* quick, std:
   llvm::Instruction* ask =
       llvm::SplitBlockAndInsertIfThen(b.CreateICmpSLT(left, b.getInt64(0)), at, false, rarely(module.getContext()));
   llvm::FunctionCallee replace =
-      helper(module, Helper::replace, llvm::Type::getVoidTy(module.getContext()), {b.getPtrTy(), b.getPtrTy()});
+      helper(module, Helper::replace, b.getPtrTy(), {b.getPtrTy(), b.getPtrTy(), b.getInt64Ty()});
   llvm::cast<llvm::Function>(replace.getCallee())->addFnAttr(llvm::Attribute::Cold);
-  llvm::IRBuilder<>(ask).CreateCall(replace, {context, quick});
+  llvm::Value* good = llvm::IRBuilder<>(ask).CreateCall(replace, {context, quick, b.getInt64(where.place)});
+  b.SetInsertPoint(at->getParent(), at->getParent()->begin());
+  llvm::PHINode* asked = b.CreatePHI(b.getPtrTy(), 2);
+  asked->addIncoming(good, ask->getParent());
+  asked->addIncoming(llvm::ConstantPointerNull::get(b.getPtrTy()), before->getParent());
+  return asked;
 }
 
-// The head of the loop that a continuation begins with, and what its variables are among the arguments.
-struct Loop {
-  BasicBlock* header = nullptr;
-  llvm::SmallVector<llvm::Value*, 16> arguments;
-  llvm::CallInst *catch_depth = nullptr, *tape_mark = nullptr, *scratch = nullptr;
-};
-
-// What good code does again when it is entered, on the way to the loop, must not do anything.
-bool may_run_twice(llvm::Instruction& inst, Loop& loop) {
-  if (auto* call = llvm::dyn_cast<llvm::CallInst>(&inst)) {
-    llvm::Function* callee = call->getCalledFunction();
-    if (!callee) return false;
-    if (callee->isIntrinsic())
-      return !inst.mayWriteToMemory() || callee->getIntrinsicID() == llvm::Intrinsic::read_register;
-    for (auto [which, found] :
-         {std::pair{Helper::catch_depth, &loop.catch_depth}, std::pair{Helper::tape_mark, &loop.tape_mark},
-          std::pair{Helper::scratch_enter, &loop.scratch}}) {
-      if (callee->getName() != helper_info(which).name) continue;
-      *found = call;
-      return true;
-    }
-    return false;
-  }
-  if (auto* load = llvm::dyn_cast<llvm::LoadInst>(&inst)) return !load->isVolatile();  // of whether to stop, too
-  return !inst.mayWriteToMemory();
+// SLOPE_DUMP=quick: why good code is made at once, or a loop has none of its own.
+void refused(const char* why) {
+  if (dump_wants("quick")) llvm::errs() << "; no quick code, " << why << '\n';
 }
 
-// The only way on, but for errors.
-BasicBlock* usual_successor(BasicBlock* block) {
-  auto* branch = llvm::dyn_cast<llvm::BranchInst>(block->getTerminator());
-  if (!branch) return nullptr;
-  if (branch->isUnconditional()) return branch->getSuccessor(0);
-  std::uint64_t first = 0, second = 0;
-  if (!llvm::extractBranchWeights(*branch, first, second)) return nullptr;
-  if (first == 1 && second > 1) return branch->getSuccessor(1);
-  if (second == 1 && first > 1) return branch->getSuccessor(0);
-  return nullptr;
-}
-
-// SLOPE_DUMP=quick: why a loop gets good code at once.
-std::nullopt_t refused(const char* why, const llvm::Value* what = nullptr) {
-  if (dump_wants("quick")) {
-    llvm::errs() << "; no quick code, " << why << '\n';
-    if (what) llvm::errs() << *what << '\n';
-  }
-  return std::nullopt;
-}
-
-std::optional<Loop> find_loop(llvm::Function& function) {
-  Loop loop;
-  llvm::DominatorTree dominators(function);
-  BasicBlock* before = nullptr;
-  BasicBlock* block = &function.getEntryBlock();
-  for (std::size_t steps = 0;; ++steps) {
-    if (steps > 64) return refused("the loop is far");
-    if (block->hasNPredecessorsOrMore(2)) break;
-    for (llvm::Instruction& inst : *block)
-      if (!may_run_twice(inst, loop)) return refused("it does something before the loop", &inst);
-    before = block;
-    block = usual_successor(block);
-    if (!block) return refused("there are two ways", before->getTerminator());
-  }
-  for (BasicBlock* other : llvm::predecessors(block))
-    if (other != before && !dominators.dominates(block, other)) return refused("two ways meet first");
-  if (llvm::count(llvm::predecessors(block), before) != 1) return refused("two ways lead to the loop");
-  loop.header = block;
-  for (llvm::Argument& argument : function.args()) loop.arguments.push_back(&argument);
-  for (llvm::PHINode& phi : block->phis()) {
-    auto* argument = llvm::dyn_cast<llvm::Argument>(phi.getIncomingValueForBlock(before));
-    // Used elsewhere as well: there it is what it was at first.
-    if (!argument) return refused("a variable starts with what is no argument", &phi);
-    if (!argument->hasOneUse()) return refused("the first value of a variable is used as well", &phi);
-    loop.arguments[argument->getArgNo()] = &phi;
-  }
-  return loop;
-}
-
-// Leaves for the good code, if there is some, with what the activation holds given back as Emitter::return_value does.
-void add_leap(const Loop& loop, llvm::Function& function, llvm::Value* quick) {
+// At the end of each turn: it goes on in good code of the loop, if there is some. What asks for that is no more than a
+// mark before the passes; the block with the next look whether to stop stays the loop's last, which rotating it needs.
+void add_leap(const LoopHead& head, BasicBlock* latch, llvm::Function& function, llvm::Value* quick, AskedAt where) {
   llvm::Module& module = *function.getParent();
-  llvm::Instruction* at = &*loop.header->getFirstInsertionPt();
+  llvm::Instruction* at = latch->getTerminator();
+  for (llvm::Instruction& inst : *latch)
+    if (auto* call = llvm::dyn_cast<llvm::CallInst>(&inst))
+      if (call->getCalledFunction() && call->getCalledFunction()->getName() == poll_name) at = call;
+  llvm::SmallVector<llvm::Value*, 16> arguments;
+  llvm::SmallVector<llvm::Type*, 16> types;
+  for (llvm::Value* value : head.live) {
+    auto* phi = llvm::dyn_cast<llvm::PHINode>(value);
+    arguments.push_back(phi && phi->getParent() == head.header ? phi->getIncomingValueForBlock(latch) : value);
+    types.push_back(value->getType());
+  }
   llvm::IRBuilder<> b(at);
-  llvm::Value* good = b.CreateCall(look_function(module), {quick});
+  llvm::Value* good = b.CreateCall(leap_function(module), {function.getArg(0), quick, b.getInt64(where.place)});
   llvm::Instruction* leave =
       llvm::SplitBlockAndInsertIfThen(b.CreateIsNotNull(good), at, true, rarely(module.getContext()));
   b.SetInsertPoint(leave);
-  llvm::Value* result = b.CreateCall(function.getFunctionType(), good, loop.arguments);
-  llvm::Value* context = function.getArg(0);
-  llvm::Type *none = b.getVoidTy(), *pointer = b.getPtrTy(), *word = b.getInt64Ty();
-  if (loop.catch_depth)
-    b.CreateCall(helper(module, Helper::leave_catch, none, {pointer, word}), {context, loop.catch_depth});
-  if (loop.scratch || loop.tape_mark) {
-    llvm::Value* status = result;
-    if (auto* members = llvm::dyn_cast<llvm::StructType>(result->getType()))
-      status = b.CreateExtractValue(result, members->getNumElements() - 1);
-    llvm::Instruction *failed = nullptr, *succeeded = nullptr;
-    llvm::SplitBlockAndInsertIfThenElse(b.CreateICmpNE(status, b.getInt8(0)), leave, &failed, &succeeded);
-    llvm::Value* mark = loop.scratch ? loop.scratch : loop.tape_mark;
-    llvm::IRBuilder<>(failed).CreateCall(helper(module, Helper::tape_release, none, {pointer, word}), {context, mark});
-    if (loop.scratch)
-      llvm::IRBuilder<>(succeeded).CreateCall(helper(module, Helper::scratch_leave, none, {pointer, word}),
-                                              {context, mark});
-    b.SetInsertPoint(leave);
-  }
-  b.CreateRet(result);
+  // No tail call: the frame, where its buffers lie, is in use.
+  llvm::Value* result = b.CreateCall(llvm::FunctionType::get(function.getReturnType(), types, false), good, arguments);
+  if (function.getReturnType()->isVoidTy())
+    b.CreateRetVoid();
+  else
+    b.CreateRet(result);
   leave->eraseFromParent();
 }
 
@@ -187,7 +130,13 @@ void add_switch_at_entry(llvm::Function& function, llvm::Value* quick, std::uint
       variable->moveBefore(*entry, entry->end());
   llvm::IRBuilder<> b(entry);
   llvm::Instruction* jump = b.CreateBr(look);
-  count(jump, function.getArg(0), quick, weight);
+  b.SetInsertPoint(jump);
+  llvm::Value* const calls = b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), quick, offsetof(QuickCode, calls));
+  llvm::LoadInst* before = b.CreateAlignedLoad(b.getInt64Ty(), calls, llvm::Align(8));
+  before->setAtomic(llvm::AtomicOrdering::Monotonic);
+  b.CreateAlignedStore(b.CreateAdd(before, b.getInt64(1)), calls, llvm::Align(8))
+      ->setAtomic(llvm::AtomicOrdering::Monotonic);
+  count(jump, function.getArg(0), quick, weight, {});
   b.SetInsertPoint(look);
   llvm::Value* good = b.CreateCall(look_function(*function.getParent()), {quick});
   b.CreateCondBr(b.CreateIsNotNull(good), leave, body);
@@ -203,62 +152,158 @@ void add_switch_at_entry(llvm::Function& function, llvm::Value* quick, std::uint
 }
 
 constexpr std::uint64_t small_loop = tuning::quick_code_loop;
+constexpr std::size_t most_handed = tuning::quick_code_handed;
+constexpr std::size_t most_handed_of = tuning::quick_code_handed_of;
 
 bool has_loop(llvm::Function& function) {
   llvm::DominatorTree dominators(function);
   return !llvm::LoopInfo(dominators).empty();
 }
 
+// The one-turn size of the loop that a block is in, without those within it.
+std::uint64_t turn_size(const llvm::LoopInfo& loops, const BasicBlock* block) {
+  std::uint64_t size = 1;
+  const llvm::Loop* loop = loops.getLoopFor(block);
+  if (!loop) return size;
+  for (const BasicBlock* other : loop->blocks())
+    if (loops.getLoopFor(other) == loop) size += other->size();
+  return size;
+}
+
+void lower_looks(llvm::Function& look) {
+  while (!look.use_empty()) {
+    auto* call = llvm::cast<llvm::CallInst>(look.user_back());
+    llvm::IRBuilder<> b(call);
+    llvm::Value* where = b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), call->getArgOperand(0), offsetof(QuickCode, good));
+    llvm::LoadInst* good = b.CreateAlignedLoad(b.getPtrTy(), where, llvm::Align(8));
+    good->setAtomic(llvm::AtomicOrdering::Acquire);
+    call->replaceAllUsesWith(good);
+    call->eraseFromParent();
+  }
+  look.eraseFromParent();
+}
+
+// Where nothing but a test and a branch follows, the usual turn does without the test.
+void skip_test(llvm::PHINode* asked) {
+  BasicBlock* block = asked->getParent();
+  auto* branch = llvm::dyn_cast<llvm::BranchInst>(block->getTerminator());
+  if (!branch || branch->isUnconditional() || block->size() != 3) return;
+  auto* test = llvm::dyn_cast<llvm::ICmpInst>(branch->getCondition());
+  if (!test || test->getParent() != block || !test->isEquality() || !test->hasOneUse() ||
+      test->getOperand(0) != asked || !llvm::isa<llvm::ConstantPointerNull>(test->getOperand(1)))
+    return;
+  const bool equal = test->getPredicate() == llvm::CmpInst::ICMP_EQ;
+  BasicBlock *usual = branch->getSuccessor(equal ? 0 : 1), *leave = branch->getSuccessor(equal ? 1 : 0);
+  if (llvm::isa<llvm::PHINode>(usual->front()) || llvm::isa<llvm::PHINode>(leave->front())) return;
+  for (const llvm::User* user : asked->users())
+    if (user != test && llvm::cast<llvm::Instruction>(user)->getParent() != leave) return;
+  if (!leave->getSinglePredecessor()) return;
+  for (unsigned i = 0; i < 2; ++i)
+    if (llvm::isa<llvm::ConstantPointerNull>(asked->getIncomingValue(i)))
+      asked->getIncomingBlock(i)->getTerminator()->replaceSuccessorWith(block, usual);
+  for (unsigned i = 2; i-- > 0;)
+    if (llvm::isa<llvm::ConstantPointerNull>(asked->getIncomingValue(i)))
+      asked->removeIncomingValue(i, /*DeletePHIIfEmpty=*/false);
+}
+
+// Handing values over is code as well. Where it would be too much, loops around others are left first, then those in
+// which little lives.
+std::vector<unsigned> loops_to_leave(const Unit& unit, const llvm::Function& function,
+                                     const std::vector<LoopHead>& heads) {
+  std::vector<unsigned> all(heads.size());
+  std::iota(all.begin(), all.end(), 0u);
+  if (!unit.spares_short_loops) return all;
+  std::vector<char> has_inner(heads.size());
+  for (unsigned i = 0; i < heads.size(); ++i)
+    if (heads[i].outermost != i) has_inner[heads[i].outermost] = 1;
+  std::stable_sort(all.begin(), all.end(), [&](unsigned a, unsigned b) {
+    return has_inner[a] != has_inner[b] ? has_inner[a] : heads[a].live.size() < heads[b].live.size();
+  });
+  std::size_t left = most_handed + function.getInstructionCount() / most_handed_of;
+  const auto end = std::find_if(all.begin(), all.end(), [&](unsigned i) {
+    if (heads[i].live.size() > left) return true;
+    left -= heads[i].live.size();
+    return false;
+  });
+  all.erase(end, all.end());
+  return all;
+}
+
 }  // namespace
 
-bool add_switches(Unit& unit) {
+bool begin_quick_code(Unit& unit, bool& changed) {
   llvm::Function* function = unit.module().getFunction("f");
   if (!unit.quick || !function || function->isDeclaration()) return false;
-  const std::uint64_t instructions = function->getInstructionCount();
-  std::optional<Loop> loop;
-  if (unit.spares_short_loops && instructions < small_loop && has_loop(*function)) return false;
-  if (unit.continues_loop) {
-    // Without a status there is no loop that may take long.
-    loop = find_loop(*function);
-    if (!loop) return false;
+  if (!has_loop(*function)) return true;
+  simplify_for_leaps(*function);
+  changed = true;
+  if (unit.spares_short_loops && function->getInstructionCount() < small_loop) {
+    const std::vector<LoopHead> heads = find_loop_heads(*function);
+    if (loops_to_leave(unit, *function, heads).size() < heads.size()) {
+      refused("it is short, and too much lives in its loops");
+      return false;
+    }
   }
-  llvm::Value* quick = unit.address(unit.quick);
-  if (loop) add_leap(*loop, *function, quick);
-  add_switch_at_entry(*function, quick, instructions / 2 + 10);
   return true;
+}
+
+void add_switches(Unit& unit) {
+  llvm::Function* function = unit.module().getFunction("f");
+  llvm::Value* quick = unit.address(unit.quick);
+  const std::uint64_t instructions = function->getInstructionCount();
+  const std::vector<LoopHead> heads = find_loop_heads(*function);
+  const std::vector<unsigned> left = loops_to_leave(unit, *function, heads);
+  for (unsigned i : left) {
+    const AskedAt where = AskedAt::in(i, llvm::is_contained(left, heads[i].outermost) ? heads[i].outermost : i);
+    for (BasicBlock* latch : heads[i].latches)
+      if (latch->getSingleSuccessor()) add_leap(heads[i], latch, *function, quick, where);
+  }
+  add_switch_at_entry(*function, quick, instructions / 2 + 10);
 }
 
 void lower_switches(llvm::Module& module) {
   llvm::Function* look = module.getFunction(look_name);
   if (!look) return;
-  llvm::Value* quick = nullptr;
-  while (!look->use_empty()) {
-    auto* call = llvm::cast<llvm::CallInst>(look->user_back());
-    quick = call->getArgOperand(0);
-    llvm::IRBuilder<> b(call);
-    llvm::LoadInst* good = b.CreateAlignedLoad(
-        b.getPtrTy(), b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), quick, offsetof(QuickCode, good)), llvm::Align(8));
-    good->setAtomic(llvm::AtomicOrdering::Acquire);
-    call->replaceAllUsesWith(good);
-    call->eraseFromParent();
-  }
-  look->eraseFromParent();
+  llvm::Value* quick = llvm::cast<llvm::CallInst>(look->user_back())->getArgOperand(0);
+  lower_looks(*look);
+  llvm::Function* leap = module.getFunction(leap_name);
   llvm::Function* poll = module.getFunction(poll_name);
   llvm::Function* function = module.getFunction("f");
-  if (!poll || !quick || !function) return;
-  llvm::DominatorTree dominators(*function);
-  llvm::LoopInfo loops(dominators);
-  llvm::SmallVector<std::pair<llvm::CallInst*, std::uint64_t>, 16> turns;
-  for (llvm::User* user : poll->users()) {
-    auto* call = llvm::cast<llvm::CallInst>(user);
-    if (call->getFunction() != function) continue;
-    std::uint64_t size = 1;
-    if (const llvm::Loop* loop = loops.getLoopFor(call->getParent()))
-      for (const BasicBlock* block : loop->blocks())
-        if (loops.getLoopFor(block) == loop) size += block->size();
-    turns.emplace_back(call, size);
+  if (!function) return;
+  struct Turn {
+    llvm::CallInst* call;
+    std::uint64_t size;
+  };
+  llvm::SmallVector<Turn, 16> leaps, polls;
+  {
+    llvm::DominatorTree dominators(*function);
+    llvm::LoopInfo loops(dominators);
+    llvm::SmallPtrSet<const llvm::Loop*, 16> counted;
+    for (BasicBlock& block : *function) {
+      for (llvm::Instruction& inst : block) {
+        auto* call = llvm::dyn_cast<llvm::CallInst>(&inst);
+        if (!call || !call->getCalledFunction() || call->getCalledFunction() != leap) continue;
+        leaps.push_back({call, turn_size(loops, &block)});
+        counted.insert(loops.getLoopFor(&block));
+      }
+    }
+    if (poll) {
+      for (llvm::User* user : poll->users()) {
+        auto* call = llvm::cast<llvm::CallInst>(user);
+        if (call->getFunction() == function && !counted.contains(loops.getLoopFor(call->getParent())))
+          polls.push_back({call, turn_size(loops, call->getParent())});
+      }
+    }
   }
-  for (auto [call, size] : turns) count(call, call->getArgOperand(0), quick, size);
+  for (auto [call, size] : polls) count(call, call->getArgOperand(0), quick, size, {});
+  for (auto [call, size] : leaps) {
+    const AskedAt where{llvm::cast<llvm::ConstantInt>(call->getArgOperand(2))->getSExtValue()};
+    llvm::PHINode* asked = count(call, call->getArgOperand(0), quick, size, where);
+    call->replaceAllUsesWith(asked);
+    call->eraseFromParent();
+    skip_test(asked);
+  }
+  if (leap) leap->eraseFromParent();
 }
 
 }  // namespace slope::codegen

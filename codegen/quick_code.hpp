@@ -5,13 +5,9 @@
 // good code, on another thread where it has one.
 //
 // Others are linked to the entry of quick code, so that entry stays, and goes on to the good code where there is some.
-// Quick code looks for it in two places:
-//   - at its entry;
-//   - where it continues a loop that the interpreter has begun (lang/ir/continuation.hpp), at the head of that loop: it
-//     may run long, and is entered once. What holds there are the values of the loop's variables and the arguments. Good
-//     code that is entered with the variables for arguments goes on at the same place. `add_switches` refuses a function
-//     in which the arguments alone do not say everything; good code is then made at once, as it is of short functions
-//     with loops.
+// What runs long is entered once, so quick code is left at the heads of its loops as well, for good code of that loop
+// (leaps.hpp). A function that is called again and again gets good code of its entry first, one that turns and turns good
+// code of its outermost loop, and then, where that one does not turn, of the loop that does.
 //
 // Both kinds are made from the same typed code, and no pass changes what floating-point operations return.
 //
@@ -23,6 +19,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
+#include <unordered_map>
+
+#include "codegen/unit.hpp"
 
 namespace slope {
 struct CodeInstance;
@@ -31,32 +31,56 @@ struct Context;
 
 namespace slope::codegen {
 
+struct NativeBatch;
 struct QuickCode;
-class Unit;
 
-// Makes good code when quick code asks for it, or says that nobody shall ask again. It may also be too early.
+// Where quick code asks: the index of the innermost loop and of the outermost around it (find_loop_heads), or its entry.
+struct AskedAt {
+  std::int64_t place = -1;
+  bool is_entry() const { return place < 0; }
+  unsigned loop() const { return static_cast<unsigned>(place & 0xffff); }
+  unsigned outermost() const { return static_cast<unsigned>(place >> 16); }
+  static AskedAt in(unsigned loop, unsigned outermost) { return {std::int64_t{outermost} << 16 | loop}; }
+};
+
+// Makes good code when quick code asks for it, or says that nobody shall ask again. It may also be too early. Returns
+// the good code of the loop, if there is some.
 class Replacer {
  public:
   virtual ~Replacer() = default;
-  virtual void replace(Context& ctx, QuickCode& quick) = 0;
+  virtual void* replace(Context& ctx, QuickCode& quick, AskedAt where) = 0;
 };
 
-// Of one function, at an address that its quick code knows. Both words lead the structure, in this order.
+// Of one function, at an address that its quick code knows. Three words lead the structure, in this order.
 struct QuickCode {
-  std::atomic<std::int64_t> left{0};  // instructions of LLVM to execute before it asks for good code
-  std::atomic<void*> good{nullptr};   // entry of the good code
+  std::atomic<std::int64_t> left{0};   // instructions of LLVM to execute before it asks for good code
+  std::atomic<void*> good{nullptr};    // entry of the good code
+  std::atomic<std::int64_t> calls{0};  // of its entry
   Replacer* replacer = nullptr;
-  CodeInstance* code = nullptr;  // null: it will not be replaced any more
-  std::int64_t worth = 0;        // what `left` was at first
+  CodeInstance* code = nullptr;   // null: it will not be replaced any more
+  std::int64_t worth = 0;         // what `left` was at first
+  std::int64_t calls_before = 0;  // when it asked for the last time
   bool has_wrapper = false;
+  UnitText text;                              // empty: it has no loops that can be left
+  std::weak_ptr<NativeBatch> batch;           // that it is part of
+  std::unordered_map<unsigned, void*> loops;  // good code by loop; null: there will be none, or it is being made
   void never() {
     code = nullptr;
+    text = {};
     left.store(INT64_MAX, std::memory_order_relaxed);
+  }
+  void* good_loop(AskedAt where) const {
+    if (where.is_entry()) return nullptr;
+    const auto found = loops.find(where.loop());
+    return found == loops.end() ? nullptr : found->second;
   }
 };
 
-// Before the passes. False: this function can't be left where it has to be, and the module is as it was.
-bool add_switches(Unit& unit);
+// Whether the function gets quick code. Then its module becomes what quick code and good code of its loops are made from;
+// true in `changed` where that is not what it was.
+bool begin_quick_code(Unit& unit, bool& changed);
+// Before the passes.
+void add_switches(Unit& unit);
 // After them.
 void lower_switches(llvm::Module& module);
 

@@ -186,16 +186,27 @@ std::unique_ptr<llvm::MemoryBuffer> Translator::find(Unit& unit, const Effort& e
   const StageTime time(effort.times, StageTimes::Stage::cache, [&] { return name_of(unit); });
   std::unique_ptr<llvm::MemoryBuffer> found;
   const bool wants_quick = effort.quick && unit.quick;
+  llvm::SmallVector<char, 0> text;
+  if (effort.cache || wants_quick) ObjectCache::write(unit.module(), text);
   if (effort.cache) {
-    content = effort.cache->content(unit.module());
+    content = effort.cache->content(llvm::StringRef(text.data(), text.size()));
     found = effort.cache->find(content, effort.level);
     if (found) note("found", unit, ObjectCache::key(content, effort.level));
-    if (!found && wants_quick && (found = effort.cache->find_quick(content))) {
-      unit.has_switches = true;
-      unit.address(unit.quick);  // as add_switches names it
-    }
   }
-  if (!found && wants_quick) unit.has_switches = add_switches(unit);
+  bool changed = false;
+  if (found || !wants_quick || !begin_quick_code(unit, changed)) return found;
+  unit.has_switches = true;
+  if (changed) {
+    text.clear();
+    ObjectCache::write(unit.module(), text);
+    if (effort.cache) content = effort.cache->content(llvm::StringRef(text.data(), text.size()));
+  }
+  unit.text = {{text.data(), text.size()}, unit.addresses(), unit.referred()};
+  if (effort.cache) found = effort.cache->find_quick(content);
+  if (found)
+    unit.address(unit.quick);  // as add_switches names it
+  else
+    add_switches(unit);
   return found;
 }
 

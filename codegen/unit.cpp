@@ -5,8 +5,11 @@
 
 namespace slope::codegen {
 
+Unit::Unit(std::unique_ptr<llvm::Module> module, const UnitText& text, const std::string& name)
+    : module_(std::move(module)), by_symbols_(true), addresses_(text.addresses), defined_{{"f", name}} {}
+
 llvm::Constant* Unit::address(const void* data) {
-  llvm::LLVMContext& context = module_.getContext();
+  llvm::LLVMContext& context = module_->getContext();
   llvm::PointerType* pointer = llvm::PointerType::getUnqual(context);
   if (!data) return llvm::ConstantPointerNull::get(pointer);
   if (!by_symbols_) {
@@ -20,7 +23,7 @@ llvm::Constant* Unit::address(const void* data) {
   // Of no size that LLVM knows, so that it concludes nothing about what lies there. Not local to the code: it may be
   // anywhere in memory, so the linker makes a table of addresses.
   llvm::Type* unknown = llvm::ArrayType::get(llvm::Type::getInt8Ty(context), 0);
-  known = new llvm::GlobalVariable(module_, unknown, false, llvm::GlobalValue::ExternalLinkage, nullptr, symbol);
+  known = new llvm::GlobalVariable(*module_, unknown, false, llvm::GlobalValue::ExternalLinkage, nullptr, symbol);
   addresses_.push_back({std::move(symbol), data});
   return known;
 }

@@ -12,6 +12,7 @@
 #include <llvm/IR/DerivedTypes.h>
 #include <llvm/IR/Module.h>
 
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -20,12 +21,30 @@ namespace slope::codegen {
 
 struct QuickCode;
 
+// A unit to be made again later: its module as bitcode, and what its symbols stand for.
+struct UnitText {
+  struct Address {
+    std::string symbol;
+    const void* data;
+  };
+  struct Name {
+    std::string symbol;
+    std::string name;
+  };
+  std::string bitcode;
+  std::vector<Address> addresses;
+  std::vector<Name> referred;  // of other units of its batch
+};
+
 class Unit {
  public:
-  Unit(llvm::LLVMContext& context, bool by_symbols) : module_("slope", context), by_symbols_(by_symbols) {}
+  Unit(llvm::LLVMContext& context, bool by_symbols)
+      : module_(std::make_unique<llvm::Module>("slope", context)), by_symbols_(by_symbols) {}
+  // What was written once. Its functions are known by `name`, and followed by what the symbol says of them.
+  Unit(std::unique_ptr<llvm::Module> module, const UnitText& text, const std::string& name);
 
-  llvm::Module& module() { return module_; }
-  const llvm::Module& module() const { return module_; }
+  llvm::Module& module() { return *module_; }
+  const llvm::Module& module() const { return *module_; }
   bool by_symbols() const { return by_symbols_; }
   // A pointer constant; of null the null pointer.
   llvm::Constant* address(const void* data);
@@ -39,25 +58,19 @@ class Unit {
   // The symbol for one that was linked before: of the same kind, so that the text does not say which callees are new.
   std::string refer(const void* entry);
 
-  struct Address {
-    std::string symbol;
-    const void* data;
-  };
-  struct Name {
-    std::string symbol;
-    std::string name;
-  };
+  using Address = UnitText::Address;
+  using Name = UnitText::Name;
   // Null: no quick code is wanted. Not used up: the object is good code (quick_code.hpp).
   QuickCode* quick = nullptr;
-  bool continues_loop = false;
   bool spares_short_loops = true;  // a short function with loops gets good code at once
   bool has_switches = false;       // the module, or the object that was found
+  UnitText text;                   // of quick code with loops: what good code of them is made from
   const std::vector<Address>& addresses() const { return addresses_; }
   const std::vector<Name>& defined() const { return defined_; }
   const std::vector<Name>& referred() const { return referred_; }
 
  private:
-  llvm::Module module_;
+  std::unique_ptr<llvm::Module> module_;
   bool by_symbols_;
   std::unordered_map<const void*, llvm::Constant*> by_address_;
   std::vector<Address> addresses_;
