@@ -60,7 +60,8 @@ class Vm final : public Interpreter {
  private:
   // An activation, in the list of all. They end in another order than they began in where coroutines switch.
   struct Running {
-    Running(Running*& first, const ir::Function* f, const char* on) : function(f), stack(on), outer(first), link(&first) {
+    Running(Running*& first, const ir::Function* f, const char* on)
+        : function(f), stack(on), outer(first), link(&first) {
       if (outer) outer->link = &outer;
       first = this;
     }
