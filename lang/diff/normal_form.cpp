@@ -151,6 +151,46 @@ void group_splats(ir::Function& function, Runtime& runtime) {
   }
 }
 
+// An expression that holds what may carry a derivative is an object with a vector of anything.
+void spell_expressions_out(ir::Function& function, Runtime& runtime) {
+  const BuiltinTypes& builtin = runtime.types.builtin();
+  TangentTypes& tangents = tangent_types(runtime);
+  for (ir::Block& block : function.blocks) {
+    std::vector<std::uint32_t> insts;
+    for (const std::uint32_t id : block.insts) {
+      const ir::Inst whole = function.insts[id];
+      const bool holds =
+          whole.op == Op::expr && std::any_of(whole.operands.begin() + 1, whole.operands.end(), [&](Operand o) {
+            return tangents.differentiable(function.type_of(o, runtime.types));
+          });
+      if (holds) {
+        const auto add = [&](Op op, std::vector<Operand> operands, const Type* type) {
+          ir::Inst made = whole;
+          made.op = op;
+          made.operands = std::move(operands);
+          made.type = type;
+          insts.push_back(static_cast<std::uint32_t>(function.insts.size()));
+          function.insts.push_back(std::move(made));
+          return Operand::inst(insts.back());
+        };
+        const auto number = [&](std::size_t n) {
+          return function.constant(runtime.from_int(static_cast<std::int64_t>(n)));
+        };
+        const Type* vector = runtime.types.array_of(builtin.any, 1);
+        const Operand parts = add(
+            Op::array_new, {function.constant(runtime.from_type(vector)), number(whole.operands.size() - 1)}, vector);
+        for (std::size_t i = 1; i < whole.operands.size(); ++i)
+          add(Op::array_set, {parts, whole.operands[i], number(i)}, builtin.nothing);
+        ir::Inst& inst = function.insts[id];
+        inst.op = Op::make_struct;
+        inst.operands = {function.constant(runtime.from_type(builtin.expr)), whole.operands[0], parts};
+      }
+      insts.push_back(id);
+    }
+    block.insts = std::move(insts);
+  }
+}
+
 // Builtins that are differentiated as functions of the standard library: what derivatives of calls whose target is not
 // known are made of, pullbacks, a tuple of an array's elements.
 void replace_builtins(ir::Function& function, Runtime& runtime) {
@@ -252,6 +292,7 @@ void drop_rule_states(ir::Function& function, Runtime& runtime) {
 bool normalise(ir::Function& function, Runtime& runtime, World world, Refusal& refusal, MemoryEffects* memory) {
   ir::remove_unreachable_blocks(function);
   group_splats(function, runtime);
+  spell_expressions_out(function, runtime);
   replace_builtins(function, runtime);
   choose_roads(function, runtime);
   close_kept_levels(function, runtime);
