@@ -126,14 +126,24 @@ bool Reverse::forward_rrule(std::uint32_t id) {
   }
   const Method* written = rule_method(inst);
   const bool of_program = written && !is_of_library(runtime_, written);
+  std::vector<std::size_t> holders;  // of memory, among the operands
+  std::vector<Operand> held;
+  std::vector<const Type*> held_types;
   std::vector<Operand> copies;
   for (std::size_t i = callee_at; i < inst.operands.size(); ++i) {
     operands.push_back(values_.forward(inst.operands[i]));
     types.push_back(callee.types->params[i]);
-    if (!of_program || !varied(inst.operands[i]) || !may_hold_memory_twice(runtime_, type_of(inst.operands[i])))
-      continue;
-    operands.back() = call_library(f_, KnownName::places_apart, {operands.back()}, type_of(inst.operands[i]));
-    copies.push_back(operands.back());
+    if (!of_program || !varied(inst.operands[i]) || !tangents_.has_shadow(type_of(inst.operands[i]))) continue;
+    holders.push_back(operands.size() - 1);
+    held.push_back(operands.back());
+    held_types.push_back(type_of(inst.operands[i]));
+  }
+  if (const DataType* all = runtime_.types.tuple(held_types); may_hold_memory_twice(runtime_, all)) {
+    const Operand apart = call_library(f_, KnownName::places_apart, {f_.emit(Op::tuple, held, all)}, all);
+    for (std::size_t k = 0; k < holders.size(); ++k) {
+      operands[holders[k]] = f_.emit(Op::field_at, {apart}, held_types[k], k);
+      copies.push_back(operands[holders[k]]);
+    }
   }
   const Type* pair = env_.return_type(runtime_.types.tuple(types));
   const DataType* pair_data = as_data(pair);
