@@ -53,7 +53,7 @@ class Alone final : public diff::Environment {
     made.result_type = test_.code(callee)->return_type;
     return made;
   }
-  bool built_rule(const DataType*, Value&) override { return false; }
+  bool built_rule(const DataType*, diff::BuiltRule&) override { return false; }
   diff::MemoryEffects& memory() override { return memory_; }
   Runtime& runtime() override { return test_.runtime; }
   World world() override { return test_.runtime.world(); }
