@@ -55,7 +55,7 @@ class Generator : public CodeGenerator, private Replacer {
   // Of quick code (quick_code.hpp): from now on it may be replaced; make and publish what replaces it.
   void note_quick(Batch& batch, const Batch::Member& member, const std::vector<void*>& addresses);
   void* replace(Context& ctx, QuickCode& quick, AskedAt where) override;
-  AskedAt place_to_replace(QuickCode& quick, AskedAt where) const;
+  bool place_to_replace(const QuickCode& quick, AskedAt where, AskedAt& place) const;
   static void will_not_be(QuickCode& quick, AskedAt where);
   void replace_later(Context& ctx, QuickCode& quick, AskedAt where);
   bool build_good(Context& ctx, QuickCode& quick, AskedAt where, Batch& batch, std::string& why);
@@ -326,7 +326,7 @@ void Generator::note_quick(Batch& batch, const Batch::Member& member, const std:
                 (host_.quick_code > 1    ? static_cast<std::int64_t>(host_.quick_code)
                  : host_.compile_threads ? worth_of_good_elsewhere
                                          : worth_of_good);
-  quick.left.store(quick.worth, std::memory_order_relaxed);
+  quick.wait_for(quick.worth);
   quick_[member.code] = &quick;
 }
 
@@ -364,30 +364,27 @@ bool Generator::make_good(Context& ctx, QuickCode& quick, AskedAt where, std::st
 
 // Called by quick code, which goes on whatever becomes of it.
 void* Generator::replace(Context& ctx, QuickCode& quick, AskedAt where) {
-  // It is asked again where this is too early.
-  quick.left.store(std::max<std::int64_t>(quick.worth / 4, 1), std::memory_order_relaxed);
-  if (void* good = quick.good_loop(where)) return good;
   if (!quick.code || !quick.code->valid_in(ctx.world)) {
     quick.never();
-    return nullptr;
+    return quick.good_loop(where);
   }
-  // It asks before it looks at the stack: LLVM needs some.
+  // It asks before it looks at the stack: LLVM needs some. What is too early is asked again.
+  quick.spend();
   const char here = 0;
-  if (ctx.interrupt.load(std::memory_order_relaxed) || &here < ctx.stack_limit + stack_of_compiling) return nullptr;
-  const CollectionPause pause(runtime_.heap);
-  const Finally compiled([&, before = std::exchange(runtime_.compiles, true)] { runtime_.compiles = before; });
-  std::string why;
+  if (ctx.interrupt.load(std::memory_order_relaxed) || &here < ctx.stack_limit + stack_of_compiling)
+    return quick.good_loop(where);
   if (host_.compile_threads) publish_finished();
-  const AskedAt place = place_to_replace(quick, where);
-  if (place.is_entry() ? quick.good.load(std::memory_order_relaxed) != nullptr : quick.loops.contains(place.loop())) {
-    // Nothing is left to make.
-  } else if (host_.compile_threads) {
-    replace_later(ctx, quick, place);
-  } else if (make_good(ctx, quick, place, why)) {
-    // The loop around may not turn soon; good code of this one costs as much again.
-    if (place.place != where.place) quick.left.store(quick.worth, std::memory_order_relaxed);
-  } else if (!ctx.interrupt.load(std::memory_order_relaxed)) {
-    will_not_be(quick, place);
+  AskedAt place;
+  if (quick.code && place_to_replace(quick, where, place)) {
+    const CollectionPause pause(runtime_.heap);
+    const Finally compiled([&, before = std::exchange(runtime_.compiles, true)] { runtime_.compiles = before; });
+    std::string why;
+    if (host_.compile_threads)
+      replace_later(ctx, quick, place);
+    else if (!make_good(ctx, quick, place, why) && !ctx.interrupt.load(std::memory_order_relaxed))
+      will_not_be(quick, place);
+    quick.spent = 0;
+    quick.calls_before = quick.calls.load(std::memory_order_relaxed);
   }
   return quick.good_loop(where);
 }
@@ -399,14 +396,19 @@ void Generator::will_not_be(QuickCode& quick, AskedAt where) {
     quick.loops[where.loop()] = nullptr;
 }
 
-// What good code shall be made of, seen from where it was asked for.
-AskedAt Generator::place_to_replace(QuickCode& quick, AskedAt where) const {
-  const std::int64_t calls = quick.calls.load(std::memory_order_relaxed);
-  const bool is_called = calls - std::exchange(quick.calls_before, calls) >= often_called;
-  if (where.is_entry() || quick.text.bitcode.empty()) return {};
-  if (host_.quick_code > 1) return where;  // every loop is to be left
-  if (is_called && !quick.good.load(std::memory_order_relaxed)) return {};
-  return quick.loops.contains(where.outermost()) ? where : AskedAt::in(where.outermost(), where.outermost());
+// What good code shall be made of, seen from where it was asked for. False: of nothing now.
+bool Generator::place_to_replace(const QuickCode& quick, AskedAt where, AskedAt& place) const {
+  const bool has_good = quick.good.load(std::memory_order_relaxed) != nullptr;
+  const bool follows_good = quick.good_loop(where) != nullptr;
+  // What goes on in good code of a loop soon after each call gains less from good code of the whole.
+  if (quick.spent < (follows_good ? quick.worth / 4 : quick.worth)) return false;
+  place = {};
+  if (where.is_entry() || quick.text.bitcode.empty() || follows_good) return !has_good;
+  const bool every = host_.quick_code > 1;  // every loop is to be left
+  const std::int64_t calls = quick.calls.load(std::memory_order_relaxed) - quick.calls_before;
+  if (!every && calls >= often_called && !has_good) return true;
+  place = every || quick.loops.contains(where.outermost()) ? where : AskedAt::in(where.outermost(), where.outermost());
+  return !quick.loops.contains(place.loop());
 }
 
 void Generator::replace_later(Context& ctx, QuickCode& quick, AskedAt where) {
@@ -441,6 +443,7 @@ void Generator::publish_good_loop(QuickCode& quick, unsigned loop, Batch& batch,
   batches_.push_back(result);
   owner->loops.push_back(result);
   quick.loops[loop] = addresses[0];
+  quick.has_good_loop.store(1, std::memory_order_relaxed);
 }
 
 void Generator::publish_good_entry(QuickCode& quick, Batch& batch, std::vector<UnitObject> objects) {

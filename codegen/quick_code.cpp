@@ -62,16 +62,23 @@ llvm::FunctionCallee leap_function(llvm::Module& module) {
 llvm::MDNode* rarely(llvm::LLVMContext& context) { return llvm::MDBuilder(context).createBranchWeights(1, 100000); }
 
 // Takes `amount` off what is left, before `at`; asks for good code when nothing is. Returns what came of that.
+// `looks`: also when there is good code of some loop. Loops around others turn too rarely to be the one that runs out.
 llvm::PHINode* count(llvm::Instruction* at, llvm::Value* context, llvm::Value* quick, std::uint64_t amount,
-                     AskedAt where) {
+                     AskedAt where, bool looks = false) {
   llvm::Module& module = *at->getModule();
   llvm::IRBuilder<> b(at);
   llvm::LoadInst* before = b.CreateAlignedLoad(b.getInt64Ty(), quick, llvm::Align(8));
   before->setAtomic(llvm::AtomicOrdering::Monotonic);  // threads that run it may lose a count, and nothing else
   llvm::Value* left = b.CreateSub(before, b.getInt64(amount));
   b.CreateAlignedStore(left, quick, llvm::Align(8))->setAtomic(llvm::AtomicOrdering::Monotonic);
-  llvm::Instruction* ask =
-      llvm::SplitBlockAndInsertIfThen(b.CreateICmpSLT(left, b.getInt64(0)), at, false, rarely(module.getContext()));
+  llvm::Value* asks = b.CreateICmpSLT(left, b.getInt64(0));
+  if (looks) {
+    llvm::Value* where_it_is = b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), quick, offsetof(QuickCode, has_good_loop));
+    llvm::LoadInst* found = b.CreateAlignedLoad(b.getInt64Ty(), where_it_is, llvm::Align(8));
+    found->setAtomic(llvm::AtomicOrdering::Monotonic);
+    asks = b.CreateOr(asks, b.CreateICmpNE(found, b.getInt64(0)));
+  }
+  llvm::Instruction* ask = llvm::SplitBlockAndInsertIfThen(asks, at, false, rarely(module.getContext()));
   llvm::FunctionCallee replace =
       helper(module, Helper::replace, b.getPtrTy(), {b.getPtrTy(), b.getPtrTy(), b.getInt64Ty()});
   llvm::cast<llvm::Function>(replace.getCallee())->addFnAttr(llvm::Attribute::Cold);
@@ -273,6 +280,7 @@ void lower_switches(llvm::Module& module) {
   struct Turn {
     llvm::CallInst* call;
     std::uint64_t size;
+    bool is_around;  // has loops within it
   };
   llvm::SmallVector<Turn, 16> leaps, polls;
   {
@@ -283,22 +291,23 @@ void lower_switches(llvm::Module& module) {
       for (llvm::Instruction& inst : block) {
         auto* call = llvm::dyn_cast<llvm::CallInst>(&inst);
         if (!call || !call->getCalledFunction() || call->getCalledFunction() != leap) continue;
-        leaps.push_back({call, turn_size(loops, &block)});
-        counted.insert(loops.getLoopFor(&block));
+        const llvm::Loop* loop = loops.getLoopFor(&block);
+        leaps.push_back({call, turn_size(loops, &block), loop && !loop->isInnermost()});
+        counted.insert(loop);
       }
     }
     if (poll) {
       for (llvm::User* user : poll->users()) {
         auto* call = llvm::cast<llvm::CallInst>(user);
         if (call->getFunction() == function && !counted.contains(loops.getLoopFor(call->getParent())))
-          polls.push_back({call, turn_size(loops, call->getParent())});
+          polls.push_back({call, turn_size(loops, call->getParent()), false});
       }
     }
   }
-  for (auto [call, size] : polls) count(call, call->getArgOperand(0), quick, size, {});
-  for (auto [call, size] : leaps) {
+  for (auto [call, size, is_around] : polls) count(call, call->getArgOperand(0), quick, size, {});
+  for (auto [call, size, is_around] : leaps) {
     const AskedAt where{llvm::cast<llvm::ConstantInt>(call->getArgOperand(2))->getSExtValue()};
-    llvm::PHINode* asked = count(call, call->getArgOperand(0), quick, size, where);
+    llvm::PHINode* asked = count(call, call->getArgOperand(0), quick, size, where, is_around);
     call->replaceAllUsesWith(asked);
     call->eraseFromParent();
     skip_test(asked);

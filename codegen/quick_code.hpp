@@ -17,6 +17,7 @@
 
 #include <llvm/IR/Module.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -51,19 +52,31 @@ class Replacer {
   virtual void* replace(Context& ctx, QuickCode& quick, AskedAt where) = 0;
 };
 
-// Of one function, at an address that its quick code knows. Three words lead the structure, in this order.
+// Of one function, at an address that its quick code knows. Four words lead the structure, in this order.
 struct QuickCode {
   std::atomic<std::int64_t> left{0};   // instructions of LLVM to execute before it asks for good code
   std::atomic<void*> good{nullptr};    // entry of the good code
   std::atomic<std::int64_t> calls{0};  // of its entry
+  std::atomic<std::int64_t> has_good_loop{0};
   Replacer* replacer = nullptr;
   CodeInstance* code = nullptr;   // null: it will not be replaced any more
-  std::int64_t worth = 0;         // what `left` was at first
-  std::int64_t calls_before = 0;  // when it asked for the last time
+  std::int64_t worth = 0;         // what it shall execute before good code is made of it
+  std::int64_t awaited = 0;       // what `left` was at last
+  std::int64_t spent = 0;         // what it has executed since good code was made of it, about
+  std::int64_t calls_before = 0;  // calls until then
   bool has_wrapper = false;
   UnitText text;                              // empty: it has no loops that can be left
   std::weak_ptr<NativeBatch> batch;           // that it is part of
   std::unordered_map<unsigned, void*> loops;  // good code by loop; null: there will be none, or it is being made
+  void wait_for(std::int64_t amount) {
+    awaited = amount > 0 ? amount : 1;
+    left.store(awaited, std::memory_order_relaxed);
+  }
+  // It asks. Where there is good code of a loop it asks again soon.
+  void spend() {
+    spent += awaited - left.load(std::memory_order_relaxed);
+    wait_for(loops.empty() ? worth / 4 : std::min<std::int64_t>(worth / 128, 100'000));
+  }
   void never() {
     code = nullptr;
     text = {};
