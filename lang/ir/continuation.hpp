@@ -20,7 +20,6 @@ LiveAtLoop live_at_loop(const Function& function, BlockId header);
 
 // Ends the name of every continuation.
 inline constexpr std::string_view loop_suffix = " (from loop)";
-inline bool continues_loop(const Function& function) { return function.name.ends_with(loop_suffix); }
 
 // Entry: (#self# = nothing, live values…), then a jump to `header`. Untyped when `function` is.
 std::unique_ptr<Function> continuation_at_loop(const Function& function, BlockId header);
