@@ -23,6 +23,8 @@
 #include <llvm/Transforms/Utils/PromoteMemToReg.h>
 #include <llvm/Transforms/Utils/SSAUpdater.h>
 
+#include "lang/support/tuning.hpp"
+
 namespace slope::codegen {
 
 namespace {
@@ -62,7 +64,7 @@ class LiveAtHeads {
   void hand_over(LoopHead& head, llvm::Value& value, int depth) {
     if (llvm::isa<llvm::Constant>(value) || !given_.insert({&head, &value}).second) return;
     auto* inst = llvm::dyn_cast<llvm::Instruction>(&value);
-    if (!inst || depth > 12 || !is_cheap(*inst)) {
+    if (!inst || depth > tuning::leap_recomputed || !is_cheap(*inst)) {
       if (&value != head.live.front()) head.live.push_back(&value);
       return;
     }

@@ -13,16 +13,9 @@
 #include <vector>
 
 #include "bench/native/bench.h"
+#include "bench/native/numbers.hpp"
 
 namespace {
-
-struct Generator {
-  std::uint64_t state;
-  std::int64_t next() {
-    state = state * 0x5851f42d4c957f2dull + 0x14057b7ef767814full;
-    return static_cast<std::int64_t>(state >> 33);
-  }
-};
 
 double count_words(const std::vector<std::string>& words) {
   std::unordered_map<std::string, std::int64_t> counts;

@@ -9,16 +9,9 @@
 #include <vector>
 
 #include "bench/native/bench.h"
+#include "bench/native/numbers.hpp"
 
 namespace {
-
-struct Generator {
-  std::uint64_t state;
-  std::int64_t next() {
-    state = state * 0x5851f42d4c957f2dull + 0x14057b7ef767814full;
-    return static_cast<std::int64_t>(state >> 33);
-  }
-};
 
 double real(std::int64_t n) { return static_cast<double>(n); }
 

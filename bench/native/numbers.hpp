@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 // `count` numbers between -1 and 1: fractional parts of multiples of the golden ratio.
@@ -14,3 +15,12 @@ inline std::vector<double> numbers(int count, int seed) {
   }
   return made;
 }
+
+// The linear congruential generator of these programs: 31 bits a call.
+struct Generator {
+  std::uint64_t state;
+  std::int64_t next() {
+    state = state * 0x5851f42d4c957f2dull + 0x14057b7ef767814full;
+    return static_cast<std::int64_t>(state >> 33);
+  }
+};

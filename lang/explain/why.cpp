@@ -9,9 +9,9 @@
 #include <set>
 
 #include "lang/explain/view_text.hpp"
-#include "lang/infer/choices.hpp"
 #include "lang/infer/lattice.hpp"
 #include "lang/ir/passes/passes.hpp"
+#include "lang/support/tuning.hpp"
 
 namespace slope::infer {
 
@@ -440,7 +440,7 @@ class Asking {
         inst.op == Op::invoke ? inst.aux_as<Specialization>() : runtime_.lookup_specialization(call, ctx_.world);
     if (!callee) {
       std::size_t methods = 0;
-      std::size_t most = most_choices;  // that inference looks at
+      std::size_t most = tuning::most_choices;  // that inference looks at
       for (const Lookup& each : runtime_.lookup_all(call, ctx_.world, 1000)) {
         methods += each.method ? 1 : 0;
         if (each.method && each.method->module == runtime_.base)

@@ -7,11 +7,11 @@
 #include <set>
 
 #include "lang/explain/view_text.hpp"
-#include "lang/infer/choices.hpp"
 #include "lang/infer/lattice.hpp"
 #include "lang/ir/cfg.hpp"
 #include "lang/ir/passes/escape.hpp"
 #include "lang/ir/passes/passes.hpp"
+#include "lang/support/tuning.hpp"
 
 namespace slope::infer {
 
@@ -330,7 +330,7 @@ class Walk {
                 (type == builtin_.any ? std::string("value") : to_string(type));
     }
     std::size_t methods = 0;
-    std::size_t limit = most_choices;
+    std::size_t limit = tuning::most_choices;
     constexpr int most = 1000;
     for (const Lookup& each : runtime_.lookup_all(runtime_.types.tuple(types), runtime_.world(), most))
       if (each.method) {

@@ -212,7 +212,7 @@ class CallEvaluator {
     bool all_definite = true;
     for (const Match& match : combination.matches) {
       if (match.method->module == impl_.runtime.base || !match.method->ir || match.method->as_declared != 0 ||
-          match.method->is_vararg || match.method->ir->insts.size() > largest_choice)
+          match.method->is_vararg || match.method->ir->insts.size() > tuning::largest_choice)
         return;
       for (const Type* t : match.target->types->params) all_definite = all_definite && is_dispatch_type(builtin_, t);
     }
@@ -222,7 +222,7 @@ class CallEvaluator {
     for (std::size_t i = 1; i < combination.types.size(); ++i) {
       if (is_dispatch_type(builtin_, combination.types[i])) continue;
       const std::vector<const Type*>& leaves = impl_.leaves_of(combination.types[i]);
-      if (leaves.empty() || leaves.size() * made.size() > most_choices + 1) return;
+      if (leaves.empty() || leaves.size() * made.size() > tuning::most_choices + 1) return;
       std::vector<Combination> next;
       for (const Combination& one : made)
         for (const Type* leaf : leaves) next.emplace_back(one).types[i] = leaf;
@@ -444,9 +444,9 @@ const std::vector<const Type*>& Inference::Impl::leaves_of(const Type* type) {
     const DataType* leaf = as_data(name->wrapper);
     if (!leaf || !is_subtype(runtime.types, leaf, abstract)) continue;
     found.push_back(leaf);
-    if (found.size() > most_choices) break;
+    if (found.size() > tuning::most_choices) break;
   }
-  bool all_definite = found.size() <= most_choices;
+  bool all_definite = found.size() <= tuning::most_choices;
   for (const Type* leaf : found) all_definite = all_definite && is_concrete(leaf);
   if (!all_definite) found.clear();
   return found;
@@ -479,7 +479,7 @@ const Inference::Impl::Answer& Inference::Impl::find_methods(const DataType* typ
     answer.matches.push_back(match);
     return answer;
   }
-  std::vector<Lookup> found = runtime.lookup_all(types, world, static_cast<int>(most_choices));
+  std::vector<Lookup> found = runtime.lookup_all(types, world, static_cast<int>(tuning::most_choices));
   // The library's own functions with several methods are many, and their calls of unknown types are seldom hot.
   const bool are_many = found.size() > static_cast<std::size_t>(options.union_limit);
   for (const Lookup& one : found) {

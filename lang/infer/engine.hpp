@@ -4,7 +4,6 @@
 
 #include <unordered_map>
 
-#include "lang/infer/choices.hpp"
 #include "lang/infer/frame.hpp"
 #include "lang/infer/op_types.hpp"
 

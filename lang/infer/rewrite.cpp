@@ -16,6 +16,7 @@
 #include "lang/infer/engine.hpp"
 #include "lang/ir/execute/execute.hpp"
 #include "lang/ir/passes/checked.hpp"
+#include "lang/support/tuning.hpp"
 
 namespace slope::infer {
 
@@ -484,7 +485,8 @@ class Rewriter {
   // these are tested for, and called without a lookup.
   bool by_methods(std::uint32_t id, const Call& call, const std::vector<Operand>& operands) {
     const Combination& combination = call.combinations[0];
-    if (!combination.known || combination.matches.size() > most_choices || frame_.values[id]->is_bottom()) return false;
+    if (!combination.known || combination.matches.size() > tuning::most_choices || frame_.values[id]->is_bottom())
+      return false;
     PendingSplit pending;
     pending.inst = id;
     for (std::size_t i = 0; i < combination.types.size(); ++i)

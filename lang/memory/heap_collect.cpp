@@ -116,7 +116,8 @@ void Heap::finish_marking() {
   statistics_.live_bytes = marker.live_bytes;
   // In proportion to what this collection had to look at: live objects, and a deep stack.
   // Few live objects are looked at soon again, some megabytes of them seldom enough that what dies young costs little.
-  const std::size_t least = std::min(least_growth + 4 * marker.live_bytes, 3 * least_growth);
+  const std::size_t least =
+      std::min(least_growth + tuning::heap_growth_of_few * marker.live_bytes, tuning::heap_growth_most * least_growth);
   std::size_t growth = std::max(marker.live_bytes, least + 8 * marker.stack_bytes);
   impl_->trigger = collects_ ? std::min(limit_here(), marker.live_bytes + growth) : limit_;
   allocated_since_collection_ = 0;

@@ -33,7 +33,7 @@ void CallCache::insert_into_table(const Entry& added) {
   } else {
     for (const Entry& entry : entries) keep(entry);
   }
-  constexpr std::uint32_t most = 6;
+  constexpr std::uint32_t most = tuning::call_table_bits;
   while (all.size() > (std::size_t{1} << most) / 2) all.pop_back();
   std::uint32_t bits = 2;
   while (std::size_t{1} << bits < all.size() + all.size() / 2) ++bits;
