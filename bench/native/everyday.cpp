@@ -25,18 +25,18 @@ double count_words(const std::vector<std::string>& words) {
   return static_cast<double>(most);
 }
 
-double joined(const std::vector<std::int64_t>& numbers) {
+double joined(const std::vector<std::int64_t>& fractions) {
   std::string text;
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
+  for (std::size_t i = 0; i < fractions.size(); ++i) {
     if (i > 0) text += ',';
-    text += std::to_string(numbers[i]);
+    text += std::to_string(fractions[i]);
   }
   return static_cast<double>(text.size());
 }
 
-double lines_of(const std::vector<std::int64_t>& numbers) {
+double lines_of(const std::vector<std::int64_t>& fractions) {
   std::string text;
-  for (const std::int64_t k : numbers) {
+  for (const std::int64_t k : fractions) {
     text += std::to_string(k);
     text += ',';
     text += std::to_string(2 * k);
@@ -188,7 +188,7 @@ double row_sums(const std::vector<double>& m) {
 }
 
 std::vector<std::int64_t> integers;
-std::vector<double> numbers;
+std::vector<double> fractions;
 std::vector<std::string> words, lines;
 std::vector<std::unique_ptr<Shape>> shapes;
 std::vector<std::function<double(double)>> functions;
@@ -200,7 +200,7 @@ std::string a, b;
 int main() {
   Generator g{42}, h{7};
   for (int i = 0; i < 10000; ++i) integers.push_back(g.next() % 1000);
-  for (int i = 0; i < 10000; ++i) numbers.push_back(static_cast<double>(h.next()) / 2147483648.0);
+  for (int i = 0; i < 10000; ++i) fractions.push_back(static_cast<double>(h.next()) / 2147483648.0);
   for (const std::int64_t k : integers) words.push_back("w" + std::to_string(k % 500) + "x");
   for (int i = 0; i < 1000; ++i) {
     const std::int64_t k = integers[static_cast<std::size_t>(i)];
@@ -219,7 +219,7 @@ int main() {
   bench_samples(
       "sort_numbers",
       [] {
-        auto v = numbers;
+        auto v = fractions;
         std::sort(v.begin(), v.end());
         return v[4];
       },
@@ -270,8 +270,8 @@ int main() {
   bench_samples(
       "primes", [] { return primes(100000); }, 5, 10);
   bench_samples(
-      "deviation", [] { return deviation(numbers); }, 100, 10);
+      "deviation", [] { return deviation(fractions); }, 100, 10);
   bench_samples(
-      "row_sums", [] { return row_sums(numbers); }, 100, 10);
+      "row_sums", [] { return row_sums(fractions); }, 100, 10);
   return 0;
 }
