@@ -25,18 +25,18 @@ double count_words(const std::vector<std::string>& words) {
   return static_cast<double>(most);
 }
 
-double joined(const std::vector<std::int64_t>& fractions) {
+double joined(const std::vector<std::int64_t>& numbers) {
   std::string text;
-  for (std::size_t i = 0; i < fractions.size(); ++i) {
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
     if (i > 0) text += ',';
-    text += std::to_string(fractions[i]);
+    text += std::to_string(numbers[i]);
   }
   return static_cast<double>(text.size());
 }
 
-double lines_of(const std::vector<std::int64_t>& fractions) {
+double lines_of(const std::vector<std::int64_t>& numbers) {
   std::string text;
-  for (const std::int64_t k : fractions) {
+  for (const std::int64_t k : numbers) {
     text += std::to_string(k);
     text += ',';
     text += std::to_string(2 * k);
