@@ -376,6 +376,8 @@ bool Batch::build_from_loop(const QuickCode& quick, unsigned loop, const std::st
     why = llvm::toString(module.takeError());
     return false;
   }
+  if (llvm::Function* function = (*module)->getFunction("f"); function && !function->isDeclaration())
+    simplify_for_leaps(*function);
   if (!continue_at_loop(**module, loop)) {
     why = "the loop can't be entered";
     return false;

@@ -34,6 +34,11 @@ bool Emitter::emit_call(const ir::Inst& inst, Val& result) {
     case Op::call: {
       CallCache* site = &data_.call_sites.emplace_back();
       V arguments = values();
+      const auto few = inst.operands.size() - 1;
+      if (few >= 1 && few <= 3) {
+        const Helper which = few == 1 ? Helper::call_1 : few == 2 ? Helper::call_2 : Helper::call_3;
+        return finish(helper(which, {context_, pointer(site), arguments, result_buffer()}));
+      }
       return finish(helper(Helper::call, {context_, pointer(site), arguments, count, result_buffer()}));
     }
     case Op::call_splat: {

@@ -383,6 +383,45 @@ template <class Result, class First, class... Arguments, Result (*function)(cons
 struct Guarded<function> {  // compares values; no memory is needed
   static constexpr auto call = function;
 };
+namespace helper {
+
+// The usual call of few arguments: of compiled code that the site knows. It catches nothing and keeps nothing, so it is
+// a jump.
+template <std::size_t count>
+bool call_near(Context* ctx, CallCache* site, const Value* values, Value* result) {
+  if (!ctx->shared && !ctx->calls) [[likely]] {
+    if (const Specialization* target = site->find_near<count>(ctx->world, values[0].type, values + 1)) [[likely]]
+      if (const CodeInstance* code = target->current; code && code->valid_in(ctx->world)) [[likely]]
+        if (BoxedEntry entry = code->boxed.load(std::memory_order_acquire)) [[likely]]
+          return entry(ctx, values[0], values + 1, count, result);
+  }
+  return Guarded<&call>::call(ctx, site, values, count + 1, result);
+}
+
+bool call_1(Context* ctx, CallCache* site, const Value* values, Value* result) {
+  return call_near<1>(ctx, site, values, result);
+}
+bool call_2(Context* ctx, CallCache* site, const Value* values, Value* result) {
+  return call_near<2>(ctx, site, values, result);
+}
+bool call_3(Context* ctx, CallCache* site, const Value* values, Value* result) {
+  return call_near<3>(ctx, site, values, result);
+}
+
+}  // namespace helper
+
+template <>
+struct Guarded<&helper::call_1> {
+  static constexpr auto call = &helper::call_1;
+};
+template <>
+struct Guarded<&helper::call_2> {
+  static constexpr auto call = &helper::call_2;
+};
+template <>
+struct Guarded<&helper::call_3> {
+  static constexpr auto call = &helper::call_3;
+};
 // A mark that is lost would free what lives.
 template <>
 struct Guarded<&helper::shade> {

@@ -24,6 +24,9 @@ namespace slope::codegen {
   H(unreachable, v, "pp")        /* ctx, ir::Function */                                                \
   H(bounds_error, v, "pppl")     /* ctx, type, array or string, index */                                \
   H(call, b, "ppplp")            /* ctx, CallCache, callee and args, count, result */                   \
+  H(call_1, b, "pppp")           /* ctx, CallCache, callee and argument, result */                      \
+  H(call_2, b, "pppp")           /* the same, of two */                                                 \
+  H(call_3, b, "pppp")           /* of three */                                                         \
   H(invoke, b, "ppplp")          /* ctx, Specialization, callee and args, count, result */              \
   H(native, b, "ppplp")          /* ctx, NativeInfo, args, count, result */                             \
   H(invoke_error, v, "pppl")     /* ctx, Specialization that never returns, callee and args, count */   \

@@ -238,12 +238,13 @@ std::vector<unsigned> loops_to_leave(const Unit& unit, const llvm::Function& fun
 
 }  // namespace
 
-bool begin_quick_code(Unit& unit, bool& changed) {
+bool begin_quick_code(Unit& unit) {
   llvm::Function* function = unit.module().getFunction("f");
   if (!unit.quick || !function || function->isDeclaration()) return false;
   if (!has_loop(*function)) return true;
+  if (!unit.read_again()) return false;
+  function = unit.module().getFunction("f");
   simplify_for_leaps(*function);
-  changed = true;
   if (unit.spares_short_loops && function->getInstructionCount() < small_loop) {
     const std::vector<LoopHead> heads = find_loop_heads(*function);
     if (loops_to_leave(unit, *function, heads).size() < heads.size()) {

@@ -89,9 +89,9 @@ struct QuickCode {
   }
 };
 
-// Whether the function gets quick code. Then its module becomes what quick code and good code of its loops are made from;
-// true in `changed` where that is not what it was.
-bool begin_quick_code(Unit& unit, bool& changed);
+// Whether the function gets quick code. Of one with loops the module is read again from its text, and simplified, as for
+// good code of a loop: both sides of a leap are the same to the last instruction.
+bool begin_quick_code(Unit& unit);
 // Before the passes.
 void add_switches(Unit& unit);
 // After them.

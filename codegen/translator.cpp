@@ -193,20 +193,18 @@ std::unique_ptr<llvm::MemoryBuffer> Translator::find(Unit& unit, const Effort& e
     found = effort.cache->find(content, effort.level);
     if (found) note("found", unit, ObjectCache::key(content, effort.level));
   }
-  bool changed = false;
-  if (found || !wants_quick || !begin_quick_code(unit, changed)) return found;
-  unit.has_switches = true;
-  if (changed) {
-    text.clear();
-    ObjectCache::write(unit.module(), text);
-    if (effort.cache) content = effort.cache->content(llvm::StringRef(text.data(), text.size()));
-  }
+  if (found || !wants_quick) return found;
   unit.text = {{text.data(), text.size()}, unit.addresses(), unit.referred()};
   if (effort.cache) found = effort.cache->find_quick(content);
-  if (found)
+  if (found) {
     unit.address(unit.quick);  // as add_switches names it
-  else
+  } else if (begin_quick_code(unit)) {
     add_switches(unit);
+  } else {
+    unit.text = {};
+    return nullptr;
+  }
+  unit.has_switches = true;
   return found;
 }
 

@@ -1,5 +1,6 @@
 #include "codegen/unit.hpp"
 
+#include <llvm/Bitcode/BitcodeReader.h>
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/GlobalVariable.h>
 
@@ -7,6 +8,20 @@ namespace slope::codegen {
 
 Unit::Unit(std::unique_ptr<llvm::Module> module, const UnitText& text, const std::string& name)
     : module_(std::move(module)), by_symbols_(true), addresses_(text.addresses), defined_{{"f", name}} {}
+
+bool Unit::read_again() {
+  auto read = llvm::parseBitcodeFile(llvm::MemoryBufferRef(text.bitcode, "slope"), module_->getContext());
+  if (!read) {
+    llvm::consumeError(read.takeError());
+    return false;
+  }
+  module_ = std::move(*read);
+  for (auto& [data, constant] : by_address_) constant = nullptr;
+  for (const Address& address : addresses_)
+    if (const auto known = by_address_.find(address.data); known != by_address_.end())
+      if (auto* variable = module_->getNamedGlobal(address.symbol)) known->second = variable;
+  return true;
+}
 
 llvm::Constant* Unit::address(const void* data) {
   llvm::LLVMContext& context = module_->getContext();

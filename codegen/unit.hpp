@@ -46,6 +46,8 @@ class Unit {
   llvm::Module& module() { return *module_; }
   const llvm::Module& module() const { return *module_; }
   bool by_symbols() const { return by_symbols_; }
+  // Its text takes the place of its module; false where that can't be read. Functions of before are gone.
+  bool read_again();
   // A pointer constant; of null the null pointer.
   llvm::Constant* address(const void* data);
   // Code at an address, of this type.

@@ -35,54 +35,60 @@ inline bool call_types_match(const DataType* types, Value callee, const Value* a
 
 struct CallCache {
   static constexpr std::uint32_t ways = tuning::call_cache_ways;
-  // Of few arguments the types lie here, so that a look-up follows no pointers.
-  static constexpr std::size_t most_near = 4;
   struct Entry {
     const DataType* types = nullptr;
     Specialization* target = nullptr;
     World world = 0;
-    std::size_t count = 0;  // of `near`, callee first; 0: compare with `types`
-    const Type* near[most_near] = {};
-
-    bool matches(Value callee, const Value* args, std::size_t arguments) const {
-      if (count == 0) return call_types_match(types, callee, args, arguments);
-      if (count != arguments + 1 || near[0] != callee.type) return false;
-      for (std::size_t i = 0; i < arguments; ++i)
-        if (near[i + 1] != args[i].type) return false;
-      return true;
-    }
-    void set(World in, Specialization* to) {
-      types = to->types;
-      target = to;
-      world = in;
-      count = 0;
-      if (types->params.size() > most_near) return;
-      // A type as argument needs more than a comparison.
-      for (const Type* t : types->params)
-        if (t->kind != TypeKind::data || static_cast<const DataType*>(t)->is_type_of_type) return;
-      for (const Type* t : types->params) near[count++] = t;
-    }
+  };
+  // Of few arguments the types lie here, callee first, so that a look-up follows no pointers.
+  static constexpr std::size_t most_near = 4;
+  struct Near {
+    const Type* types[most_near] = {};
+    World world = 0;
+    Specialization* target = nullptr;
   };
   Entry entries[ways];
   std::uint32_t next = 0;
-  // Of a site with several targets: each has a slot of its own, found without a comparison that the processor would
-  // have to guess. Null as long as there is one target, or when no multiplier keeps them apart.
-  std::unique_ptr<Entry[]> table;
   std::uint32_t shift = 0;
   std::uint64_t multiplier = 0;
+  Near first;  // of a site with one target
+  // Of a site with several: each has a slot of its own, found without a comparison that the processor would have to
+  // guess. Null as long as there is one target.
+  std::unique_ptr<Near[]> table;
 
   Specialization* find(World world, Value callee, const Value* args, std::size_t count) const {
+    switch (count) {
+      case 0:
+        if (Specialization* target = find_near<0>(world, callee.type, args)) return target;
+        break;
+      case 1:
+        if (Specialization* target = find_near<1>(world, callee.type, args)) return target;
+        break;
+      case 2:
+        if (Specialization* target = find_near<2>(world, callee.type, args)) return target;
+        break;
+      case 3:
+        if (Specialization* target = find_near<3>(world, callee.type, args)) return target;
+        break;
+      default:
+        break;
+    }
     for (const Entry& entry : entries) {
       if (!entry.types) break;
-      if (entry.world == world && entry.matches(callee, args, count)) return entry.target;
-    }
-    if (table && count < most_near) {
-      std::uint64_t key = key_of(callee.type);
-      for (std::size_t i = 0; i < count; ++i) key = next_key(key, args[i].type);
-      const Entry& entry = table[slot_of(key)];
-      if (entry.world == world && entry.count != 0 && entry.matches(callee, args, count)) return entry.target;
+      if (entry.world == world && call_types_match(entry.types, callee, args, count)) return entry.target;
     }
     return nullptr;
+  }
+  // Among the targets whose types lie near. Every call of a site has the same number of arguments.
+  template <std::size_t count>
+  Specialization* find_near(World world, const Type* callee, const Value* args) const {
+    static_assert(count < most_near);
+    std::uint64_t key = key_of(callee);
+    for (std::size_t i = 0; i < count; ++i) key = next_key(key, args[i].type);
+    const Near& place = (table ? table.get() : &first)[slot_of(key)];
+    bool matches = place.world == world && place.types[0] == callee;
+    for (std::size_t i = 0; i < count; ++i) matches = matches && place.types[i + 1] == args[i].type;
+    return matches ? place.target : nullptr;
   }
   void insert(World world, Specialization* target);
 
@@ -92,8 +98,8 @@ struct CallCache {
     return key * 0x9e3779b97f4a7c15u + reinterpret_cast<std::uintptr_t>(argument);
   }
   std::uint64_t slot_of(std::uint64_t key) const { return key * multiplier >> shift; }
-  void insert_into_table(const Entry& entry);
-  bool arrange(const std::vector<Entry>& all, std::uint32_t bits);
+  void insert_near(const Near& added, std::size_t count);
+  bool arrange(const std::vector<Near>& all, std::size_t count, std::uint32_t bits);
 };
 
 }  // namespace slope
