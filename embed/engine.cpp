@@ -111,6 +111,10 @@ Result<Value> Engine::call_data(std::string_view name, std::span<const Datum> ar
   return engine.call(callee, arguments);
 }
 
+Result<bool> Engine::warm(std::string_view name, std::string_view types) {
+  return eval<bool>("precompile(" + std::string(name) + ", " + std::string(types) + ")", "<warm>");
+}
+
 void Engine::interrupt(Interrupt how) {
   if (!state_) return;
   state_->ctx.interrupt.store(how == Interrupt::final ? interrupt_final : interrupt_catchable,

@@ -196,6 +196,11 @@ class Engine {
   void set_tier(Tier tier);
   Statistics statistics() const;
   void collect_garbage();  // whole, now
+  // Makes the code of a call before it is needed: `types` is a tuple of types, as a script writes it.
+  //   engine.warm("loss", "(Vector{Float64}, Int)");
+  //   engine.warm("gradient", "(typeof(loss), Vector{Float64})");
+  // Waits until it is there. False: no method takes such a call. An error: a name or a type is not known.
+  Result<bool> warm(std::string_view name, std::string_view types);
   // For a host with time left in its frame: works at a collection for about so long. False: there is nothing to do.
   bool collect_for(std::chrono::nanoseconds budget);
 

@@ -1,5 +1,9 @@
 // Natives of Core that need the pipeline alone: inferred result types, counts of code.
+#include <functional>
+#include <unordered_set>
+
 #include "lang/derive/natives/call.hpp"
+#include "lang/ir/ir.hpp"
 #include "lang/pipeline/impl.hpp"
 #include "lang/support/exception_safe.hpp"
 
@@ -39,6 +43,50 @@ bool return_type(Context& ctx, const Value* args, std::size_t count, Value& resu
   return true;
 }
 
+// What is called when nothing goes wrong.
+void each_callee(const ir::Function& function, const std::function<void(Specialization&)>& look) {
+  for (const ir::Block& block : function.blocks) {
+    if (block.terminator == ~0u) continue;
+    const ir::Op end = function.insts[block.terminator].op;
+    if (end == ir::Op::throw_ || end == ir::Op::unreachable) continue;
+    for (const std::uint32_t id : block.insts)
+      if (function.insts[id].op == ir::Op::invoke) look(*function.insts[id].aux_as<Specialization>());
+  }
+}
+
+// compile_call(f, types::Tuple) → Bool: whether a method takes a call of these types. Its code is made now, in typed form
+// or as machine code as the tier will have it, and that of all that it calls with known types.
+bool compile_call(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count != 2) return ctx.argument_error("compile_call takes a function and a tuple of types");
+  Runtime& runtime = *ctx.runtime;
+  std::vector<const Type*> types{runtime.is_type_value(args[0]) ? runtime.types.type_of_constant(args[0])
+                                                                : args[0].type};
+  if (!derive::append_argument_types(ctx, args[1], types)) return false;
+  Specialization* const root = runtime.lookup_specialization(runtime.types.tuple(types), ctx.world);
+  result = runtime.from_bool(root != nullptr);
+  Pipeline& pipeline = pipeline_of(ctx);
+  std::vector<Specialization*> work{root};
+  std::unordered_set<const Specialization*> known(work.begin(), work.end());
+  while (!work.empty()) {
+    Specialization* const next = work.back();
+    work.pop_back();
+    if (!next || next->method->native || next->compile_failed) continue;
+    if (--ctx.fuel < 0 || ctx.interrupt.load(std::memory_order_relaxed)) return ctx.stop();
+    const CodeInstance* const code = pipeline.typed_code(ctx, *next);
+    // A method that does not lower: calling it says so.
+    if (ctx.failed()) ctx.take_error();
+    if (!code || !code->typed) continue;
+    // Together with small callees: what has an entry afterwards is not made again.
+    std::string why;
+    if (pipeline.mode != TierMode::interpret && (next == root || !code->entry.load(std::memory_order_acquire)))
+      pipeline.compile(ctx, *next, why);
+    each_callee(*code->typed, [&](Specialization& callee) {
+      if (known.insert(&callee).second) work.push_back(&callee);
+    });
+  }
+  return true;
+}
+
 // open_to_methods(names::Symbol...): definitions of these functions of Base in other modules add methods to them.
 bool open_to_methods(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Runtime& runtime = *ctx.runtime;
@@ -65,6 +113,7 @@ bool code_counts(Context& ctx, const Value*, std::size_t count, Value& result) {
 
 const NativeInfo pipeline_natives[] = {
     {"open_to_methods", open_to_methods, effect_all, nullptr},
+    {"compile_call", compile_call, effect_all, nullptr},
     {"return_type", return_type, effect_throws | effect_allocates, nullptr, true},
     {"code_counts", code_counts, effect_all, nullptr},
 };

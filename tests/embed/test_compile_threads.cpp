@@ -105,3 +105,22 @@ TEST_CASE("Code that other threads have made is entered") {
     entered = allocated();
   CHECK(entered <= interpreted / 10);
 }
+
+TEST_CASE("A call that was made ready compiles nothing") {
+  for (const Tier tier : {Tier::automatic, Tier::compile}) {
+    Engine engine(Options{.tier = tier});
+    engine.run(script, "threads.slope").value();
+    CHECK(engine.warm("loss", "(Vector{Float64},)").value());
+    CHECK(engine.warm("gradient", "(typeof(loss), Vector{Float64})").value());
+    CHECK(engine.warm("walk", "Tuple{Float64, Int}").value());
+    auto loss = engine.function<double(std::vector<double>)>("loss", slope::Dispatch::allowed).value();
+    const auto before = engine.statistics().compiled_functions;
+    for (int i = 0; i < 200; ++i) loss({0.5, 1.5, double(i) / 200}).value();
+    engine.run("for _ in 1:200; gradient(loss, [0.5, 1.5, 0.1]); walk(0.1, 3); end").value();
+    // The loop of the text itself may be.
+    CHECK(engine.statistics().compiled_functions <= before + 1);
+    CHECK(!engine.warm("walk", "(String,)").value());
+    CHECK(!engine.warm("no_such_function", "(Int,)").ok());
+    CHECK(!engine.warm("walk", "(1, 2)").ok());
+  }
+}
