@@ -1,11 +1,14 @@
-// Factorisations by LAPACK, in place, for Float64 and Float32 matrices. Each native gives LAPACK's info, or the rank.
+// Factorisations by LAPACK, in place, of matrices of Float64, Float32 and complex numbers of these. Each native gives
+// LAPACK's info, or the rank.
 //
 // LAPACK cannot be interrupted. Under a time limit, one that would take longer than what is left ends the script before
 // it begins (time_suffices).
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <complex>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "lang/runtime/coroutines.hpp"
@@ -32,18 +35,47 @@ struct Matrix {
 };
 
 template <class T>
-const Type* element(Call& call);
-template <>
-const Type* element<double>(Call& call) {
-  return call.builtin.float64;
+struct Scalar {
+  using Real = T;
+  static constexpr bool is_complex = false;
+};
+template <class T>
+struct Scalar<std::complex<T>> {
+  using Real = T;
+  static constexpr bool is_complex = true;
+};
+template <class T>
+using Real = typename Scalar<T>::Real;
+template <class T>
+constexpr bool is_complex = Scalar<T>::is_complex;
+
+template <class T>
+const Type* real_type(Call& call) {
+  return std::is_same_v<Real<T>, double> ? call.builtin.float64 : call.builtin.float32;
 }
-template <>
-const Type* element<float>(Call& call) {
-  return call.builtin.float32;
+// A complex number is a struct of the library: two floats of one type, one after the other.
+template <class T>
+bool is_element(Call& call, const Type* type) {
+  if constexpr (!is_complex<T>) return type == real_type<T>(call);
+  const DataType* d = as_data(type);
+  return d && d->is_concrete && !d->is_mutable && d->fields.size() == 2 && d->size == sizeof(T) &&
+         d->fields[0].type == real_type<T>(call) && d->fields[1].type == real_type<T>(call);
+}
+// The routine's name, which may be another for complex numbers (orgqr: of an orthogonal Q, ungqr: of a unitary one).
+template <class T>
+std::string routine(const char* name, const char* complex_name) {
+  constexpr bool wide = sizeof(Real<T>) == 8;
+  return (is_complex<T> ? (wide ? "z" : "c") : (wide ? "d" : "s")) +
+         std::string(is_complex<T> ? complex_name : name) + "_";
 }
 template <class T>
 std::string routine(const char* name) {
-  return (sizeof(T) == 8 ? "d" : "s") + std::string(name) + "_";
+  return routine<T>(name, name);
+}
+// What a routine says in the first element of its workspace about the size it wants.
+template <class T>
+int wanted_size(const T& first) {
+  return std::max(1, static_cast<int>(std::real(first)));
 }
 
 template <class T>
@@ -51,8 +83,8 @@ bool matrix(Call& call, std::size_t i, Matrix<T>& out) {
   ArrayObject* a = nullptr;
   if (!call.array(i, a)) return false;
   int dims = array_ndims(a);
-  if (array_element_type(a) != element<T>(call) || dims < 1 || dims > 2)
-    return call.ctx.type_error("lapack", call.runtime.types.array_of(element<T>(call), 2), call[i]);
+  if (!is_element<T>(call, array_element_type(a)) || dims < 1 || dims > 2)
+    return call.ctx.type_error("lapack", call.runtime.types.array_of(real_type<T>(call), 2), call[i]);
   // An empty one may have any number of rows.
   constexpr std::int64_t most = 2147483647;
   if (a->length > most || dims_of(a)[0] > most || (dims == 2 && dims_of(a)[1] > most))
@@ -76,7 +108,10 @@ bool by_element(Context& ctx, const Value* args, std::size_t count, Value& resul
   Call call(ctx, "lapack", args, count, result);
   ArrayObject* a = nullptr;
   if (!call.arity(arity) || !call.array(i, a)) return false;
-  return array_element_type(a) == call.builtin.float32 ? Compute<float>::run(call) : Compute<double>::run(call);
+  const Type* type = array_element_type(a);
+  if (is_element<std::complex<double>>(call, type)) return Compute<std::complex<double>>::run(call);
+  if (is_element<std::complex<float>>(call, type)) return Compute<std::complex<float>>::run(call);
+  return type == call.builtin.float32 ? Compute<float>::run(call) : Compute<double>::run(call);
 }
 
 // Multiplications and additions a second of a product of small matrices: what this machine does at this moment.
@@ -120,6 +155,16 @@ double volume(const Matrix<T>& a) {
 bool pivots(Call& call, std::size_t i, std::size_t n, ArrayObject*& out) {
   if (!call.array_of(i, call.builtin.int64, 1, out)) return false;
   return out->length >= static_cast<std::int64_t>(n) || call.ctx.argument_error("too few pivots");
+}
+
+// Routines of eigenvalues have other arguments for real matrices than for complex ones.
+template <class T>
+bool not_real(Call& call) {
+  return call.ctx.type_error("lapack", call.runtime.types.array_of(real_type<T>(call), 2), call[0]);
+}
+template <class T>
+bool not_complex(Call& call) {
+  return call.ctx.argument_error("the matrix is not complex");
 }
 
 // lapack_getrf(A, pivots): LU in place
@@ -209,21 +254,34 @@ struct Gelsd {
     Matrix<T> a, b;
     if (!matrix(call, 0, a) || !matrix(call, 1, b)) return false;
     if (b.rows < std::max(a.rows, a.columns)) return call.ctx.argument_error("dimensions do not fit");
-    auto* gelsd = openblas<void(const int*, const int*, const int*, T*, const int*, T*, const int*, T*, const T*, int*,
-                                T*, const int*, int*, int*)>(routine<T>("gelsd").c_str());
-    if (!gelsd) return missing(call);
+    using R = Real<T>;
+    const std::string name = routine<T>("gelsd");
+    auto* of_reals = openblas<void(const int*, const int*, const int*, T*, const int*, T*, const int*, R*, const R*,
+                                   int*, T*, const int*, int*, int*)>(name.c_str());
+    auto* of_complex = openblas<void(const int*, const int*, const int*, T*, const int*, T*, const int*, R*, const R*,
+                                     int*, T*, const int*, R*, int*, int*)>(name.c_str());
+    if (!of_reals) return missing(call);
     if (!time_suffices<T>(call, 6 * volume(a) + 8.0 * a.rows * a.columns * b.columns)) return false;
-    std::vector<T> singular(static_cast<std::size_t>(std::max(1, std::min(a.rows, a.columns)))), work(1);
+    std::vector<R> singular(static_cast<std::size_t>(std::max(1, std::min(a.rows, a.columns)))), real_work(1);
+    std::vector<T> work(1);
     std::vector<int> integers(1);
-    T tolerance = -1;
+    R tolerance = -1;
     int rank = 0, size = -1, info = 0;
-    gelsd(&a.rows, &a.columns, &b.columns, a.data, &a.leading, b.data, &b.leading, singular.data(), &tolerance, &rank,
-          work.data(), &size, integers.data(), &info);
-    size = static_cast<int>(work[0]);
-    work.resize(static_cast<std::size_t>(std::max(1, size)));
+    auto step = [&] {
+      if constexpr (is_complex<T>) {
+        of_complex(&a.rows, &a.columns, &b.columns, a.data, &a.leading, b.data, &b.leading, singular.data(), &tolerance,
+                   &rank, work.data(), &size, real_work.data(), integers.data(), &info);
+      } else {
+        of_reals(&a.rows, &a.columns, &b.columns, a.data, &a.leading, b.data, &b.leading, singular.data(), &tolerance,
+                 &rank, work.data(), &size, integers.data(), &info);
+      }
+    };
+    step();
+    size = wanted_size(work[0]);
+    work.resize(static_cast<std::size_t>(size));
+    real_work.resize(static_cast<std::size_t>(wanted_size(real_work[0])));
     integers.resize(static_cast<std::size_t>(std::max(1, integers[0])));
-    gelsd(&a.rows, &a.columns, &b.columns, a.data, &a.leading, b.data, &b.leading, singular.data(), &tolerance, &rank,
-          work.data(), &size, integers.data(), &info);
+    step();
     if (info != 0) return call.ctx.raise_error("least squares did not converge");
     return call.give_int(rank);
   }
@@ -240,7 +298,7 @@ struct Qr {
     auto* geqrf =
         openblas<void(const int*, const int*, T*, const int*, T*, T*, const int*, int*)>(routine<T>("geqrf").c_str());
     auto* orgqr = openblas<void(const int*, const int*, const int*, T*, const int*, const T*, T*, const int*, int*)>(
-        routine<T>("orgqr").c_str());
+        routine<T>("orgqr", "ungqr").c_str());
     if (!geqrf || !orgqr) return missing(call);
     if (!time_suffices<T>(call, 3.5 * volume(a))) return false;
     if (k == 0) return call.give_int(0);
@@ -254,30 +312,79 @@ struct Qr {
   }
 };
 
-// lapack_syevd(A, values): A becomes the eigenvectors
+// lapack_syevd(upper, A, values): A becomes the eigenvectors. Of a Hermitian matrix by heevr, whose vectors have the
+// phases that Julia's have.
 template <class T>
 struct Syevd {
   static bool run(Call& call) {
-    Matrix<T> a, values;
-    if (!matrix(call, 0, a) || !matrix(call, 1, values)) return false;
+    bool upper = false;
+    Matrix<T> a;
+    Matrix<Real<T>> values;
+    if (!call.boolean(0, upper) || !matrix(call, 1, a) || !matrix(call, 2, values)) return false;
     if (a.rows != a.columns || !has_length(values, a.rows)) return call.ctx.argument_error("dimensions do not fit");
-    auto* syevd = openblas<void(const char*, const char*, const int*, T*, const int*, T*, T*, const int*, int*,
+    if (a.rows == 0) return call.give_int(0);
+    int info = 0;
+    bool ended = true;
+    if constexpr (is_complex<T>) {
+      ended = hermitian(call, upper ? "U" : "L", a, values, info);
+    } else {
+      ended = symmetric(call, upper ? "U" : "L", a, values, info);
+    }
+    if (!ended) return false;
+    if (info != 0) return call.ctx.raise_error("the eigenvalues did not converge");
+    return call.give_int(0);
+  }
+
+ private:
+  static bool symmetric(Call& call, const char* triangle, Matrix<T>& a, Matrix<Real<T>>& values, int& info) {
+    auto* syevd = openblas<void(const char*, const char*, const int*, T*, const int*, Real<T>*, T*, const int*, int*,
                                 const int*, int*)>(routine<T>("syevd").c_str());
     if (!syevd) return missing(call);
     if (!time_suffices<T>(call, 8 * volume(a))) return false;
     std::vector<T> work(1);
     std::vector<int> integers(1);
-    int size = -1, integer_size = -1, info = 0;
-    syevd("V", "U", &a.rows, a.data, &a.leading, values.data, work.data(), &size, integers.data(), &integer_size,
-          &info);
-    size = static_cast<int>(work[0]);
-    integer_size = integers[0];
-    work.resize(static_cast<std::size_t>(std::max(1, size)));
-    integers.resize(static_cast<std::size_t>(std::max(1, integer_size)));
-    syevd("V", "U", &a.rows, a.data, &a.leading, values.data, work.data(), &size, integers.data(), &integer_size,
-          &info);
-    if (info != 0) return call.ctx.raise_error("the eigenvalues did not converge");
-    return call.give_int(0);
+    int size = -1, integer_size = -1;
+    auto step = [&] {
+      syevd("V", triangle, &a.rows, a.data, &a.leading, values.data, work.data(), &size, integers.data(), &integer_size,
+            &info);
+    };
+    step();
+    size = wanted_size(work[0]);
+    integer_size = std::max(1, integers[0]);
+    work.resize(static_cast<std::size_t>(size));
+    integers.resize(static_cast<std::size_t>(integer_size));
+    step();
+    return true;
+  }
+  static bool hermitian(Call& call, const char* triangle, Matrix<T>& a, Matrix<Real<T>>& values, int& info) {
+    using R = Real<T>;
+    auto* heevr = openblas<void(const char*, const char*, const char*, const int*, T*, const int*, const R*, const R*,
+                                const int*, const int*, const R*, int*, R*, T*, const int*, int*, T*, const int*, R*,
+                                const int*, int*, const int*, int*)>(routine<T>("heevr").c_str());
+    if (!heevr) return missing(call);
+    if (!time_suffices<T>(call, 8 * volume(a))) return false;
+    std::vector<T> work(1), vectors(static_cast<std::size_t>(a.rows) * static_cast<std::size_t>(a.rows));
+    std::vector<R> real_work(1);
+    std::vector<int> integers(1), support(2 * static_cast<std::size_t>(a.rows));
+    int size = -1, real_size = -1, integer_size = -1, found = 0;
+    const R none = 0, least = -1;
+    const int all = 0;
+    auto step = [&] {
+      heevr("V", "A", triangle, &a.rows, a.data, &a.leading, &none, &none, &all, &all, &least, &found, values.data,
+            vectors.data(), &a.leading, support.data(), work.data(), &size, real_work.data(), &real_size,
+            integers.data(), &integer_size, &info);
+    };
+    step();
+    size = wanted_size(work[0]);
+    real_size = wanted_size(real_work[0]);
+    integer_size = std::max(1, integers[0]);
+    work.resize(static_cast<std::size_t>(size));
+    real_work.resize(static_cast<std::size_t>(real_size));
+    integers.resize(static_cast<std::size_t>(integer_size));
+    step();
+    if (info == 0 && found < a.rows) info = 1;
+    std::copy(vectors.begin(), vectors.end(), a.data);
+    return true;
   }
 };
 
@@ -285,6 +392,7 @@ struct Syevd {
 template <class T>
 struct Geev {
   static bool run(Call& call) {
+    if constexpr (is_complex<T>) return not_real<T>(call);
     Matrix<T> a, re, im, v;
     if (!matrix(call, 0, a) || !matrix(call, 1, re) || !matrix(call, 2, im) || !matrix(call, 3, v)) return false;
     if (a.rows != a.columns || !has_length(re, a.rows) || !has_length(im, a.rows) || v.rows != a.rows ||
@@ -298,10 +406,41 @@ struct Geev {
     int size = -1, info = 0;
     geev("N", "V", &a.rows, a.data, &a.leading, re.data, im.data, nullptr, &a.leading, v.data, &v.leading, work.data(),
          &size, &info);
-    size = static_cast<int>(work[0]);
-    work.resize(static_cast<std::size_t>(std::max(1, size)));
+    size = wanted_size(work[0]);
+    work.resize(static_cast<std::size_t>(size));
     geev("N", "V", &a.rows, a.data, &a.leading, re.data, im.data, nullptr, &a.leading, v.data, &v.leading, work.data(),
          &size, &info);
+    if (info != 0) return call.ctx.raise_error("the eigenvalues did not converge");
+    return call.give_int(0);
+  }
+};
+
+// lapack_complex_geev(A, values, V): A is overwritten
+template <class T>
+struct ComplexGeev {
+  static bool run(Call& call) {
+    if constexpr (!is_complex<T>) return not_complex<T>(call);
+    using R = Real<T>;
+    Matrix<T> a, values, v;
+    if (!matrix(call, 0, a) || !matrix(call, 1, values) || !matrix(call, 2, v)) return false;
+    if (a.rows != a.columns || !has_length(values, a.rows) || v.rows != a.rows || v.columns != a.rows)
+      return call.ctx.argument_error("dimensions do not fit");
+    auto* geev = openblas<void(const char*, const char*, const int*, T*, const int*, T*, T*, const int*, T*, const int*,
+                               T*, const int*, R*, int*)>(routine<T>("geev").c_str());
+    if (!geev) return missing(call);
+    if (!time_suffices<T>(call, 26 * volume(a))) return false;
+    if (a.rows == 0) return call.give_int(0);
+    std::vector<T> work(1);
+    std::vector<R> real_work(2 * static_cast<std::size_t>(a.rows));
+    int size = -1, info = 0;
+    auto step = [&] {
+      geev("N", "V", &a.rows, a.data, &a.leading, values.data, nullptr, &a.leading, v.data, &v.leading, work.data(),
+           &size, real_work.data(), &info);
+    };
+    step();
+    size = wanted_size(work[0]);
+    work.resize(static_cast<std::size_t>(size));
+    step();
     if (info != 0) return call.ctx.raise_error("the eigenvalues did not converge");
     return call.give_int(0);
   }
@@ -311,6 +450,7 @@ struct Geev {
 template <class T>
 struct Gees {
   static bool run(Call& call) {
+    if constexpr (is_complex<T>) return not_real<T>(call);
     Matrix<T> a, re, im, z;
     if (!matrix(call, 0, a) || !matrix(call, 1, re) || !matrix(call, 2, im) || !matrix(call, 3, z)) return false;
     if (a.rows != a.columns || !has_length(re, a.rows) || !has_length(im, a.rows) || z.rows != a.rows ||
@@ -325,10 +465,41 @@ struct Gees {
     int size = -1, selected = 0, info = 0;
     gees("V", "N", nullptr, &a.rows, a.data, &a.leading, &selected, re.data, im.data, z.data, &z.leading, work.data(),
          &size, nullptr, &info);
-    size = static_cast<int>(work[0]);
-    work.resize(static_cast<std::size_t>(std::max(1, size)));
+    size = wanted_size(work[0]);
+    work.resize(static_cast<std::size_t>(size));
     gees("V", "N", nullptr, &a.rows, a.data, &a.leading, &selected, re.data, im.data, z.data, &z.leading, work.data(),
          &size, nullptr, &info);
+    if (info != 0) return call.ctx.raise_error("the eigenvalues did not converge");
+    return call.give_int(0);
+  }
+};
+
+// lapack_complex_gees(A, values, Z): A becomes upper triangular, Z its vectors
+template <class T>
+struct ComplexGees {
+  static bool run(Call& call) {
+    if constexpr (!is_complex<T>) return not_complex<T>(call);
+    using R = Real<T>;
+    Matrix<T> a, values, z;
+    if (!matrix(call, 0, a) || !matrix(call, 1, values) || !matrix(call, 2, z)) return false;
+    if (a.rows != a.columns || !has_length(values, a.rows) || z.rows != a.rows || z.columns != a.rows)
+      return call.ctx.argument_error("dimensions do not fit");
+    auto* gees = openblas<void(const char*, const char*, void*, const int*, T*, const int*, int*, T*, T*, const int*,
+                               T*, const int*, R*, int*, int*)>(routine<T>("gees").c_str());
+    if (!gees) return missing(call);
+    if (!time_suffices<T>(call, 29 * volume(a))) return false;
+    if (a.rows == 0) return call.give_int(0);
+    std::vector<T> work(1);
+    std::vector<R> real_work(static_cast<std::size_t>(a.rows));
+    int size = -1, selected = 0, info = 0;
+    auto step = [&] {
+      gees("V", "N", nullptr, &a.rows, a.data, &a.leading, &selected, values.data, z.data, &z.leading, work.data(),
+           &size, real_work.data(), nullptr, &info);
+    };
+    step();
+    size = wanted_size(work[0]);
+    work.resize(static_cast<std::size_t>(size));
+    step();
     if (info != 0) return call.ctx.raise_error("the eigenvalues did not converge");
     return call.give_int(0);
   }
@@ -338,25 +509,40 @@ struct Gees {
 template <class T>
 struct Gesdd {
   static bool run(Call& call) {
-    Matrix<T> a, s, u, vt;
+    using R = Real<T>;
+    Matrix<T> a, u, vt;
+    Matrix<R> s;
     if (!matrix(call, 0, a) || !matrix(call, 1, s) || !matrix(call, 2, u) || !matrix(call, 3, vt)) return false;
     int k = std::min(a.rows, a.columns);
     if (!has_length(s, k) || u.rows != a.rows || u.columns != k || vt.rows != k || vt.columns != a.columns)
       return call.ctx.argument_error("dimensions do not fit");
     if (k == 0) return call.give_int(0);
-    auto* gesdd = openblas<void(const char*, const int*, const int*, T*, const int*, T*, T*, const int*, T*, const int*,
-                                T*, const int*, int*, int*)>(routine<T>("gesdd").c_str());
-    if (!gesdd) return missing(call);
+    const std::string name = routine<T>("gesdd");
+    auto* of_reals = openblas<void(const char*, const int*, const int*, T*, const int*, R*, T*, const int*, T*,
+                                   const int*, T*, const int*, int*, int*)>(name.c_str());
+    auto* of_complex = openblas<void(const char*, const int*, const int*, T*, const int*, R*, T*, const int*, T*,
+                                     const int*, T*, const int*, R*, int*, int*)>(name.c_str());
+    if (!of_reals) return missing(call);
     if (!time_suffices<T>(call, 14 * volume(a))) return false;
+    const std::size_t less = static_cast<std::size_t>(k), more = static_cast<std::size_t>(std::max(a.rows, a.columns));
     std::vector<T> work(1);
-    std::vector<int> integers(static_cast<std::size_t>(8 * k));
+    std::vector<R> real_work(is_complex<T> ? std::max(5 * less * less + 5 * less, 2 * more * less + 2 * less * less + less)
+                                           : 1);
+    std::vector<int> integers(8 * less);
     int size = -1, info = 0;
-    gesdd("S", &a.rows, &a.columns, a.data, &a.leading, s.data, u.data, &u.leading, vt.data, &vt.leading, work.data(),
-          &size, integers.data(), &info);
-    size = static_cast<int>(work[0]);
-    work.resize(static_cast<std::size_t>(std::max(1, size)));
-    gesdd("S", &a.rows, &a.columns, a.data, &a.leading, s.data, u.data, &u.leading, vt.data, &vt.leading, work.data(),
-          &size, integers.data(), &info);
+    auto step = [&] {
+      if constexpr (is_complex<T>) {
+        of_complex("S", &a.rows, &a.columns, a.data, &a.leading, s.data, u.data, &u.leading, vt.data, &vt.leading,
+                   work.data(), &size, real_work.data(), integers.data(), &info);
+      } else {
+        of_reals("S", &a.rows, &a.columns, a.data, &a.leading, s.data, u.data, &u.leading, vt.data, &vt.leading,
+                 work.data(), &size, integers.data(), &info);
+      }
+    };
+    step();
+    size = wanted_size(work[0]);
+    work.resize(static_cast<std::size_t>(size));
+    step();
     if (info != 0) return call.ctx.raise_error("the singular values did not converge");
     return call.give_int(0);
   }
@@ -376,9 +562,11 @@ const NativeInfo lapack_natives[] = {
     {"lapack_trtrs", native<Trtrs, 3, 1>, effect_factorises, returns_int, false, false, true},
     {"lapack_gelsd", native<Gelsd, 2>, effect_factorises, returns_int, false, false, true},
     {"lapack_qr", native<Qr, 2>, effect_factorises, returns_int, false, false, true},
-    {"lapack_syevd", native<Syevd, 2>, effect_factorises, returns_int, false, false, true},
+    {"lapack_syevd", native<Syevd, 3, 1>, effect_factorises, returns_int, false, false, true},
     {"lapack_geev", native<Geev, 4>, effect_factorises, returns_int, false, false, true},
     {"lapack_gees", native<Gees, 4>, effect_factorises, returns_int, false, false, true},
+    {"lapack_complex_geev", native<ComplexGeev, 3>, effect_factorises, returns_int, false, false, true},
+    {"lapack_complex_gees", native<ComplexGees, 3>, effect_factorises, returns_int, false, false, true},
     {"lapack_gesdd", native<Gesdd, 4>, effect_factorises, returns_int, false, false, true},
 };
 
