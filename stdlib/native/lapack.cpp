@@ -388,7 +388,8 @@ struct Syevd {
   }
 };
 
-// lapack_geev(A, re, im, V): A is overwritten; a conjugate pair's vectors are V[:, j] ± i V[:, j+1]
+// lapack_geev(A, re, im, V): A is overwritten; a conjugate pair's vectors are V[:, j] ± i V[:, j+1]. Where V has no
+// columns, the eigenvalues alone are computed.
 template <class T>
 struct Geev {
   static bool run(Call& call) {
@@ -396,26 +397,27 @@ struct Geev {
     Matrix<T> a, re, im, v;
     if (!matrix(call, 0, a) || !matrix(call, 1, re) || !matrix(call, 2, im) || !matrix(call, 3, v)) return false;
     if (a.rows != a.columns || !has_length(re, a.rows) || !has_length(im, a.rows) || v.rows != a.rows ||
-        v.columns != a.rows)
+        (v.columns != a.rows && v.columns != 0))
       return call.ctx.argument_error("dimensions do not fit");
+    const char* job = v.columns == 0 ? "N" : "V";
     auto* geev = openblas<void(const char*, const char*, const int*, T*, const int*, T*, T*, T*, const int*, T*,
                                const int*, T*, const int*, int*)>(routine<T>("geev").c_str());
     if (!geev) return missing(call);
     if (!time_suffices<T>(call, 26 * volume(a))) return false;
     std::vector<T> work(1);
     int size = -1, info = 0;
-    geev("N", "V", &a.rows, a.data, &a.leading, re.data, im.data, nullptr, &a.leading, v.data, &v.leading, work.data(),
+    geev("N", job, &a.rows, a.data, &a.leading, re.data, im.data, nullptr, &a.leading, v.data, &v.leading, work.data(),
          &size, &info);
     size = wanted_size(work[0]);
     work.resize(static_cast<std::size_t>(size));
-    geev("N", "V", &a.rows, a.data, &a.leading, re.data, im.data, nullptr, &a.leading, v.data, &v.leading, work.data(),
+    geev("N", job, &a.rows, a.data, &a.leading, re.data, im.data, nullptr, &a.leading, v.data, &v.leading, work.data(),
          &size, &info);
     if (info != 0) return call.ctx.raise_error("the eigenvalues did not converge");
     return call.give_int(0);
   }
 };
 
-// lapack_complex_geev(A, values, V): A is overwritten
+// lapack_complex_geev(A, values, V): A is overwritten; V as above
 template <class T>
 struct ComplexGeev {
   static bool run(Call& call) {
@@ -423,8 +425,10 @@ struct ComplexGeev {
     using R = Real<T>;
     Matrix<T> a, values, v;
     if (!matrix(call, 0, a) || !matrix(call, 1, values) || !matrix(call, 2, v)) return false;
-    if (a.rows != a.columns || !has_length(values, a.rows) || v.rows != a.rows || v.columns != a.rows)
+    if (a.rows != a.columns || !has_length(values, a.rows) || v.rows != a.rows ||
+        (v.columns != a.rows && v.columns != 0))
       return call.ctx.argument_error("dimensions do not fit");
+    const char* job = v.columns == 0 ? "N" : "V";
     auto* geev = openblas<void(const char*, const char*, const int*, T*, const int*, T*, T*, const int*, T*, const int*,
                                T*, const int*, R*, int*)>(routine<T>("geev").c_str());
     if (!geev) return missing(call);
@@ -434,7 +438,7 @@ struct ComplexGeev {
     std::vector<R> real_work(2 * static_cast<std::size_t>(a.rows));
     int size = -1, info = 0;
     auto step = [&] {
-      geev("N", "V", &a.rows, a.data, &a.leading, values.data, nullptr, &a.leading, v.data, &v.leading, work.data(),
+      geev("N", job, &a.rows, a.data, &a.leading, values.data, nullptr, &a.leading, v.data, &v.leading, work.data(),
            &size, real_work.data(), &info);
     };
     step();
@@ -505,7 +509,93 @@ struct ComplexGees {
   }
 };
 
-// lapack_gesdd(A, S, U, Vt)
+// lapack_gehrd(A, Q): A becomes its Hessenberg form, Q is filled
+template <class T>
+struct Gehrd {
+  static bool run(Call& call) {
+    Matrix<T> a, q;
+    if (!matrix(call, 0, a) || !matrix(call, 1, q)) return false;
+    if (a.rows != a.columns || q.rows != a.rows || q.columns != a.rows)
+      return call.ctx.argument_error("dimensions do not fit");
+    using Routine = void(const int*, const int*, const int*, T*, const int*, T*, T*, const int*, int*);
+    auto* gehrd = openblas<Routine>(routine<T>("gehrd").c_str());
+    auto* orghr = openblas<Routine>(routine<T>("orghr", "unghr").c_str());
+    if (!gehrd || !orghr) return missing(call);
+    if (!time_suffices<T>(call, 8 * volume(a))) return false;
+    const int n = a.rows, first = 1;
+    if (n == 0) return call.give_int(0);
+    std::vector<T> tau(static_cast<std::size_t>(n)), work(static_cast<std::size_t>(n) * 64);
+    int size = static_cast<int>(work.size()), info = 0;
+    gehrd(&n, &first, &n, a.data, &a.leading, tau.data(), work.data(), &size, &info);
+    std::copy(a.data, a.data + std::size_t(n) * std::size_t(n), q.data);
+    orghr(&n, &first, &n, q.data, &q.leading, tau.data(), work.data(), &size, &info);
+    for (int j = 0; j < n; ++j)
+      for (int i = j + 2; i < n; ++i) a.data[i + std::size_t(j) * std::size_t(n)] = T(0);
+    return call.give_int(info);
+  }
+};
+
+// lapack_hetrd(upper, A, d, e): the tridiagonal form of a symmetric or Hermitian matrix; A becomes Q
+template <class T>
+struct Hetrd {
+  static bool run(Call& call) {
+    using R = Real<T>;
+    bool upper = false;
+    Matrix<T> a;
+    Matrix<R> d, e;
+    if (!call.boolean(0, upper) || !matrix(call, 1, a) || !matrix(call, 2, d) || !matrix(call, 3, e)) return false;
+    const int n = a.rows;
+    if (n != a.columns || !has_length(d, n) || !has_length(e, std::max(0, n - 1)))
+      return call.ctx.argument_error("dimensions do not fit");
+    auto* hetrd = openblas<void(const char*, const int*, T*, const int*, R*, R*, T*, T*, const int*, int*)>(
+        routine<T>("sytrd", "hetrd").c_str());
+    auto* orgtr = openblas<void(const char*, const int*, T*, const int*, const T*, T*, const int*, int*)>(
+        routine<T>("orgtr", "ungtr").c_str());
+    if (!hetrd || !orgtr) return missing(call);
+    if (!time_suffices<T>(call, 5 * volume(a))) return false;
+    if (n == 0) return call.give_int(0);
+    const char* triangle = upper ? "U" : "L";
+    std::vector<T> tau(static_cast<std::size_t>(n)), work(static_cast<std::size_t>(n) * 64);
+    int size = static_cast<int>(work.size()), info = 0;
+    hetrd(triangle, &n, a.data, &a.leading, d.data, e.data, tau.data(), work.data(), &size, &info);
+    orgtr(triangle, &n, a.data, &a.leading, tau.data(), work.data(), &size, &info);
+    return call.give_int(info);
+  }
+};
+
+// lapack_bunch_kaufman(upper, hermitian, A, e, pivots): A becomes the triangular factor with the diagonal of D on its
+// diagonal, e the elements of D beside it (syconv); pivots are LAPACK's
+template <class T>
+struct BunchKaufman {
+  static bool run(Call& call) {
+    bool upper = false, hermitian = false;
+    Matrix<T> a, e;
+    ArrayObject* order = nullptr;
+    if (!call.boolean(0, upper) || !call.boolean(1, hermitian) || !matrix(call, 2, a) || !matrix(call, 3, e) ||
+        !pivots(call, 4, static_cast<std::size_t>(a.rows), order))
+      return false;
+    const int n = a.rows;
+    if (n != a.columns || !has_length(e, n)) return call.ctx.argument_error("dimensions do not fit");
+    auto* factor = openblas<void(const char*, const int*, T*, const int*, int*, T*, const int*, int*)>(
+        routine<T>("sytrf", hermitian ? "hetrf" : "sytrf").c_str());
+    auto* convert =
+        openblas<void(const char*, const char*, const int*, T*, const int*, const int*, T*, int*)>(
+            routine<T>("syconv").c_str());
+    if (!factor || !convert) return missing(call);
+    if (!time_suffices<T>(call, volume(a))) return false;
+    if (n == 0) return call.give_int(0);
+    const char* triangle = upper ? "U" : "L";
+    std::vector<int> swaps(static_cast<std::size_t>(n));
+    std::vector<T> work(static_cast<std::size_t>(n) * 64);
+    int size = static_cast<int>(work.size()), info = 0, converted = 0;
+    factor(triangle, &n, a.data, &a.leading, swaps.data(), work.data(), &size, &info);
+    convert(triangle, "C", &n, a.data, &a.leading, swaps.data(), e.data, &converted);
+    for (int k = 0; k < n; ++k) reinterpret_cast<std::int64_t*>(order->data)[k] = swaps[static_cast<std::size_t>(k)];
+    return call.give_int(info);
+  }
+};
+
+// lapack_gesdd(A, S, U, Vt); where U and Vt have no elements, the singular values alone are computed
 template <class T>
 struct Gesdd {
   static bool run(Call& call) {
@@ -514,7 +604,9 @@ struct Gesdd {
     Matrix<R> s;
     if (!matrix(call, 0, a) || !matrix(call, 1, s) || !matrix(call, 2, u) || !matrix(call, 3, vt)) return false;
     int k = std::min(a.rows, a.columns);
-    if (!has_length(s, k) || u.rows != a.rows || u.columns != k || vt.rows != k || vt.columns != a.columns)
+    const bool alone = u.rows == 0 && u.columns == 0 && vt.rows == 0 && vt.columns == 0;
+    if (!has_length(s, k) ||
+        (!alone && (u.rows != a.rows || u.columns != k || vt.rows != k || vt.columns != a.columns)))
       return call.ctx.argument_error("dimensions do not fit");
     if (k == 0) return call.give_int(0);
     const std::string name = routine<T>("gesdd");
@@ -532,10 +624,10 @@ struct Gesdd {
     int size = -1, info = 0;
     auto step = [&] {
       if constexpr (is_complex<T>) {
-        of_complex("S", &a.rows, &a.columns, a.data, &a.leading, s.data, u.data, &u.leading, vt.data, &vt.leading,
+        of_complex(alone ? "N" : "S", &a.rows, &a.columns, a.data, &a.leading, s.data, u.data, &u.leading, vt.data, &vt.leading,
                    work.data(), &size, real_work.data(), integers.data(), &info);
       } else {
-        of_reals("S", &a.rows, &a.columns, a.data, &a.leading, s.data, u.data, &u.leading, vt.data, &vt.leading,
+        of_reals(alone ? "N" : "S", &a.rows, &a.columns, a.data, &a.leading, s.data, u.data, &u.leading, vt.data, &vt.leading,
                  work.data(), &size, integers.data(), &info);
       }
     };
@@ -567,6 +659,9 @@ const NativeInfo lapack_natives[] = {
     {"lapack_gees", native<Gees, 4>, effect_factorises, returns_int, false, false, true},
     {"lapack_complex_geev", native<ComplexGeev, 3>, effect_factorises, returns_int, false, false, true},
     {"lapack_complex_gees", native<ComplexGees, 3>, effect_factorises, returns_int, false, false, true},
+    {"lapack_gehrd", native<Gehrd, 2>, effect_factorises, returns_int, false, false, true},
+    {"lapack_hetrd", native<Hetrd, 4, 1>, effect_factorises, returns_int, false, false, true},
+    {"lapack_bunch_kaufman", native<BunchKaufman, 5, 2>, effect_factorises, returns_int, false, false, true},
     {"lapack_gesdd", native<Gesdd, 4>, effect_factorises, returns_int, false, false, true},
 };
 
