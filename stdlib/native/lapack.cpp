@@ -65,8 +65,8 @@ bool is_element(Call& call, const Type* type) {
 template <class T>
 std::string routine(const char* name, const char* complex_name) {
   constexpr bool wide = sizeof(Real<T>) == 8;
-  return (is_complex<T> ? (wide ? "z" : "c") : (wide ? "d" : "s")) +
-         std::string(is_complex<T> ? complex_name : name) + "_";
+  return (is_complex<T> ? (wide ? "z" : "c") : (wide ? "d" : "s")) + std::string(is_complex<T> ? complex_name : name) +
+         "_";
 }
 template <class T>
 std::string routine(const char* name) {
@@ -578,9 +578,8 @@ struct BunchKaufman {
     if (n != a.columns || !has_length(e, n)) return call.ctx.argument_error("dimensions do not fit");
     auto* factor = openblas<void(const char*, const int*, T*, const int*, int*, T*, const int*, int*)>(
         routine<T>("sytrf", hermitian ? "hetrf" : "sytrf").c_str());
-    auto* convert =
-        openblas<void(const char*, const char*, const int*, T*, const int*, const int*, T*, int*)>(
-            routine<T>("syconv").c_str());
+    auto* convert = openblas<void(const char*, const char*, const int*, T*, const int*, const int*, T*, int*)>(
+        routine<T>("syconv").c_str());
     if (!factor || !convert) return missing(call);
     if (!time_suffices<T>(call, volume(a))) return false;
     if (n == 0) return call.give_int(0);
@@ -618,17 +617,17 @@ struct Gesdd {
     if (!time_suffices<T>(call, 14 * volume(a))) return false;
     const std::size_t less = static_cast<std::size_t>(k), more = static_cast<std::size_t>(std::max(a.rows, a.columns));
     std::vector<T> work(1);
-    std::vector<R> real_work(is_complex<T> ? std::max(5 * less * less + 5 * less, 2 * more * less + 2 * less * less + less)
-                                           : 1);
+    std::vector<R> real_work(
+        is_complex<T> ? std::max(5 * less * less + 5 * less, 2 * more * less + 2 * less * less + less) : 1);
     std::vector<int> integers(8 * less);
     int size = -1, info = 0;
     auto step = [&] {
       if constexpr (is_complex<T>) {
-        of_complex(alone ? "N" : "S", &a.rows, &a.columns, a.data, &a.leading, s.data, u.data, &u.leading, vt.data, &vt.leading,
-                   work.data(), &size, real_work.data(), integers.data(), &info);
+        of_complex(alone ? "N" : "S", &a.rows, &a.columns, a.data, &a.leading, s.data, u.data, &u.leading, vt.data,
+                   &vt.leading, work.data(), &size, real_work.data(), integers.data(), &info);
       } else {
-        of_reals(alone ? "N" : "S", &a.rows, &a.columns, a.data, &a.leading, s.data, u.data, &u.leading, vt.data, &vt.leading,
-                 work.data(), &size, integers.data(), &info);
+        of_reals(alone ? "N" : "S", &a.rows, &a.columns, a.data, &a.leading, s.data, u.data, &u.leading, vt.data,
+                 &vt.leading, work.data(), &size, integers.data(), &info);
       }
     };
     step();
