@@ -25,13 +25,30 @@ bool missing(Call& call) {
       "linear algebra of this kind needs OpenBLAS (libopenblas.so.0), which could not be loaded");
 }
 
-// A matrix argument with its dimensions as LAPACK wants them.
+// A matrix argument with its dimensions as LAPACK wants them. Complex ones are copies with room behind them, which go
+// back at the end: kernels of OpenBLAS 0.3.21 (zhemv_U and others) read up to a column beyond the end of a matrix,
+// where there may be no memory. What they read there has no effect.
 template <class T>
 struct Matrix {
+  Matrix() = default;
+  Matrix(const Matrix&) = delete;
+  Matrix& operator=(const Matrix&) = delete;
+  ~Matrix() {
+    if (!roomy.empty()) std::copy(roomy.begin(), roomy.begin() + length, origin);
+  }
+  void make_room() {
+    roomy.resize(static_cast<std::size_t>(length) + 2 * static_cast<std::size_t>(leading) + 64);
+    std::copy(origin, origin + length, roomy.begin());
+    data = roomy.data();
+  }
+
   T* data = nullptr;
   int rows = 0;
   int columns = 0;
   int leading = 1;
+  T* origin = nullptr;
+  std::ptrdiff_t length = 0;
+  std::vector<T> roomy;
 };
 
 template <class T>
@@ -93,6 +110,9 @@ bool matrix(Call& call, std::size_t i, Matrix<T>& out) {
   out.rows = static_cast<int>(dims_of(a)[0]);
   out.columns = dims == 2 ? static_cast<int>(dims_of(a)[1]) : 1;
   out.leading = std::max(1, out.rows);
+  out.origin = out.data;
+  out.length = a->length;
+  if constexpr (Scalar<T>::is_complex) out.make_room();
   return true;
 }
 
