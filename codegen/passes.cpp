@@ -38,6 +38,7 @@
 #include "codegen/quick_code.hpp"
 #include "codegen/rotating_sums.hpp"
 #include "codegen/shifted_counters.hpp"
+#include "codegen/sums_in_order.hpp"
 #include "codegen/vector_math.hpp"
 
 namespace slope::codegen {
@@ -56,6 +57,7 @@ struct Passes::Impl {
 
   Impl(llvm::TargetMachine& machine, bool vector_math)
       : builder(&machine, llvm::PipelineTuningOptions(), std::nullopt, &callbacks) {
+    allow_sums_in_order();
     callbacks.registerShouldRunOptionalPassCallback(
         [this](llvm::StringRef, llvm::Any) { return !cancelled || !cancelled->load(std::memory_order_relaxed); });
     llvm::TargetLibraryInfoImpl library(machine.getTargetTriple());
@@ -129,6 +131,7 @@ struct Passes::Impl {
     f.addPass(RotatingSumsPass());
     f.addPass(NeighboursPass());
     f.addPass(llvm::InjectTLIMappings());
+    f.addPass(SumsInOrderPass());
     f.addPass(llvm::LoopVectorizePass());
     f.addPass(llvm::LoopLoadEliminationPass());
     f.addPass(llvm::InstCombinePass());

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "lang/ir/op_groups.hpp"
+#include "lang/ir/passes/cotangents.hpp"
 
 namespace slope::diff {
 
@@ -166,8 +167,11 @@ bool emit_partials(ir::Builder& b, Runtime& runtime, const ir::Inst& inst, Opera
     case FloatOp::max_float: {
       Operand first = inst.op == Op::min_float ? test(Op::lt_float, partials.value(0), partials.value(1))
                                                : test(Op::lt_float, partials.value(1), partials.value(0));
-      if (partials.active(0)) partials.add(0, choose(first, y, number(0)));
-      if (partials.active(1)) partials.add(1, choose(first, number(0), y));
+      auto cotangent = [&](Operand x, Operand z) {
+        return b.emit(Op::select, {first, x, z}, t, ir::select_of_cotangent);
+      };
+      if (partials.active(0)) partials.add(0, cotangent(y, number(0)));
+      if (partials.active(1)) partials.add(1, cotangent(number(0), y));
       return true;
     }
     case FloatOp::sqrt_float:

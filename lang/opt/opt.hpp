@@ -40,6 +40,7 @@ bool scalar_replace(Runtime& runtime, ir::Function& function);
 bool common_subexpressions(Runtime& runtime, ir::Function& function);
 bool promote_cells(Runtime& runtime, ir::Function& function);  // captured variables that nobody else sees any more
 bool drop_unread_tapes(ir::Function& function);
+bool skip_zero_cotangents(ir::Function& function);  // loops that have nothing to add
 bool hoist_invariants(Runtime& runtime, ir::Function& function);
 
 }  // namespace slope::opt

@@ -30,6 +30,7 @@ bool optimise(Runtime& runtime, ir::Function& function, const OptOptions& option
   }
   while (ir::checked(function, "removal of unread tapes", drop_unread_tapes(function))) clean(function);
   ir::checked(function, "hoisting", hoist_invariants(runtime, function));
+  ir::checked(function, "skipping of loops with zero cotangents", skip_zero_cotangents(function));
   clean(function);
   ir::compact(function);
   ir::check_after(function, "compaction");

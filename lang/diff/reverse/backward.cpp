@@ -3,6 +3,7 @@
 #include "lang/diff/operations.hpp"
 #include "lang/diff/partials.hpp"
 #include "lang/diff/reverse/reverse.hpp"
+#include "lang/ir/passes/cotangents.hpp"
 
 namespace slope::diff {
 
@@ -174,8 +175,9 @@ void Reverse::backward_select(std::uint32_t id) {
     for (std::size_t i = 0; i < leaves.size(); ++i) {
       if (!leaves[i].valid()) continue;
       const Type* type = described[i].type;
-      chosen[i] = side == 1 ? r_.emit(Op::select, {condition, leaves[i], zero(r_, type)}, type)
-                            : r_.emit(Op::select, {condition, zero(r_, type), leaves[i]}, type);
+      const Operand nothing = zero(r_, type);
+      const Operand first = side == 1 ? leaves[i] : nothing, second = side == 1 ? nothing : leaves[i];
+      chosen[i] = r_.emit(Op::select, {condition, first, second}, type, ir::select_of_cotangent);
     }
     adjoints_.add_as(inst.operands[side], inst.type, chosen);
   }
