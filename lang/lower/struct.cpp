@@ -320,6 +320,7 @@ class Types {
         return raise_at(ctx_, ast_.node(node).span, "a field has no default value",
                         "put `@kwdef` before the struct, or write a constructor");
       case Head::string:
+      case Head::interpolated:  // a text that documents what follows
       case Head::nothing:
         return true;
       case Head::block:
