@@ -7,6 +7,7 @@
 
 #include "lang/lower/definition.hpp"
 #include "lang/lower/library_index.hpp"
+#include "lang/support/exception_safe.hpp"
 #include "lang/syntax/image.hpp"
 
 namespace slope::lower {
@@ -40,7 +41,13 @@ bool open_library(Runtime& runtime, Context& ctx, std::vector<LibraryPart> parts
     if (!run_statements(runtime, ctx, runtime.base, library_tree(runtime, item.source), {&item.statement, 1}, ignored))
       return false;
   }
+  state.library_world = runtime.world();
   return true;
+}
+
+World top_world(Runtime& runtime) {
+  const LoweringState& state = state_of(runtime);
+  return state.makes_library ? state.library_world : runtime.world();
 }
 
 bool run_library_definition(Runtime& runtime, Context& ctx, Module* module, const std::shared_ptr<Ast>& ast,
@@ -79,6 +86,8 @@ bool include_library(Context& ctx, const Value* args, std::size_t count, Value& 
 }
 
 bool define_postponed(Runtime& runtime, Context& ctx, Postponed what) {
+  LoweringState& state = state_of(runtime);
+  const Restored makes(state.makes_library, state.library_world != 0);
   Value ignored;
   return run_statements(runtime, ctx, runtime.base, library_tree(runtime, what.source), {&what.definition, 1}, ignored);
 }

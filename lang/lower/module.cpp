@@ -18,7 +18,7 @@ bool run_statements(Runtime& runtime, Context& ctx, Module* module, std::shared_
   const Restored world(ctx.world, ctx.world);
   bool ok = true;
   for (const NodeId statement : statements) {
-    ctx.world = runtime.world();
+    ctx.world = top_world(runtime);
     std::vector<Diagnostic> diagnostics;
     auto body = lower_statement(runtime, ctx, module, ast, statement, diagnostics);
     if (body == nullptr) {
@@ -26,7 +26,7 @@ bool run_statements(Runtime& runtime, Context& ctx, Module* module, std::shared_
       if (ok) continue;
       break;
     }
-    ctx.world = runtime.world();
+    ctx.world = top_world(runtime);
     ok = runtime.interpreter != nullptr ? runtime.interpreter->run_toplevel(ctx, *body, result)
                                         : ctx.raise_error("no interpreter to run the statement");
     statement_ended(runtime, *body);
@@ -44,7 +44,7 @@ bool start_modules(Runtime& runtime, Context& ctx, const std::vector<Module*>& m
   for (Module* module : modules) {
     const Binding* start = module->own(runtime.symbol("__init__"));
     if (start == nullptr || start->module != module || !start->value.defined()) continue;
-    ctx.world = runtime.world();
+    ctx.world = top_world(runtime);
     Value ignored;
     ok = runtime.call(ctx, start->value, nullptr, 0, ignored);
     if (!ok) break;
@@ -292,7 +292,7 @@ class Imports {
     const Value arguments[] = {Value(runtime_.types.builtin().module, static_cast<const void*>(module_)),
                                runtime_.from_string(name->name)};
     Value package;
-    const Restored world(ctx_.world, runtime_.world());
+    const Restored world(ctx_.world, top_world(runtime_));
     if (!runtime_.call(ctx_, load->value, arguments, 2, package)) return false;
     if (package.type == runtime_.types.builtin().nothing) return true;
     if (package.type != runtime_.types.builtin().module) return fail(path, "module " + name->name + " not found");

@@ -126,7 +126,7 @@ bool define(Context& ctx, const Value* args, std::size_t count, Value& result) {
   definition.hints.names.clear();
   if (!defined) return false;
   // Definitions stand at top level only, and the rest of their statement sees them.
-  ctx.world = runtime.world();
+  ctx.world = top_world(runtime);
   return true;
 }
 
@@ -144,7 +144,7 @@ bool define_library(Context& ctx, const Value*, std::size_t, Value& result) {
 
 // After `include` and `eval` at top level.
 bool newest_world(Context& ctx, const Value*, std::size_t, Value& result) {
-  ctx.world = ctx.runtime->world();
+  ctx.world = top_world(*ctx.runtime);
   result = ctx.runtime->nothing();
   return true;
 }
@@ -152,7 +152,7 @@ bool newest_world(Context& ctx, const Value*, std::size_t, Value& result) {
 // f(args…) in the newest world, whatever world the caller runs in.
 bool invoke_latest(Context& ctx, const Value* args, std::size_t count, Value& result) {
   if (count == 0) return ctx.argument_error("invoke_latest takes a function");
-  const Restored world(ctx.world, ctx.runtime->world());
+  const Restored world(ctx.world, top_world(*ctx.runtime));
   return ctx.runtime->call(ctx, args[0], args + 1, count - 1, result);
 }
 

@@ -86,6 +86,8 @@ struct LoweringState {
   std::vector<LibraryPart> library_parts;            // where postponed definitions stand: Postponed::source
   std::string library_index;                         // when it was made here
   FileId last_library_file = 0;                      // files 1 to this one are the library's
+  World library_world = 0;                           // the newest when the library had been opened
+  bool makes_library = false;                        // a postponed definition of it is being made
   bool trusts_inbounds = false;                      // @inbounds of scripts means something
   std::unordered_set<const Symbol*> foreign_uses;    // names that Main resolved to another module's binding
   std::shared_ptr<SignatureSyntax> spare_signature;  // nobody uses it: for the next definition
@@ -103,6 +105,11 @@ struct LoweringState {
 constexpr std::string_view package_root = "#package";
 
 LoweringState& state_of(Runtime& runtime);
+
+// The world of statements at top level and of macros: the newest. What the library's own definitions do when they are
+// made sees the library alone: else a program that redefined a function would run while a module of it loads, without
+// limits.
+World top_world(Runtime& runtime);
 
 // The text there is the library's own. What scripts evaluate in Base is not.
 bool is_library_text(Runtime& runtime, Span span);

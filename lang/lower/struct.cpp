@@ -256,7 +256,7 @@ class Types {
     const Value arguments[] = {Value(runtime_.types.builtin().module, static_cast<const void*>(module_)), code};
     Value expansion;
     {
-      const Restored world(ctx_.world, runtime_.world());
+      const Restored world(ctx_.world, top_world(runtime_));
       if (!runtime_.call(ctx_, expand->value, arguments, 2, expansion)) return false;
     }
     std::string problem;

@@ -1,6 +1,7 @@
 // What the files of lang/pipeline share. Not for anyone else.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <unordered_map>
 #include <unordered_set>
@@ -37,6 +38,8 @@ struct Pipeline::Impl {
   bool asked_for_generator = false;
   CodeGenerator* code_generator = nullptr;
   std::unordered_set<const Specialization*> optimising;
+  // A postponed definition of the library is being made. What it runs, it runs once, and no time limit ends it.
+  std::atomic<bool> makes_library = false;
   int refining = 0;  // how deep inside second inferences of `optimise`
   // Limits that inference passed, by function, for `@why`.
   std::unordered_map<const Specialization*, std::vector<infer::LimitPassed>> limits;

@@ -53,7 +53,8 @@ CodeInstance* Pipeline::on_hot_loop(Context& ctx, const ir::Function& running, S
                                     std::uint32_t header, const Value* live, std::size_t live_count, bool& later) {
   const CollectionPause pause(runtime_.heap);
   const derive::CompileClock clock(*this);
-  if (mode == TierMode::interpret || !impl_->generator()) return nullptr;
+  later = impl_->makes_library;
+  if (mode == TierMode::interpret || later || !impl_->generator()) return nullptr;
   const Compiling compiling(runtime_);
   if (running.typed) return impl_->typed_loop(ctx, running, target, header, later);
   std::vector<const Type*> types{runtime_.types.builtin().nothing};

@@ -39,6 +39,11 @@ void Pipeline::add_hooks(RuntimeHooks& hooks) {
     if (ctx.failed()) return false;
     return ctx.raise_error("syntax errors in the file\n" + render(diagnostics, runtime_.sources));
   };
+  hooks.define_postponed = [this, define = std::move(hooks.define_postponed)](Context& ctx, Postponed what) {
+    const bool before = impl_->makes_library.exchange(true);
+    const Finally made([&] { impl_->makes_library = before; });
+    return define(ctx, what);
+  };
 }
 
 Pipeline::~Pipeline() {

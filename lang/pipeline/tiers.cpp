@@ -14,6 +14,7 @@ constexpr std::size_t most_arguments = tuning::compiled_arguments;
 void Pipeline::on_hot(Context& ctx, Specialization& target) {
   if (mode == TierMode::interpret || target.compile_failed || target.method->native) return;
   if (ctx.interrupt.load(std::memory_order_relaxed)) return;  // it ends before it would run
+  if (impl_->makes_library) return;
   if (target.types->params.size() > most_arguments) {
     target.compile_failed = true;
     target.failure = "a call of so many arguments stays interpreted";

@@ -58,7 +58,7 @@ Form* Desugar::user_macro(NodeId node, Value macro, Module* definer) {
   state.macro_ran = true;
   {
     const Restored of_source(state.of_source, false);
-    const Restored world(ctx_.world, runtime_.world());
+    const Restored world(ctx_.world, top_world(runtime_));
     if (!runtime_.call(ctx_, macro, arguments.values.data(), arguments.values.size(), expansion)) return failed();
   }
   arguments.values.push_back(expansion);
