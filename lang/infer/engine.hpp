@@ -27,6 +27,7 @@ struct Inference::Impl {
   const BuiltinTypes& builtin;
   std::unordered_map<Specialization*, std::unique_ptr<Outcome>> outcomes;
   std::vector<Frame*> stack;
+  std::unordered_map<const Type*, int> type_sizes;  // of arguments of recursions: each is compared with many
   Outcome* requested = nullptr;  // whose result goes to who asked, instead of being published
   std::uint64_t next_stamp = 1;
   std::uint64_t frames_made = 0;
@@ -80,6 +81,7 @@ struct Inference::Impl {
   }
   // What to infer instead of `target` when a recursion makes ever larger types; null: give up.
   Specialization* limit_growth(Specialization& target);
+  bool descends(const Specialization& target);
 
   // Answers of dispatch, by call types.
   struct Answer {

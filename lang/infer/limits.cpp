@@ -164,17 +164,21 @@ bool Inference::Impl::constant_limits_reached(const Specialization& target) cons
 // An argument whose type is smaller than in every activation before (the tree that a walk goes down) ends the recursion,
 // whatever else grows meanwhile (the path to where it is). So does one that is a part of the first activation's and was
 // none of the others': there are finitely many.
-template <class Stack>
-static bool descends(const Stack& stack, const Specialization& target) {
+bool Inference::Impl::descends(const Specialization& target) {
+  const auto size_of = [&](const Type* t) {
+    const auto [at, is_new] = type_sizes.try_emplace(t, 0);
+    if (is_new) at->second = complexity(t).size;
+    return at->second;
+  };
   const std::span<const Type* const> now = target.types->params;
   for (std::size_t i = 1; i < now.size(); ++i) {
-    const int size = complexity(now[i]).size;
+    const int size = size_of(now[i]);
     bool is_smallest = true, is_new = true;
     const Type* first = nullptr;
     for (const Frame* f : stack) {
       if (!repeats(*f, target)) continue;
       const std::span<const Type* const> before = f->target->types->params;
-      is_smallest &= i < before.size() && size < complexity(before[i]).size;
+      is_smallest &= i < before.size() && size < size_of(before[i]);
       is_new &= i < before.size() && now[i] != before[i];
       if (!is_new) break;
       if (!first) first = before[i];
@@ -192,7 +196,7 @@ Specialization* Inference::Impl::limit_growth(Specialization& target) {
     ++same;
     last = f;
   }
-  if (same >= same_method_limit && descends(stack, target)) return &target;
+  if (same >= same_method_limit && descends(target)) return &target;
   if (target.types->params.size() > argument_limit) {
     tell_limit(&target, Limit::arguments, argument_limit);
     return nullptr;

@@ -14,6 +14,9 @@ using syntax::NodeId;
 
 namespace {
 
+// Of one signature or type. Each is bound around all that are inside, so that they cost the cube of their number.
+constexpr std::size_t most_type_variables = 500;
+
 // A value as a type parameter: types stand for themselves.
 const Type* as_parameter(Runtime& runtime, Value v) {
   const auto& builtin = runtime.types.builtin();
@@ -41,6 +44,8 @@ bool TypeExpression::type(NodeId node, const Type*& out) {
 }
 
 bool TypeExpression::declare(NodeId entry, const TypeVar*& out) {
+  if (names.size() >= most_type_variables)
+    return fail(entry, "more than " + std::to_string(most_type_variables) + " type variables");
   BoundSyntax bound;
   if (!parse_bound(*ast_, entry, bound)) return fail(entry, "expected a type variable with optional bounds");
   const Type* lower = runtime_.types.builtin().bottom;
