@@ -15,7 +15,7 @@ using syntax::NodeId;
 namespace {
 
 // Of one signature or type. Each is bound around all that are inside, so that they cost the cube of their number.
-constexpr std::size_t most_type_variables = 500;
+constexpr std::size_t most_type_variables = 128;
 
 // A value as a type parameter: types stand for themselves.
 const Type* as_parameter(Runtime& runtime, Value v) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
-#include <unordered_map>
 
 #include "lang/types/subtype.hpp"
 #include "lang/types/type_table_impl.hpp"
@@ -18,49 +17,20 @@ std::uint64_t hash_list(std::uint64_t seed, std::span<const Type* const> list) {
   return seed;
 }
 
-// Variables that are bound where a walk is, the innermost last. They are few, but where a program means harm.
-class Bound {
- public:
-  void push(const TypeVar* var) {
-    vars_.push_back(var);
-    if (vars_.size() == few + 1)
-      for (std::size_t i = 0; i < few; ++i) places_[vars_[i]].push_back(i);
-    if (vars_.size() > few) places_[var].push_back(vars_.size() - 1);
-  }
-  void pop() {
-    if (vars_.size() > few) places_[vars_.back()].pop_back();
-    vars_.pop_back();
-    if (vars_.size() == few) places_.clear();
-  }
-  void clear() {
-    vars_.clear();
-    places_.clear();
-  }
-  // Counted from the innermost binder, or -1 when the variable is free.
-  int position(const TypeVar* var) const {
-    if (vars_.size() > few) {
-      const auto found = places_.find(var);
-      if (found == places_.end() || found->second.empty()) return -1;
-      return static_cast<int>(vars_.size() - 1 - found->second.back());
-    }
-    for (std::size_t i = vars_.size(); i-- > 0;)
-      if (vars_[i] == var) return static_cast<int>(vars_.size() - 1 - i);
-    return -1;
-  }
-
- private:
-  static constexpr std::size_t few = 16;
-  std::vector<const TypeVar*> vars_;
-  std::unordered_map<const TypeVar*, std::vector<std::size_t>> places_;  // in vars_, when these are more than `few`
-};
+// The position of a bound variable counted from the innermost binder, or -1 when it is free.
+int position(const std::vector<const TypeVar*>& bound, const TypeVar* var) {
+  for (std::size_t i = bound.size(); i-- > 0;)
+    if (bound[i] == var) return static_cast<int>(bound.size() - 1 - i);
+  return -1;
+}
 
 // A hash that does not depend on which variables are bound, only on where they stand.
-std::uint64_t alpha_hash(const Type* t, Bound& bound) {
+std::uint64_t alpha_hash(const Type* t, std::vector<const TypeVar*>& bound) {
   if (!t->has_free_vars) return t->id;
   std::uint64_t h = static_cast<std::uint64_t>(t->kind) + 77;
   switch (t->kind) {
     case TypeKind::var: {
-      int at = bound.position(as_var(t));
+      int at = position(bound, as_var(t));
       return at < 0 ? t->id : mix_hash(h, 1000003u + static_cast<unsigned>(at));
     }
     case TypeKind::data:
@@ -76,9 +46,9 @@ std::uint64_t alpha_hash(const Type* t, Bound& bound) {
       auto* u = as_union_all(t);
       h = mix_hash(h, alpha_hash(u->var->lower, bound));
       h = mix_hash(h, alpha_hash(u->var->upper, bound));
-      bound.push(u->var);
+      bound.push_back(u->var);
       h = mix_hash(h, alpha_hash(u->body, bound));
-      bound.pop();
+      bound.pop_back();
       return h;
     }
     case TypeKind::vararg:
@@ -89,13 +59,13 @@ std::uint64_t alpha_hash(const Type* t, Bound& bound) {
   }
 }
 
-bool alpha_equal(const Type* a, const Type* b, Bound& in_a, Bound& in_b) {
+bool alpha_equal(const Type* a, const Type* b, std::vector<const TypeVar*>& in_a, std::vector<const TypeVar*>& in_b) {
   if (!a->has_free_vars || !b->has_free_vars) return a == b;
   if (a->kind != b->kind) return false;
   switch (a->kind) {
     case TypeKind::var: {
-      int at = in_a.position(as_var(a));
-      return at == in_b.position(as_var(b)) && (at >= 0 || a == b);
+      int at = position(in_a, as_var(a));
+      return at == position(in_b, as_var(b)) && (at >= 0 || a == b);
     }
     case TypeKind::data: {
       auto *x = as_data(a), *y = as_data(b);
@@ -120,11 +90,11 @@ bool alpha_equal(const Type* a, const Type* b, Bound& in_a, Bound& in_b) {
       auto *x = as_union_all(a), *y = as_union_all(b);
       if (!alpha_equal(x->var->lower, y->var->lower, in_a, in_b)) return false;
       if (!alpha_equal(x->var->upper, y->var->upper, in_a, in_b)) return false;
-      in_a.push(x->var);
-      in_b.push(y->var);
+      in_a.push_back(x->var);
+      in_b.push_back(y->var);
       bool same = alpha_equal(x->body, y->body, in_a, in_b);
-      in_a.pop();
-      in_b.pop();
+      in_a.pop_back();
+      in_b.pop_back();
       return same;
     }
     case TypeKind::vararg: {
@@ -280,9 +250,9 @@ bool occurs_invariantly(const TypeVar* var, const Type* in) {
 namespace {
 
 // Is there a free variable other than those in `bound`? What was walked with more of them bound is walked again.
-bool has_free_besides(const Type* t, Bound& bound, WalkedParts& walked) {
+bool has_free_besides(const Type* t, std::vector<const TypeVar*>& bound, WalkedParts& walked) {
   if (!t || !t->has_free_vars) return false;
-  if (t->kind == TypeKind::var) return bound.position(as_var(t)) < 0;
+  if (t->kind == TypeKind::var) return position(bound, as_var(t)) < 0;
   if (walked.again(t)) return false;
   const auto part = [&](const Type* p) { return has_free_besides(p, bound, walked); };
   switch (t->kind) {
@@ -294,9 +264,9 @@ bool has_free_besides(const Type* t, Bound& bound, WalkedParts& walked) {
       auto* u = as_union_all(t);
       if (part(u->var->lower) || part(u->var->upper)) return true;
       WalkedParts inside;
-      bound.push(u->var);
+      bound.push_back(u->var);
       bool found = has_free_besides(u->body, bound, inside);
-      bound.pop();
+      bound.pop_back();
       return found;
     }
     case TypeKind::vararg:
@@ -487,17 +457,17 @@ const Type* TypeTable::union_all(const TypeVar* var, const Type* body) {
 const Type* TypeTable::Impl::union_all(const TypeVar* var, const Type* body) {
   if (body == var) return var->upper;  // T where T<:S is S
   if (!occurs(var, body)) return body;
-  Bound bound, bound_there;
+  std::vector<const TypeVar*> bound, bound_there;
   std::uint64_t hash = mix_hash(alpha_hash(var->lower, bound), alpha_hash(var->upper, bound));
-  bound.push(var);
+  bound.push_back(var);
   hash = mix_hash(hash, alpha_hash(body, bound));
   UnionAllType* found = union_all_set.find(hash, [&](const UnionAllType* u) {
     bound.clear();
     bound_there.clear();
     if (!alpha_equal(var->lower, u->var->lower, bound, bound_there)) return false;
     if (!alpha_equal(var->upper, u->var->upper, bound, bound_there)) return false;
-    bound.push(var);
-    bound_there.push(u->var);
+    bound.push_back(var);
+    bound_there.push_back(u->var);
     return alpha_equal(body, u->body, bound, bound_there);
   });
   if (found) return found;
@@ -508,8 +478,7 @@ const Type* TypeTable::Impl::union_all(const TypeVar* var, const Type* body) {
   u->var = var;
   u->body = body;
   u->levels = std::max(body->levels, var->levels) + 1;
-  bound.clear();
-  bound.push(var);
+  bound.assign(1, var);
   WalkedParts walked;
   u->has_free_vars = var->lower->has_free_vars || var->upper->has_free_vars || has_free_besides(body, bound, walked);
   union_all_set.insert(hash, u);
