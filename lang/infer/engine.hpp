@@ -28,7 +28,7 @@ struct Inference::Impl {
   std::unordered_map<Specialization*, std::unique_ptr<Outcome>> outcomes;
   std::vector<Frame*> stack;
   std::unordered_map<const Type*, int> type_sizes;  // of arguments of recursions: each is compared with many
-  Outcome* requested = nullptr;  // whose result goes to who asked, instead of being published
+  Outcome* requested = nullptr;                     // whose result goes to who asked, instead of being published
   std::uint64_t next_stamp = 1;
   std::uint64_t frames_made = 0;
   std::uint64_t constant_frames_made = 0;  // of those: for the constants of one call
