@@ -160,11 +160,38 @@ void Emitter::prologue() {
   if (layout_.ahead) return;  // what the caller lends is taken and never given back before the end
   const bool keeps_tapes = has_op(function_, cfg_, {Op::tape_open});
   stay_ = ir::objects_that_stay(function_, cfg_, layout_.types());
-  scratch_most_ = keeps_tapes ? std::uint64_t{64} << 20 : std::uint64_t{64} << 10;
+  scratch_most_ = keeps_tapes ? std::uint64_t{64} << 20 : ir::scratch_object_most;
   if (std::find(stay_.begin(), stay_.end(), true) != stay_.end())
-    tape_mark_ = scratch_ = helper(Helper::scratch_enter, {context_});
+    enter_scratch(keeps_tapes);
   else if (keeps_tapes)
     tape_mark_ = helper(Helper::tape_mark, {context_});
+}
+
+// What a turn of a loop made in scratch memory is freed where the next begins: by the mark that was made when the loop
+// was entered.
+void Emitter::enter_scratch(bool keeps_tapes) {
+  tape_mark_ = scratch_ = helper(Helper::scratch_enter, {context_});
+  if (keeps_tapes) return;
+  const ir::LoopForest forest = ir::find_loops(function_, cfg_);
+  const auto makes_some = [&](ir::BlockId block) {
+    const std::vector<std::uint32_t>& insts = function_.blocks[block].insts;
+    return std::any_of(insts.begin(), insts.end(), [&](std::uint32_t id) { return stay_[id]; });
+  };
+  for (const ir::Loop& loop : forest.loops) {
+    if (std::none_of(loop.blocks.begin(), loop.blocks.end(), makes_some)) continue;
+    llvm::AllocaInst* mark = b_.CreateAlloca(layout_.i64, nullptr, "scratch_mark");
+    b_.CreateStore(scratch_, mark);  // when the loop is the function
+    scratch_marks_[loop.header] = mark;
+  }
+}
+
+void Emitter::mark_scratch(ir::BlockId target, bool is_next_turn) {
+  const auto mark = scratch_marks_.find(target);
+  if (mark == scratch_marks_.end()) return;
+  if (is_next_turn)
+    helper(Helper::scratch_turn, {context_, b_.CreateLoad(layout_.i64, mark->second)});
+  else
+    b_.CreateStore(helper(Helper::scratch_enter, {context_}), mark->second);
 }
 
 void Emitter::link_record() {
@@ -412,6 +439,9 @@ void Emitter::jump_to(const ir::Edge& edge) {
       return;
     }
     check_interrupt();
+    mark_scratch(edge.target, true);
+  } else {
+    mark_scratch(edge.target, false);
   }
   llvm::BasicBlock* from = b_.GetInsertBlock();
   b_.CreateBr(blocks_[edge.target]);
@@ -426,6 +456,7 @@ void Emitter::jump_to_latch(ir::BlockId header, llvm::ArrayRef<llvm::Value*> lea
     b_.SetInsertPoint(latch.block);
     for (llvm::PHINode* phi : phis_[header]) latch.phis.push_back(b_.CreatePHI(phi->getType(), 2));
     check_interrupt();
+    mark_scratch(header, true);
     for (std::size_t i = 0; i < latch.phis.size(); ++i)
       phis_[header][i]->addIncoming(latch.phis[i], b_.GetInsertBlock());
     b_.CreateBr(blocks_[header]);
@@ -439,7 +470,8 @@ void Emitter::jump_to_latch(ir::BlockId header, llvm::ArrayRef<llvm::Value*> lea
 llvm::BasicBlock* Emitter::edge_block(const ir::Edge& edge, std::vector<ir::BlockId>& taken) {
   bool seen = std::find(taken.begin(), taken.end(), edge.target) != taken.end();
   taken.push_back(edge.target);
-  if (!seen && phis_[edge.target].empty() && !is_back_edge(edge)) return blocks_[edge.target];
+  if (!seen && phis_[edge.target].empty() && !is_back_edge(edge) && !scratch_marks_.count(edge.target))
+    return blocks_[edge.target];
   llvm::IRBuilderBase::InsertPointGuard guard(b_);
   llvm::BasicBlock* block = new_block("edge");
   b_.SetInsertPoint(block);

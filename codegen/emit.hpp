@@ -275,6 +275,8 @@ class Emitter {
   };
   std::vector<unsigned> back_edges_;  // by IR block: how many lead to it outside of handlers
   llvm::DenseMap<ir::BlockId, Latch> latches_;
+  void enter_scratch(bool keeps_tapes);
+  void mark_scratch(ir::BlockId target, bool is_next_turn);
   void jump_to_latch(ir::BlockId header, llvm::ArrayRef<llvm::Value*> leaves);
   const ir::Inst* current_ = nullptr;
   const ir::Block* current_block_ = nullptr;
@@ -290,12 +292,13 @@ class Emitter {
   std::vector<char> running_;  // by IR block, ahead of time: reached without going through one that raises
   unsigned inline_allocations_ = 0;
   V tape_mark_ = nullptr;
-  V scratch_ = nullptr;                     // serial of the activation, when it has objects in scratch memory
-  std::vector<bool> stay_;                  // by inst: objects that may lie there
-  std::uint64_t scratch_most_ = 0;          // bytes of one of them
-  llvm::AllocaInst* record_ = nullptr;      // of lang/runtime/frames.hpp, where the engine keeps them
-  V caught_base_ = nullptr;                 // how many exceptions were caught outside, at entry
-  std::vector<std::uint32_t> catch_depth_;  // by IR block: how many catch blocks surround its start
+  V scratch_ = nullptr;  // serial of the activation, when it has objects in scratch memory
+  std::map<ir::BlockId, llvm::AllocaInst*> scratch_marks_;  // by header of loops whose turns make some
+  std::vector<bool> stay_;                                  // by inst: objects that may lie there
+  std::uint64_t scratch_most_ = 0;                          // bytes of one of them
+  llvm::AllocaInst* record_ = nullptr;                      // of lang/runtime/frames.hpp, where the engine keeps them
+  V caught_base_ = nullptr;                                 // how many exceptions were caught outside, at entry
+  std::vector<std::uint32_t> catch_depth_;                  // by IR block: how many catch blocks surround its start
   struct Slot {
     llvm::SmallVector<llvm::AllocaInst*, 2> leaves;
     llvm::AllocaInst* defined = nullptr;

@@ -39,7 +39,7 @@ TraceSite* Emitter::trace_site(const ir::Inst& inst) {
   std::uint32_t scope = inst.scope;
   while (scope < function_.scopes.size()) {
     const ir::InlineScope& s = function_.scopes[scope];
-    site.entries.push_back({s.method, span});
+    site.entries.push_back({s.method, span, s.types});
     span = s.call_site;
     scope = s.parent;
   }

@@ -211,6 +211,12 @@ Object* scratch_object(Context* ctx, const DataType* type) {
 
 std::uint64_t scratch_enter(Context* ctx) { return ctx->tapes ? ctx->tapes->enter_scratch() : 0; }
 
+void scratch_turn(Context* ctx, std::uint64_t serial) {
+  if (!ctx->tapes) return;
+  ctx->tapes->scratch.leave(serial);
+  ctx->tapes->scratch.enter(serial);
+}
+
 void scratch_leave(Context* ctx, std::uint64_t serial) {
   if (ctx->tapes) ctx->tapes->scratch.leave(serial);
 }

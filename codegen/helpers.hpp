@@ -40,6 +40,7 @@ namespace slope::codegen {
   H(outliving_array, p, "pp")    /* ctx, array -> it, or a copy if it lies in scratch memory */         \
   H(scratch_object, p, "pp")     /* ctx, type -> zeroed object, or null */                              \
   H(scratch_enter, l, "p")       /* ctx -> serial */                                                    \
+  H(scratch_turn, v, "pl")       /* ctx, serial: frees what was taken since; it goes on */              \
   H(scratch_leave, v, "pl")      /* ctx, serial */                                                      \
   H(array_resize, b, "ppll")     /* ctx, vector, length, ResizeKind */                                  \
   H(resize_front, b, "ppll")     /* the same, before the first element */                               \

@@ -7,7 +7,8 @@
 
 namespace slope::interpreter {
 
-std::vector<TraceEntry> trace_of(const ir::Function& function, std::uint32_t inst);
-void push_trace(Context& ctx, const ir::Function& function, std::uint32_t inst);
+std::vector<TraceEntry> trace_of(const ir::Function& function, std::uint32_t inst, const DataType* own = nullptr);
+// `own`: the types of the function's arguments (TraceEntry::types), which untyped code does not say.
+void push_trace(Context& ctx, const ir::Function& function, std::uint32_t inst, const DataType* own);
 
 }  // namespace slope::interpreter

@@ -41,7 +41,7 @@ class Vm final : public Interpreter {
     std::vector<TraceEntry> trace;
     for (const Running* at = running_; at && trace.size() < most; at = at->outer) {
       if (at->stack != ctx.stack_limit || !at->calling) continue;
-      const std::vector<TraceEntry> entries = trace_of(*at->function, at->calling->inst);
+      const std::vector<TraceEntry> entries = trace_of(*at->function, at->calling->inst, at->types);
       trace.insert(trace.end(), entries.begin(), entries.end());
     }
     return trace;
@@ -60,8 +60,8 @@ class Vm final : public Interpreter {
  private:
   // An activation, in the list of all. They end in another order than they began in where coroutines switch.
   struct Running {
-    Running(Running*& first, const ir::Function* f, const char* on)
-        : function(f), stack(on), outer(first), link(&first) {
+    Running(Running*& first, const ir::Function* f, const DataType* t, const char* on)
+        : function(f), types(t), stack(on), outer(first), link(&first) {
       if (outer) outer->link = &outer;
       first = this;
     }
@@ -71,6 +71,7 @@ class Vm final : public Interpreter {
     }
     Running(const Running&) = delete;
     const ir::Function* function;
+    const DataType* types;                 // TraceEntry::types
     const char* stack;                     // the end of the stack it is on
     const Instruction* calling = nullptr;  // the call that it is in
     Running* outer;
@@ -200,7 +201,7 @@ std::vector<TraceEntry> Vm::running_trace(const Frame& frame) const {
 }
 
 bool Vm::activate(Context& ctx, Frame& frame, Value& result) {
-  Running running(running_, frame.code.function, ctx.stack_limit);
+  Running running(running_, frame.code.function, frame.target ? frame.target->types : nullptr, ctx.stack_limit);
   frame.running = &running;
   bool ok;
   if (!runtime_.records_frames && !ctx.loans) {
@@ -574,7 +575,7 @@ bool Vm::execute(Context& ctx, Frame& frame, Value& result) {
   }
 
   raise : {
-    push_trace(ctx, *code.function, pc->inst);
+    push_trace(ctx, *code.function, pc->inst, frame.target ? frame.target->types : nullptr);
     const BlockRange& range = code.range_of(static_cast<std::uint32_t>(pc - code.code.data()));
     if (range.handler_pc == ~0u || ctx.stopped != Stop::none) return false;
     ctx.caught.resize(frame.caught_base + range.catch_depth);

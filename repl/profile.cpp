@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <map>
@@ -12,6 +13,7 @@
 #include "repl/interrupts.hpp"
 #include "repl/paint.hpp"
 #include "repl/subcommand.hpp"
+#include "slope/tools.hpp"
 
 namespace slope::repl {
 
@@ -25,6 +27,7 @@ code, every millisecond of processor time. What is spent in Slope's library coun
   --format FORMAT   text (the default): a table of lines; html: one page with a flame graph; collapsed: a line a stack, for
                     flame graph programs; speedscope: JSON for https://www.speedscope.app
   --memory          instead of time: what was allocated, by line and type (text only)
+  --compiling       instead: where the processor time of compiling went, by function and stage (text only)
   -o, --output PATH write there. Without it the profile goes to standard output, and what the script prints to standard
                     error
   --interval MS     milliseconds between samples (1)
@@ -38,12 +41,13 @@ A script that fails, or is interrupted with ^C, is told of what it did until the
 int run_profile(int count, char** arguments) {
   std::string format = "text", output_path, tier = "auto";
   double interval = 1;
-  bool memory = false;
+  bool memory = false, compiling = false;
   CLI::App app;
   app.prefix_command();  // the script's arguments are its own
   app.add_option("--format", format)->check(CLI::IsMember({"text", "html", "collapsed", "speedscope"}));
   app.add_option("-o,--output", output_path);
   app.add_flag("--memory", memory);
+  app.add_flag("--compiling", compiling);
   app.add_option("--interval", interval)->check(CLI::Range(0.01, 10'000.0));
   app.add_option("--tier", tier)->check(CLI::IsMember({"interpret", "compile", "auto"}));
   const Subcommand command{profile_help, "slope profile [OPTIONS] FILE; slope profile --help lists the options"};
@@ -52,7 +56,9 @@ int run_profile(int count, char** arguments) {
   if (!rest.empty() && rest[0] == "--") rest.erase(rest.begin());
   if (rest.empty()) return command.wrong_usage("which file?");
   if (rest[0].size() > 1 && rest[0][0] == '-') return command.wrong_usage("there is no option " + rest[0]);
-  if (memory && format != "text") return command.wrong_usage("--memory has the format text alone");
+  if (memory && compiling) return command.wrong_usage("either --memory or --compiling");
+  if ((memory || compiling) && format != "text")
+    return command.wrong_usage(std::string(memory ? "--memory" : "--compiling") + " has the format text alone");
   const std::string file = rest[0];
   rest.erase(rest.begin());
   std::ofstream written;
@@ -72,6 +78,10 @@ int run_profile(int count, char** arguments) {
   options.arguments = rest;
   options.output = [&](std::string_view text) { output_path.empty() ? output.err(text) : output.out(text); };
   options.error_output = [&](std::string_view text) { output.err(text); };
+  if (compiling) {
+    options.profile = false;          // records of frames cost time of their own
+    ::setenv("SLOPE_TIMES", "1", 1);  // the engine looks at it when it is made
+  }
   AllocationSites allocations;
   if (memory) options.on_allocation = [&](const Allocation& each) { allocations.note(each); };
   Engine engine(options);
@@ -80,7 +90,8 @@ int run_profile(int count, char** arguments) {
   };
   ProfileOptions sampling;
   sampling.interval = interval / 1000;
-  if (!memory) {
+  const bool samples = !memory && !compiling;
+  if (samples) {
     if (const Result<void> started = start_profile(engine, sampling); !started.ok()) {
       report(started.error());
       return 1;
@@ -97,6 +108,9 @@ int run_profile(int count, char** arguments) {
   std::string text;
   if (memory) {
     text = allocations.table();
+  } else if (compiling) {
+    text = tools::compile_times(engine);
+    if (text.empty()) text = "nothing was compiled\n";
   } else {
     const Result<Profile> profile = stop_profile(engine);
     if (!profile.ok()) {

@@ -62,7 +62,10 @@ class Walk {
                         .always = outside.always && unavoidable(*fn, loops, failing, b)};
       const ir::Block& block = fn->blocks[b];
       for (const std::uint32_t id : block.insts)
-        if (stay.empty() || !stay[id]) look_at(*fn, fn->insts[id], way, turns);
+        if (stay.empty() || !stay[id])
+          look_at(*fn, fn->insts[id], way, turns);
+        else
+          note(*fn, fn->insts[id], way, turns, outgrows(fn->insts[id]));
       if (block.terminator == ~0u) continue;
       const ir::Inst& last = fn->insts[block.terminator];
       if (question_ != Question::allocations) continue;
@@ -244,6 +247,16 @@ class Walk {
                   " numbers and references is made: " + to_string(type),
               "keep so many values in an array that is made once"};
     return {};
+  }
+
+  // Of what lies in scratch memory: arrays whose length is known only when they are made.
+  Reason outgrows(const ir::Inst& inst) const {
+    if (inst.op != Op::array_new) return {};
+    const auto is_known = [](Operand o) { return o.is_constant(); };
+    if (std::all_of(inst.operands.begin(), inst.operands.end(), is_known)) return {};
+    return {"an array is made, in the heap if it takes more than " + std::to_string(ir::scratch_object_most >> 10) +
+                " KiB: " + to_string(inst.type),
+            "write into an array that was made before: `y .= …`, `mul!`, `map!`", false};
   }
 
   Reason allocates(const ir::Function& fn, const ir::Inst& inst) const {

@@ -187,9 +187,10 @@ class Operands : public boost::container::small_vector<Operand, 4> {
 // Where an inlined instruction came from: a chain, outermost frame last. Entry 0 of Function::scopes is the function
 // itself.
 struct InlineScope {
-  const Method* method = nullptr;  // null: top level
-  std::uint32_t parent = ~0u;      // scope of the call that was inlined
-  Span call_site;                  // of that call, in the parent scope
+  const Method* method = nullptr;   // null: top level
+  std::uint32_t parent = ~0u;       // scope of the call that was inlined
+  Span call_site;                   // of that call, in the parent scope
+  const DataType* types = nullptr;  // as Specialization::types; null: not known
 };
 
 struct Inst {

@@ -149,7 +149,7 @@ class Inliner {
     const std::uint32_t id = function_.blocks[b].insts[position];
     Copy copy{body, target, function_.insts[id]};
     copy.rest = split_at(b, position);
-    copy.scopes = add_scopes(body, copy.call);
+    copy.scopes = add_scopes(body, copy.call, copy.target);
 
     ir::Builder builder(function_);
     builder.set_block(b);
@@ -227,12 +227,12 @@ class Inliner {
 
   // The callee's frames that its instructions still lie in, under the call's; by their number there. Frames whose
   // instructions are gone stay behind: where a callee is inlined twice, and its callees were, they would double each time.
-  std::vector<std::uint32_t> add_scopes(const ir::Function& body, const ir::Inst& call) {
+  std::vector<std::uint32_t> add_scopes(const ir::Function& body, const ir::Inst& call, const Specialization& target) {
     const auto add = [&](const ir::InlineScope& scope) {
       function_.scopes.push_back(scope);
       return static_cast<std::uint32_t>(function_.scopes.size() - 1);
     };
-    if (body.scopes.empty()) return {add({body.method, call.scope, call.span})};
+    if (body.scopes.empty()) return {add({body.method, call.scope, call.span, target.types})};
     std::vector<bool> used(body.scopes.size());
     const auto use = [&](std::uint32_t id) {
       for (std::uint32_t scope = body.insts[id].scope; scope < used.size() && !used[scope];
@@ -250,6 +250,7 @@ class Inliner {
       if (copy.parent == ~0u) {
         copy.parent = call.scope;
         copy.call_site = call.span;
+        if (copy.method == target.method) copy.types = target.types;
       } else {
         copy.parent = added[copy.parent];  // parents come first
       }
@@ -377,6 +378,8 @@ class Inliner {
 bool inline_calls(Runtime& runtime, ir::Function& function, const OptOptions& options) {
   if (!options.callee && !options.self) return false;
   if (function.scopes.empty()) function.scopes.push_back({function.method, ~0u, Span{}});
+  ir::InlineScope& own = function.scopes[0];
+  if (options.self && own.method == options.self->method) own.types = options.self->types;
   return Inliner(runtime, function, options).run();
 }
 

@@ -14,14 +14,16 @@
 
 namespace slope {
 
+struct DataType;
 struct Method;
 namespace ir {
 struct Function;
 }
 
 struct TraceEntry {
-  const Method* method = nullptr;  // null: top level
-  Span span;                       // of the call or failing operation
+  const Method* method = nullptr;   // null: top level
+  Span span;                        // of the call or failing operation
+  const DataType* types = nullptr;  // Tuple{typeof(f), types of the arguments…}; null: not known
 };
 
 // The entries of the trace that an error passing one instruction leaves, innermost first: of compiled code.

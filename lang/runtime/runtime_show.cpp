@@ -664,17 +664,43 @@ std::string Runtime::describe_error(Context& ctx, Value exception, const std::ve
   // Where exactly the stack ended is chance; its caller is one of the calls that filled it. Wrong keywords are found by
   // the function that is called, and the call is what is wrong.
   const bool is_of_caller = exception.type == types.builtin().stack_overflow_error || is_about_keywords(exception) ||
-                            (trace[0].method && frame_text(trace[0].method).starts_with("kwcall("));
+                            (trace[0].method && frame_name(trace[0].method) == "kwcall");
   out += error_place_text(*this, trace.subspan(is_of_caller && trace.size() > 1 ? 1 : 0));
   return out + trace_text(*this, trace) + "\n";
 }
 
 std::string frame_name(const Method* method) { return method ? method_name_text(*method) : "top-level scope"; }
 
-std::string frame_text(const Method* method) {
-  if (!method) return "top-level scope";
-  return method_name_text(*method) + parameters_text(
-                                         *method, [](std::size_t) { return false; }, true);
+namespace {
+
+// A type in a frame: what has long parameters shows that it has some.
+std::string short_type(const Type* type) {
+  constexpr std::size_t most = 60;
+  const std::string text = to_string(type);
+  const DataType* data = as_data(type);
+  return text.size() <= most || !data || data->params.empty() ? text : text.substr(0, text.find('{')) + "{…}";
+}
+
+}  // namespace
+
+std::string frame_text(const TraceEntry& entry) {
+  if (!entry.method) return "top-level scope";
+  const Method& method = *entry.method;
+  const DataType* declared = signature_tuple(method.signature);
+  const std::size_t count = declared ? declared->params.size() : 0;  // with the callee
+  const std::size_t fixed = count && as_vararg(declared->params.back()) ? count - 1 : count;
+  if (!entry.types || !count || entry.types->params.size() < fixed ||
+      (fixed == count && entry.types->params.size() > count))
+    return method_name_text(method) + parameters_text(
+                                          method, [](std::size_t) { return false; }, true);
+  std::string text = method_name_text(method) + "(";
+  for (std::size_t i = 1; i < entry.types->params.size(); ++i) {
+    if (i > 1) text += ", ";
+    const Symbol* name = i < fixed && i < method.arg_names.size() ? method.arg_names[i] : nullptr;
+    if (name && !name->name.starts_with("#")) text += name->name;
+    text += "::" + short_type(entry.types->params[i]);
+  }
+  return text + ")";
 }
 
 }  // namespace slope

@@ -64,7 +64,7 @@ class TraceText {
 
  private:
   bool same(const TraceEntry& a, const TraceEntry& b) const {  // as they are shown
-    return a.method == b.method && a.span.file == b.span.file &&
+    return a.method == b.method && (a.types == b.types || !a.types || !b.types) && a.span.file == b.span.file &&
            (a.span.begin == b.span.begin || runtime_.sources.line_of(a.span) == runtime_.sources.line_of(b.span));
   }
 
@@ -89,8 +89,8 @@ class TraceText {
   void frame(std::size_t i) {
     const TraceEntry& entry = trace_[i];
     const std::string number = "[" + std::to_string(i + 1) + "]";
-    text_ += "\n " + std::string(width_ - 1 - std::min(width_ - 1, number.size()), ' ') + number + " " +
-             frame_text(entry.method);
+    text_ +=
+        "\n " + std::string(width_ - 1 - std::min(width_ - 1, number.size()), ' ') + number + " " + frame_text(entry);
     if (entry.span.file == 0) return;
     const Module* module = entry.method ? entry.method->module : nullptr;
     text_ += "\n" + std::string(width_, ' ') + "@ " + (module && module->name ? module->name->name + " " : "") +

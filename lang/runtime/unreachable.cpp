@@ -328,7 +328,10 @@ class Unreachable::Walk final : public Tracer, public Reached {
     if (const SuspendedStacks* suspended = runtime_.heap.suspended())
       suspended->each([&](const void* from, const void* to) { words(from, to); });
     const auto trace = [&](const std::vector<TraceEntry>& entries) {
-      for (const TraceEntry& entry : entries) word(entry.method);
+      for (const TraceEntry& entry : entries) {
+        word(entry.method);
+        word(entry.types);
+      }
     };
     trace(runtime_.context.trace);
     trace(runtime_.context.last_trace);

@@ -145,6 +145,19 @@ TEST_CASE("A profile as a page holds the tree of calls, and nothing of it ends t
   CHECK(page.find("</script>") == page.rfind("</script>"));
 }
 
+TEST_CASE("slope profile --compiling says what was compiled, by function and stage") {
+  const std::string path =
+      (std::filesystem::temp_directory_path() / ("slope-compiling-" + std::to_string(getpid()) + ".slope")).string();
+  std::ofstream(path) << "summed(n) = (s = 0.0; for i in 1:n; s += sin(i); end; s)\nprintln(summed(10) > 0)\n";
+  const auto run = run_slope({"profile", "--compiling", "--tier", "compile", path});
+  CHECK(run.status == 0);
+  CHECK(run.out.find("LLVM") != std::string::npos);
+  CHECK(run.out.find(" summed\n") != std::string::npos);
+  CHECK(run_slope({"profile", "--compiling", "--memory", path}).status == 2);
+  CHECK(run_slope({"profile", "--compiling", "--format", "html", path}).status == 2);
+  std::filesystem::remove(path);
+}
+
 TEST_CASE("slope profile --memory says which lines allocate what") {
   const std::string path =
       (std::filesystem::temp_directory_path() / ("slope-memory-" + std::to_string(getpid()) + ".slope")).string();

@@ -1,5 +1,6 @@
 #include "lang/ir/passes/escape.hpp"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <set>
@@ -15,9 +16,11 @@ namespace {
 
 constexpr int callee_depth = tuning::escape_depth;
 
-using Way = std::uint8_t;
+using Way = std::uint64_t;
 constexpr Way leaves = 1;    // something that outlives the activation may refer to it
 constexpr Way returned = 2;  // it may be, or be in, the result
+// A turn of the loop may hand it to the next. Loops with high numbers share a bit.
+constexpr Way handed_on(std::size_t loop) { return Way{4} << std::min<std::size_t>(loop, 61); }
 
 class Escape;
 // What was found of functions; null while one is looked into: a call of it from what it calls keeps what it is given.
@@ -25,13 +28,15 @@ using Found = std::map<const Function*, std::unique_ptr<Escape>>;
 
 class Escape {
  public:
-  Escape(const Function& function, TypeTable& types, int depth, Found& found)
+  // With `loops`: also what their turns hand on.
+  Escape(const Function& function, TypeTable& types, int depth, Found& found, const LoopForest* loops = nullptr)
       : function_(function), types_(types), depth_(depth), found_(found), way_(function.insts.size(), 0) {
+    if (loops) note_turns(*loops);
     for (std::uint32_t id : function_.blocks[0].parameters)
       takes_tape_ |= function_.insts[id].type == types_.builtin().tape;
     do {
       changed_ = false;
-      for (auto block = function_.blocks.rbegin(); block != function_.blocks.rend(); ++block) visit(*block);
+      for (std::size_t b = function_.blocks.size(); b-- > 0;) visit(static_cast<BlockId>(b));
     } while (changed_);
   }
 
@@ -56,20 +61,28 @@ class Escape {
     for (std::size_t i = first; i < inst.operands.size(); ++i) pass(inst.operands[i], way);
   }
 
-  void visit(const Block& block) {
+  void note_turns(const LoopForest& forest) {
+    for (std::size_t loop = 0; loop < forest.loops.size(); ++loop)
+      for (BlockId latch : forest.loops[loop].latches) turns_[{latch, forest.loops[loop].header}] = handed_on(loop);
+  }
+
+  void visit(BlockId id) {
+    const Block& block = function_.blocks[id];
     for (const Edge& edge : block.edges) {
       const std::vector<std::uint32_t>& parameters = function_.blocks[edge.target].parameters;
-      for (std::size_t i = 0; i < edge.arguments.size(); ++i) pass(edge.arguments[i], way_[parameters[i]]);
+      const auto turn = turns_.find({id, edge.target});
+      const Way on = turn == turns_.end() ? 0 : turn->second;
+      for (std::size_t i = 0; i < edge.arguments.size(); ++i) pass(edge.arguments[i], way_[parameters[i]] | on);
     }
     if (block.terminator != ~0u) {
       const Inst& last = function_.insts[block.terminator];
       if (last.op == Op::ret) pass_all(last, returned);
       if (last.op == Op::throw_) pass_all(last, leaves);
     }
-    for (auto id = block.insts.rbegin(); id != block.insts.rend(); ++id) visit(*id);
+    for (auto inst = block.insts.rbegin(); inst != block.insts.rend(); ++inst) look_at(*inst);
   }
 
-  void visit(std::uint32_t id) {
+  void look_at(std::uint32_t id) {
     const Inst& inst = function_.insts[id];
     switch (inst.op) {
       case Op::array_length:
@@ -172,7 +185,8 @@ class Escape {
   int depth_;
   Found& found_;
   std::vector<Way> way_;
-  std::set<std::uintptr_t> leaving_columns_;  // aux of tape_loads whose values leave
+  std::map<std::pair<BlockId, BlockId>, Way> turns_;  // by back edge: from a latch to its header
+  std::set<std::uintptr_t> leaving_columns_;          // aux of tape_loads whose values leave
   bool takes_tape_ = false;
   bool changed_ = false;
 };
@@ -211,10 +225,12 @@ std::vector<bool> objects_that_stay(const Function& function, const Cfg& cfg, Ty
   if (!forest.reducible) return stay;
   Found found;
   found.try_emplace(&function);
-  Escape escape(function, types, callee_depth, found);
+  Escape escape(function, types, callee_depth, found, keeps_tapes ? nullptr : &forest);
   for (BlockId b : cfg.order) {
-    if (forest.loop_of[b] != ~0u && !keeps_tapes) continue;
-    for (std::uint32_t id : function.blocks[b].insts) stay[id] = may_stay(function.insts[id]) && escape.of(id) == 0;
+    Way ways = leaves | returned;
+    for (std::uint32_t loop = forest.loop_of[b]; loop != ~0u; loop = forest.loops[loop].parent) ways |= handed_on(loop);
+    for (std::uint32_t id : function.blocks[b].insts)
+      stay[id] = may_stay(function.insts[id]) && (escape.of(id) & ways) == 0;
   }
   return stay;
 }
