@@ -229,8 +229,12 @@ std::vector<bool> objects_that_stay(const Function& function, const Cfg& cfg, Ty
   for (BlockId b : cfg.order) {
     Way ways = leaves | returned;
     for (std::uint32_t loop = forest.loop_of[b]; loop != ~0u; loop = forest.loops[loop].parent) ways |= handed_on(loop);
-    for (std::uint32_t id : function.blocks[b].insts)
-      stay[id] = may_stay(function.insts[id]) && (escape.of(id) & ways) == 0;
+    // A small object is made in the heap in less time than its turn's memory is freed.
+    const bool only_arrays = !keeps_tapes && forest.loop_of[b] != ~0u;
+    for (std::uint32_t id : function.blocks[b].insts) {
+      const Inst& inst = function.insts[id];
+      stay[id] = may_stay(inst) && (inst.op == Op::array_new || !only_arrays) && (escape.of(id) & ways) == 0;
+    }
   }
   return stay;
 }
