@@ -208,8 +208,10 @@ bool PrimalCodes::inline_caught_call(Context& ctx, const Specialization& target,
     if (code.blocks[b].handler == ir::no_block) continue;
     for (std::uint32_t id : code.blocks[b].insts) {
       const ir::Inst& call = code.insts[id];
-      if (call.op != ir::Op::invoke || options.is_primitive(call)) continue;
+      if (call.op != ir::Op::invoke) continue;
       Specialization& callee = *call.aux_as<Specialization>();
+      if (options.is_primitive(call) && !diff::goes_without_rule_in_try(derivatives_.runtime, callee, ctx.world))
+        continue;
       const ir::Function* body = primal(ctx, callee);
       if (const auto known = primals_.find(&callee); known != primals_.end()) noted.rules.add(known->second.rules);
       if (!body || !stands_anywhere(*body)) return false;

@@ -1,5 +1,7 @@
 #include "lang/diff/activity.hpp"
 
+#include <unordered_map>
+
 #include "lang/diff/operations.hpp"
 
 namespace slope::diff {
@@ -29,7 +31,7 @@ class Analysis {
     result_.varied_slots.assign(function_.slots.size(), false);
     written_slots_.assign(function_.slots.size(), false);
     definitely_.assign(function_.insts.size(), false);
-    bits_.assign(function_.insts.size(), false);
+    bits_.assign(function_.insts.size(), 0);
     find_global_memory();
     find_undefined();
     const std::vector<std::uint32_t>& parameters = function_.blocks[0].parameters;
@@ -257,11 +259,12 @@ class Analysis {
   bool visit_bits(std::uint32_t id) {
     const ir::Inst& inst = function_.insts[id];
     bool from_float = false;
-    bool bits = false;
+    std::uint8_t bits = 0;
     for (Operand o : inst.operands) {
       from_float |= varied(o) && tangents_.is_float(type_of(o));
       bits |= made_of_bits(o);
     }
+    if (inst.op == Op::load_global) bits |= kept_at(inst.aux_as<Binding>());
     if (result_.rules[id] == RuleKind::non_differentiable) return visit_text(id);
     if ((inst.op == Op::bitcast || inst.op == Op::sitofp || inst.op == Op::uitofp) && bits &&
         tangents_.is_float(inst.type)) {
@@ -269,15 +272,21 @@ class Analysis {
                             "the bits of a number that carries a derivative are made into a number again");
       return false;
     }
+    if ((bits & of_text) && hands_to_reader(inst)) return refuse_text(inst);
+    if (inst.op == Op::store_global) {
+      keep_at(inst.aux_as<Binding>(), bits);
+      return true;
+    }
     if (ir::is_store(inst.op)) {
-      // A store into a global has one operand; loads of globals are constants.
-      if (inst.operands.size() > 1 && made_of_bits(inst.operands[1])) make_of_bits(inst.operands[0]);
+      if (inst.operands.size() > 1) keep_in(inst.operands[0], made_of_bits(inst.operands[1]));
       return true;
     }
     const BuiltinTypes& builtin = tangents_.runtime().types.builtin();
-    const bool carries = (inst.op == Op::bitcast && from_float && !tangents_.is_float(inst.type)) ||
-                         (bits && inst.type != builtin.boolean && hands_on_bits(inst));
-    if (carries) make_of_bits(Operand::inst(id));
+    if (inst.op == Op::bitcast && from_float && !tangents_.is_float(inst.type))
+      bits |= of_bits;
+    else if (!bits || inst.type == builtin.boolean || !hands_on_bits(inst))
+      bits = 0;
+    make_of_bits(Operand::inst(id), bits);
     return true;
   }
   // A call whose result is declared to have no derivative.
@@ -289,23 +298,82 @@ class Analysis {
       from_varied |= varied(o);
       from_text |= made_of_bits(o) && holds_text(type_of(o));
     }
-    if (from_text && may_carry(inst.type)) {
-      refusal_ = refusal_at(function_, inst, tangents_.runtime(),
-                            "a number is read from the text of a number that carries a derivative");
-      return false;
-    }
+    if (from_text && may_carry(inst.type)) return refuse_text(inst);
     if (!from_varied && !from_text) return true;
     // Text, a hash; and the stream that it was printed into.
-    if (holds_text(inst.type) || inst.type == tangents_.runtime().types.builtin().uint64)
-      make_of_bits(Operand::inst(id));
+    if (holds_text(inst.type)) make_of_bits(Operand::inst(id), of_text);
+    if (inst.type == tangents_.runtime().types.builtin().uint64) make_of_bits(Operand::inst(id), of_bits);
     for (Operand o : inst.operands)
-      if (o.is_inst() && !may_carry(type_of(o)) && is_mutable_text(type_of(o))) make_of_bits(o);
+      if (!may_carry(type_of(o)) && is_mutable_text(type_of(o))) keep_in(o, of_text);
     return true;
   }
-  bool made_of_bits(Operand o) const { return o.is_inst() && bits_[o.index()]; }
-  void make_of_bits(Operand o) {
-    if (o.is_inst() && !bits_[o.index()]) bits_[o.index()] = changed_ = true;
+  bool refuse_text(const ir::Inst& inst) {
+    refusal_ = refusal_at(function_, inst, tangents_.runtime(),
+                          "a number is read from the text of a number that carries a derivative");
+    return false;
   }
+  // A call with text of unknown type, or through a function that calls what it is given.
+  bool hands_to_reader(const ir::Inst& inst) const {
+    if (inst.op != Op::call && inst.op != Op::call_splat && inst.op != Op::invoke) return false;
+    return std::any_of(inst.operands.begin(), inst.operands.end(), [&](Operand o) {
+      if (!o.is_constant()) return false;
+      const Value callee = function_.constant_value(o);
+      const Runtime& runtime = tangents_.runtime();
+      return std::any_of(std::begin(readers_of_text), std::end(readers_of_text), [&](const char* name) {
+        const Binding* binding = runtime.base->find(tangents_.runtime().symbol(name));
+        return binding && binding->value.defined() && callee.identical(binding->value);
+      });
+    });
+  }
+  static constexpr std::uint8_t of_bits = 1;
+  static constexpr std::uint8_t of_text = 2;
+  static constexpr const char* readers_of_text[] = {"parse", "tryparse", "include_string"};
+
+  static bool is_memory_object(Value value) {
+    const DataType* data = as_data(value.type);
+    return data && (data->is_mutable || data->object_kind == DataType::ObjectKind::array ||
+                    data->object_kind == DataType::ObjectKind::cell);
+  }
+  std::uint8_t made_of_bits(Operand o) const {
+    if (o.is_inst()) return bits_[o.index()];
+    const Value value = function_.constant_value(o);
+    return is_memory_object(value) ? kept_at(value.object) : 0;
+  }
+  void make_of_bits(Operand o, std::uint8_t what) {
+    if ((bits_[o.index()] | what) == bits_[o.index()]) return;
+    bits_[o.index()] |= what;
+    changed_ = true;
+  }
+  std::uint8_t kept_at(const void* memory) const {
+    const auto found = kept_.find(memory);
+    return found == kept_.end() ? 0 : found->second;
+  }
+  void keep_at(const void* memory, std::uint8_t what) {
+    if (!what || (kept_at(memory) | what) == kept_at(memory)) return;
+    kept_[memory] |= what;
+    changed_ = true;
+  }
+  // In memory, and in what leads there: it is read again from that.
+  void keep_in(Operand memory, std::uint8_t what) {
+    while (what) {
+      if (memory.is_constant()) {
+        const Value value = function_.constant_value(memory);
+        if (is_memory_object(value)) keep_at(value.object, what);
+        return;
+      }
+      make_of_bits(memory, what);
+      const ir::Inst& from = function_.insts[memory.index()];
+      if (from.op == Op::load_global) return keep_at(from.aux_as<Binding>(), what);
+      if (from.operands.empty() || !leads_to_memory(from.op)) return;
+      memory = from.operands[0];
+    }
+  }
+  static bool leads_to_memory(Op op) {
+    return op == Op::field_at || op == Op::get_field || op == Op::array_get || op == Op::array_share ||
+           op == Op::refine || op == Op::type_assert;
+  }
+  // Of what an object holds beside text nothing is made of text.
+  bool may_be_text(const Type* t) { return !tangents_.known(t) || holds_text(t); }
   // Of an operand that is made of bits or text the result is, too.
   bool hands_on_bits(const ir::Inst& inst) {
     if (ir::is_integer_arithmetic(inst.op)) return true;
@@ -326,7 +394,9 @@ class Analysis {
       case Op::array_get:
       case Op::field_at:
       case Op::get_field:
-        return made_of_bits(inst.operands[0]);
+        return (made_of_bits(inst.operands[0]) & of_bits) || may_be_text(inst.type);
+      case Op::load_global:
+        return true;
       default:
         return holds_text(inst.type);  // pieces of text, text in tuples and objects
     }
@@ -425,7 +495,7 @@ class Analysis {
     for (std::size_t i = 0; i < edge.arguments.size(); ++i) {
       std::uint32_t parameter = target.parameters[i];
       if (varied(edge.arguments[i])) vary(parameter);
-      if (made_of_bits(edge.arguments[i])) make_of_bits(Operand::inst(parameter));
+      make_of_bits(Operand::inst(parameter), made_of_bits(edge.arguments[i]));
       if (result_.varied[parameter] && edge.arguments[i].is_inst() && undefined_[edge.arguments[i].index()] &&
           is_memory(type_of(edge.arguments[i])))
         vary(edge.arguments[i].index());
@@ -459,7 +529,8 @@ class Analysis {
   std::vector<bool> global_;      // read from globals
   std::vector<bool> written_slots_;
   std::vector<bool> undefined_;
-  std::vector<bool> bits_;  // made of the bits or the text of what is varied
+  std::vector<std::uint8_t> bits_;                      // what is made of what is varied: of_bits, of_text
+  std::unordered_map<const void*, std::uint8_t> kept_;  // the same of constants that are memory, and of globals
   bool forward_mode_;
   bool changed_ = false;
 };

@@ -20,6 +20,8 @@
 // Base.caught_call, a function like any other, which gives what was raised as its value; its code is that of the target
 // in a `try` (PrimalCodes::inline_caught_call). Where this cannot be (the target has a rule, or is one whose code is not
 // known), D raises. Of a call whose target is found when it runs D asks for the target first (check_stored_nothing).
+// Functions of the library with rules either raise before they store anything, or are differentiated by their code in a
+// `try`, as they are declared in stdlib/derivatives/rule_state.slope.
 #include <algorithm>
 #include <string>
 
@@ -38,6 +40,15 @@ using ir::Operand;
 bool is_caught_call(Runtime& runtime, const Method& method);
 
 namespace {
+
+// Of the library's functions with rules (stdlib/derivatives/rule_state.slope).
+bool is_declared(Runtime& runtime, const char* property, const Specialization& callee, World world) {
+  const Binding* binding = runtime.base->find(runtime.symbol(property));
+  if (!binding || !binding->value.defined()) return false;
+  std::vector<const Type*> types{binding->value.type};
+  types.insert(types.end(), callee.types->params.begin(), callee.types->params.end());
+  return runtime.lookup(runtime.types.tuple(types), world).method != nullptr;
+}
 
 class Exceptions {
  public:
@@ -172,7 +183,8 @@ class Exceptions {
     switch (inst.op) {
       case Op::invoke: {
         const MemorySummary effects = memory_.of_call(inst);
-        return (effects.writes | effects.unknown) != 0;
+        if ((effects.writes | effects.unknown) == 0) return false;
+        return !is_declared(runtime_, "raises_before_storing", *inst.aux_as<Specialization>(), world_);
       }
       case Op::native:
         return (inst.aux_as<const NativeInfo>()->effects & effect_writes) != 0;
@@ -238,7 +250,8 @@ class Exceptions {
     if (inst.op == Op::invoke) {
       const Specialization& callee = *inst.aux_as<Specialization>();
       if (runtime_.lookup_specialization(callee.types, world_) != &callee ||
-          find_rule(runtime_, callee.types, world_, nullptr) != RuleKind::none)
+          (find_rule(runtime_, callee.types, world_, nullptr) != RuleKind::none &&
+           !goes_without_rule_in_try(runtime_, callee, world_)))
         return false;
       std::vector<const Type*> types{caught.type};
       types.insert(types.end(), callee.types->params.begin(), callee.types->params.end());
@@ -458,6 +471,11 @@ class ExceptionUses {
 
 CaughtUse use_of_exception(const ir::Function& function, Runtime& runtime, std::vector<bool> values) {
   return ExceptionUses(function, runtime, std::move(values)).find();
+}
+
+bool goes_without_rule_in_try(Runtime& runtime, const Specialization& callee, World world) {
+  return is_declared(runtime, "goes_without_rule_in_try", callee, world) &&
+         !is_declared(runtime, "raises_before_storing", callee, world);
 }
 
 bool is_caught_call(Runtime& runtime, const Method& method) {

@@ -21,5 +21,7 @@ CaughtUse use_of_exception(const ir::Function& function, Runtime& runtime, std::
 void follow_exceptions(ir::Function& function, Runtime& runtime, World world, MemoryEffects& memory);
 // Whether it is Base.caught_call, for calls in a `try` that may store something before they raise.
 bool is_caught_call(Runtime& runtime, const Specialization& target);
+// Whether its code is differentiated in a `try` although it has a rule.
+bool goes_without_rule_in_try(Runtime& runtime, const Specialization& callee, World world);
 
 }  // namespace slope::diff
