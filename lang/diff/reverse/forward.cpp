@@ -61,8 +61,15 @@ bool Reverse::forward_inst(std::uint32_t id) {
   const ir::Inst inst = primal_->insts[id];
   f_.set_span(inst.span);
   f_.set_scope(inst.scope);
-  if (!activity_.returns[sweeps_.current_forward]) {
+  const auto clone_watched = [&] {
+    const bool watched = finds_calls(inst);
+    if (watched) watch_calls(true);
     clone_inst(id);
+    // An exception leaves it on.
+    if ((watched && (!inst.type || inst.type->kind != TypeKind::bottom)) || inst.op == Op::caught) watch_calls(false);
+  };
+  if (!activity_.returns[sweeps_.current_forward]) {
+    clone_watched();  // what it stores before it raises is put back, too
     return true;
   }
   if (puts_back_memory(*primal_, inst, runtime_)) {
@@ -78,11 +85,7 @@ bool Reverse::forward_inst(std::uint32_t id) {
   }
   if (!forward_effect(id)) return false;
   if (ir::group_of(inst.op) == ir::OpGroup::tapes) return forward_tape(id);
-  const bool watched = finds_calls(inst);
-  if (watched) watch_calls(true);
-  clone_inst(id);
-  // An exception leaves it on.
-  if ((watched && (!inst.type || inst.type->kind != TypeKind::bottom)) || inst.op == Op::caught) watch_calls(false);
+  clone_watched();
   if (!activity_.varied[id] || !tangents_.has_shadow(inst.type)) return true;
   return forward_shadow(id);
 }
