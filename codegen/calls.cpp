@@ -32,6 +32,8 @@ bool Emitter::emit_call(const ir::Inst& inst, Val& result) {
       result = invoke(inst);
       return true;
     case Op::call: {
+      // Where frames are recorded, code is kept until the runtime is gone.
+      if (!layout_.runtime().records_frames) data_.call_sites.counted_by = &layout_.runtime().outside_heap;
       CallCache* site = &data_.call_sites.emplace_back();
       V arguments = values();
       const auto few = inst.operands.size() - 1;

@@ -40,14 +40,14 @@
 #include "lang/ir/cfg.hpp"
 #include "lang/ir/passes/bounds.hpp"
 #include "lang/memory/tape.hpp"
-#include "lang/runtime/call_cache.hpp"
+#include "lang/runtime/call_sites.hpp"
 
 namespace slope::codegen {
 
 // Data that the code of one batch refers to by address.
 struct BatchData {
   std::deque<TraceSite> trace_sites;
-  std::deque<CallCache> call_sites;
+  CallSites<std::deque<CallCache>> call_sites;
   std::deque<QuickCode> quick;                // of the functions that get quick code
   std::vector<std::shared_ptr<void>> linked;  // machine code of other batches that this one calls
 };

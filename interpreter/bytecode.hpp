@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "lang/ir/ir.hpp"
-#include "lang/runtime/call_cache.hpp"
+#include "lang/runtime/call_sites.hpp"
 
 namespace slope::interpreter {
 
@@ -64,7 +64,7 @@ struct Bytecode {
   std::vector<Move> moves;
   std::vector<LoopCode> loops;
   std::vector<BlockRange> blocks;  // ascending first_pc
-  std::vector<CallCache> call_sites;
+  CallSites<std::vector<CallCache>> call_sites;
   std::uint32_t register_count = 0;        // values and the spare register
   std::uint32_t slot_count = 0;            // after the registers
   std::uint32_t scratch_count = 0;         // after the slots: the arguments of the widest call

@@ -218,14 +218,16 @@ bool Vm::activate(Context& ctx, Frame& frame, Value& result) {
 }
 
 bool Vm::call(Context& ctx, const Bytecode& code, const Instruction& at, Value* argv, Value& result) {
-  CallCache& site = const_cast<Bytecode&>(code).call_sites[at.aux];
+  auto& sites = const_cast<Bytecode&>(code).call_sites;
+  CallCache& site = sites[at.aux];
   std::size_t count = at.operand_count - 1u;
   if (argv[0].type == builtin_.builtin_function) return runtime_.call(ctx, argv[0], argv + 1, count, result);
   Specialization* target = site.find(ctx.world, argv[0], argv + 1, count);
   if (!target) {
     target = runtime_.dispatch(ctx, argv[0], argv + 1, count);
     if (!target) return false;
-    site.insert(ctx.world, target);
+    sites.counted_by = &runtime_.outside_heap;
+    insert_counted(site, ctx.world, target, runtime_.outside_heap);
   }
   return runtime_.call_specialized(ctx, *target, argv[0], argv + 1, count, result);
 }

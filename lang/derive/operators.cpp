@@ -44,6 +44,7 @@ class OperatorExpansion {
     made_ = &made;
     at_ = &native;
     if (makes_named_tuple(native)) return named_tuple(native);
+    if (puts_elements(native)) return call_base("put_each!", native.operands, builtin_.nothing);
     if (is_gradient_into(native)) {
       if (!find_target(native.operands[0], native.operands[2])) return {};
       const Operand done = gradient_into(native);
@@ -114,6 +115,9 @@ class OperatorExpansion {
   static bool makes_named_tuple(const ir::Inst& inst) {
     return inst.op == Op::native && inst.operands.size() == 2 && name_of(inst) == "make_named_tuple";
   }
+
+  // Differentiated as the loop that it stands for (stdlib/collections/put_items.slope).
+  static bool puts_elements(const ir::Inst& inst) { return inst.op == Op::native && name_of(inst) == "array_put"; }
 
  private:
   static std::string_view name_of(const ir::Inst& native) { return native.aux_as<const NativeInfo>()->name; }
@@ -657,7 +661,8 @@ ir::Operand Derivatives::expand_operator(Context& ctx, ir::Function& function, s
   const ir::Inst& inst = function.insts[id];
   const bool wanted = OperatorExpansion::is_gradient_into(inst) || is_plain_operator(function, inst) ||
                       (!known_only && (diff::is_operator(inst) || OperatorExpansion::makes_named_tuple(inst) ||
-                                       OperatorExpansion::is_pullback(inst) || OperatorExpansion::chooses_road(inst)));
+                                       OperatorExpansion::is_pullback(inst) || OperatorExpansion::chooses_road(inst) ||
+                                       OperatorExpansion::puts_elements(inst)));
   if (!wanted) return {};
   const bool had_failed = ctx.failed();
   const ir::Inst native = inst;

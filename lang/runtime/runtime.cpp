@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "lang/runtime/core_names.hpp"
 #include "lang/runtime/coroutines.hpp"
 #include "lang/runtime/runtime_impl.hpp"
 #include "lang/support/thread_stack.hpp"
@@ -178,8 +179,7 @@ Binding* Runtime::binding(Module* module, const Symbol* name) {
 
 Binding* Runtime::resolve(Module* module, const Symbol* name) {
   Binding* found = module->find(name);
-  // Some of what Julia's Core has is defined by the library: Core.CodeInfo is Base's.
-  return !found && module == core && base ? base->own(name) : found;
+  return !found && module == core && base && is_library_name_of_core(name->name) ? base->own(name) : found;
 }
 
 void Runtime::set_constant(Module* module, std::string_view name, Value v) {

@@ -1,5 +1,6 @@
 // Calls: builtins, dispatch, and which tier runs the target.
 #include "lang/runtime/call_native.hpp"
+#include "lang/runtime/call_sites.hpp"
 #include "lang/runtime/call_watch.hpp"
 #include "lang/runtime/recorded_run.hpp"
 #include "lang/runtime/runtime_impl.hpp"
@@ -49,7 +50,7 @@ bool Runtime::call_caching(Context& ctx, CallCache& site, Value callee, const Va
   if (!target) {
     target = dispatch(ctx, callee, args, count);
     if (!target) return false;
-    site.insert(ctx.world, target);
+    insert_counted(site, ctx.world, target, outside_heap);
   }
   return call_specialized(ctx, *target, callee, args, count, result);
 }

@@ -14,6 +14,7 @@ void define_math_natives(Runtime& runtime);
 void define_type_natives(Runtime& runtime);
 void define_method_natives(Runtime& runtime);
 void define_object_natives(Runtime& runtime);
+void define_element_natives(Runtime& runtime);
 void define_display_natives(Runtime& runtime);
 void define_io_natives(Runtime& runtime);
 void define_task_natives(Runtime& runtime);
@@ -36,6 +37,7 @@ inline void define_natives(Runtime& runtime) {
   define_type_natives(runtime);
   define_method_natives(runtime);
   define_object_natives(runtime);
+  define_element_natives(runtime);
   define_display_natives(runtime);
   define_io_natives(runtime);
   define_task_natives(runtime);

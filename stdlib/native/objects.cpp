@@ -1,4 +1,4 @@
-// Objects: named tuples from names and values, copies, identity, assigned elements.
+// Objects: named tuples from names and values, copies, identity, shared memory.
 #include <algorithm>
 #include <cstring>
 #include <unordered_set>
@@ -157,43 +157,6 @@ bool symbol_hash(Context& ctx, const Value* args, std::size_t count, Value& resu
          call.give_int(static_cast<std::int64_t>(slope::symbol_hash(call.builtin.symbol, symbol)));
 }
 
-bool element_at(Call& call, ArrayObject*& a, char*& where) {
-  std::int64_t i = 0;
-  if (!call.array(0, a) || !call.integer(1, i)) return false;
-  if (i < 1 || i > a->length) return call.ctx.bounds_error(call[0], call[1]);
-  where = a->data + (i - 1) * a->element_size;
-  return true;
-}
-
-// Whether an element is there: the one at an index, or all from one to another.
-bool array_assigned(Context& ctx, const Value* args, std::size_t count, Value& result) {
-  Call call(ctx, "isassigned", args, count, result);
-  ArrayObject* a = nullptr;
-  char* where = nullptr;
-  if (!element_at(call, a, where)) return false;
-  Storage storage = storage_of(array_element_type(a));
-  if (storage != Storage::reference && storage != Storage::dynamic) return call.give_bool(true);
-  std::int64_t last = args[1].bits;
-  if (count > 2 && !call.integer(2, last)) return false;
-  if (last > a->length) return ctx.bounds_error(args[0], args[2]);
-  for (const char* end = a->data + last * a->element_size; where < end; where += a->element_size) {
-    void* first;
-    std::memcpy(&first, where, sizeof first);
-    if (!first) return call.give_bool(false);
-  }
-  return call.give_bool(true);
-}
-
-// Unassigns an element, so that the collector may have what it referred to.
-bool array_forget(Context& ctx, const Value* args, std::size_t count, Value& result) {
-  Call call(ctx, "array_forget", args, count, result);
-  ArrayObject* a = nullptr;
-  char* where = nullptr;
-  if (!element_at(call, a, where)) return false;
-  std::memset(where, 0, a->element_size);
-  return call.give_nothing();
-}
-
 // The memory that can be reached from a value: bytes of arrays, mutable objects as a whole. Aggregates hold none.
 struct Reachable {
   Heap& heap;
@@ -288,10 +251,8 @@ const NativeInfo objects_natives[] = {
     {"new_box", new_box, effect_makes, [](TypeTable& t, ArgumentTypes) -> const Type* { return t.builtin().cell; }},
     {"object_hash", object_hash, effect_throws | effect_reads, returns_int},
     {"symbol_hash", symbol_hash, effect_none, returns_int, false, false, true},
-    {"array_assigned", array_assigned, effect_throws | effect_reads, returns_bool},
     {"same_elements", same_elements, effect_throws | effect_reads, returns_bool},
     {"shares_memory", shares_memory, effect_throws | effect_reads, returns_bool},
-    {"array_forget", array_forget, effect_throws | effect_writes, returns_nothing},
 };
 
 }  // namespace

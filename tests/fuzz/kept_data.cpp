@@ -103,6 +103,71 @@ const Stopped stopped_programs[] = {
     {"reverse!", "v = collect(1:40)", "reverse!(v)", "sort(v) == 1:40"},
     {"permute!", "v = collect(1:40)", "permute!(v, circshift(1:40, 3))", "sort(v) == 1:40"},
     {"shuffle!", "using Random; v = collect(1:40)", "shuffle!(v)", "sort(v) == 1:40"},
+    {"sort!", "v = [i * 7919 % 10007 for i in 1:300]; w = sort(v)", "sort!(v)", "sort(v) == w"},
+    {"sort! of few numbers", "v = [i * 79 % 107 for i in 1:100]; w = sort(v)", "sort!(v)", "sort(v) == w"},
+    {"sort! of a small range", "v = [i * 79 % 107 for i in 1:500]; w = sort(v)", "sort!(v; rev=true)", "sort(v) == w"},
+    {"sort! of floats", "v = [i * 7919 % 10007 / 3 for i in 1:300]; v[7] = NaN; w = sort(v)", "sort!(v)",
+     "isequal(sort(v), w)"},
+    {"sort! of strings", "v = [string(i * 7919 % 10007) for i in 1:250]; w = sort(v)", "sort!(v)", "sort(v) == w"},
+    {"sort! of few strings", "v = [string(i * 7919 % 10007) for i in 1:60]; w = sort(v)", "sort!(v)", "sort(v) == w"},
+    {"sort! of anything", "v = Any[i * 7919 % 10007 / 2 for i in 1:90]; w = sort(v)", "sort!(v)", "sort(v) == w"},
+    {"sort! by", "v = [i * 79 % 107 for i in 1:90]; w = sort(v)", "sort!(v; by=x -> -x, alg=QuickSort)",
+     "sort(v) == w"},
+    {"sort! by a function of no type", "v = [(i * 79 % 107, i) for i in 1:60]; w = sort(v)",
+     "sort!(v; by=x -> Any[x[1]][1], rev=true)", "sort(v) == w"},
+    {"sort! by lt", "v = [i * 79 % 107 for i in 1:60]; w = sort(v)", "sort!(v; lt=(x, y) -> x > y)", "sort(v) == w"},
+    {"sort! of a view", "a = [i * 79 % 107 for i in 1:90]; v = view(a, 2:2:80); w = sort(a)", "sort!(v)",
+     "sort(a) == w"},
+    {"sort! of a view by indices", "a = [i * 79 % 107 for i in 1:90]; v = view(a, [80:-1:31; 1:3]); w = sort(a)",
+     "sort!(v)", "sort(a) == w"},
+    {"sort! of a view's view", "a = [i * 79 % 107 for i in 1:9, k in 1:9]; v = view(view(a, [1, 5, 7], :), 2, :)",
+     "sort!(v; rev=true)", "sort(vec(a)) == sort([i * 79 % 107 for i in 1:9 for k in 1:9])"},
+    {"sort! along dims", "a = [string(i * k * 79 % 107) for i in 1:8, k in 1:30]; w = sort(vec(a))", "sort!(a; dims=2)",
+     "sort(vec(a)) == w"},
+    {"sort! of a reshaped view", "a = [i * 79 % 107 for i in 1:90]; w = sort(a)",
+     "sort!(reshape(view(a, 1:2:60), 5, 6); dims=1)", "sort(a) == w"},
+    {"sort! of a table", "using DataFrames; t = DataFrame(a=[3, 1, 2], b=[\"3\", \"1\", \"2\"])", "sort!(t, :a)",
+     "ncol(t) == 2 && nrow(t) == 3 && all(string(t.a[i]) == t.b[i] for i in 1:3)"},
+    {"rows of a table", "using DataFrames; t = DataFrame(a=[3, 1, 2], b=[\"3\", \"1\", \"2\"])",
+     "append!(t, t); deleteat!(t, 2)",
+     "ncol(t) == 2 && all(string(t.a[i]) == t.b[i] for i in 1:nrow(t)) && nrow(t) >= 3"},
+    {"partialsort!", "v = [i * 79 % 107 for i in 1:90]; w = sort(v)", "partialsort!(v, 10:40)", "sort(v) == w"},
+    {"partialsort! of a view", "a = [i * 79 % 107 for i in 1:90]; v = view(a, 90:-2:2); w = sort(a)",
+     "partialsort!(v, 20; rev=true)", "sort(a) == w"},
+    {"sortperm!", "v = [i * 79 % 107 for i in 1:60]; p = collect(60:-1:1)", "sortperm!(p, v)",
+     "sort(p) == 1:60 && (p == 60:-1:1 || issorted(v[p]))"},
+    {"sortperm! of indices that are there", "v = [i * 79 % 107 for i in 1:60]; p = collect(60:-1:1)",
+     "sortperm!(p, v; initialized=true)", "sort(p) == 1:60"},
+    {"partialsortperm!", "v = [i * 79 % 107 for i in 1:60]; p = collect(60:-1:1)", "partialsortperm!(p, v, 5:8)",
+     "sort(p) == 1:60"},
+    {"permute! of strings", "v = string.(1:40); p = circshift(1:40, 3)", "permute!(v, p)",
+     "sort(v) == sort(string.(1:40))"},
+    {"permute! of a view", "a = collect(1:80); v = view(a, 2:2:80)", "permute!(v, circshift(1:40, 3))",
+     "sort(a) == 1:80"},
+    {"invpermute!", "v = collect(1:40); p = circshift(1:40, 3)", "invpermute!(v, p)", "sort(v) == 1:40"},
+    {"intersect!", "v = collect(1:40)", "intersect!(v, 20:60)", "issubset(20:40, v)"},
+    {"setdiff!", "v = string.(1:40)", "setdiff!(v, string.(1:20))", "issubset(string.(21:40), v)"},
+    {"symdiff!", "v = collect(1:40)", "symdiff!(v, [1:20; 41:70])", "issubset(21:40, v)"},
+    {"union!", "v = collect(1:40)", "union!(v, 31:60)", "issubset(1:40, v)"},
+    {"reverse! of a part", "v = string.(1:40)", "reverse!(v, 5, 37)", "sort(v) == sort(string.(1:40))"},
+    {"reverse! of a view", "a = collect(1:80); v = view(a, 80:-2:2)", "reverse!(v)", "sort(a) == 1:80"},
+    {"reverse! of a view by indices", "a = collect(1:80); v = view(a, [5:40; 2:3])", "reverse!(v)", "sort(a) == 1:80"},
+    {"reverse! along dims", "a = reshape(collect(1:60), 3, 4, 5)", "reverse!(a; dims=2)", "sort(vec(a)) == 1:60"},
+    {"reverse! of a matrix", "a = reshape(string.(1:60), 6, 10)", "reverse!(a)", "sort(vec(a)) == sort(string.(1:60))"},
+    {"reverse! of a reshaped view", "a = collect(1:80); v = reshape(view(a, 2:2:80), 5, 8)", "reverse!(v; dims=1)",
+     "sort(a) == 1:80"},
+    {"shuffle! of a view", "using Random; a = collect(1:80); v = view(a, 2:2:80)", "shuffle!(v)", "sort(a) == 1:80"},
+    {"shuffle! of a view by indices", "using Random; a = string.(1:80); v = view(a, [5:40; 2:3])", "shuffle!(v)",
+     "sort(a) == sort(string.(1:80))"},
+    {"shuffle! of bits", "using Random; b = BitVector(isodd.(1:90))", "shuffle!(b); reverse!(b)", "count(b) == 45"},
+    {"map!", "v = collect(1:40)", "map!(x -> x + 100, v, v)",
+     "k = count(>(100), v); v == [i <= k ? i + 100 : i for i in 1:40]"},
+    {"replace!", "v = collect(1:40)", "replace!(x -> x + 100, v)",
+     "k = count(>(100), v); v == [i <= k ? i + 100 : i for i in 1:40]"},
+    {"accumulate!", "v = fill(1, 40)", "accumulate!(+, v, v)",
+     "k = findlast(i -> v[i] == i, 1:40); v == [i <= k ? i : 1 for i in 1:40]"},
+    {"circshift!", "a = collect(1:40); b = collect(41:80)", "circshift!(b, a, 3)", "a == 1:40 && issubset(b, 1:80)"},
+    {"unique! by", "v = [1, 2, 2, 3, 1, 4, 5, 5]", "unique!(x -> x + 1, v)", "unique(v) == 1:5"},
     {"exchange", "v = collect(1:4)", "v[1], v[4] = v[4], v[1]", "true"},
     {"copyto! of itself", "v = collect(1:40)", "copyto!(v, 1, v, 5, 36)", "issubset(5:40, v)"},
     {"dict", "d = Dict(i => -i for i in 1:15)", "for i in 16:40; d[i] = -i; end",
@@ -132,29 +197,64 @@ const Stopped stopped_programs[] = {
      "v[2:3] == [1.0, 2.0] && v[1] in (3.0, 1.0)"},
 };
 
-constexpr std::uint64_t most_fuel = 20000;  // beyond which it is not tried
+constexpr std::uint64_t most_fuel = 400000;  // that a program takes
+constexpr std::uint64_t last_places = 400;   // each of which is tried: there the operations store what they computed
 
-// Empty: nothing was lost.
-std::string stop(const Stopped& program, Tier tier, std::uint64_t most, std::uint64_t& attempts) {
-  Options options;
-  options.tier = tier;
-  options.fuel = std::uint64_t{1} << 40;
-  options.output = options.error_output = [](std::string_view) {};
-  Engine engine(options);
-  for (std::uint64_t fuel = 1; fuel < most; fuel += 1 + fuel / 40) {
-    engine.set_fuel(options.fuel);
-    if (const auto begun = engine.run(program.begin); !begun.ok()) return begun.error().message;
-    engine.set_fuel(fuel);
-    const auto done = engine.run(program.work);
-    engine.set_fuel(options.fuel);
-    ++attempts;
-    const auto kept = engine.eval<bool>(program.check);
-    const std::string at = ", stopped by fuel " + std::to_string(fuel);
-    if (!kept.ok()) return kept.error().message + at;
-    if (!kept.value()) return "something was lost" + at;
-    if (done.ok()) break;
-    if (done.error().kind != ErrorKind::limit) return done.error().message + at;
+// A program's stop by fuel, again and again in one engine.
+class Stops {
+ public:
+  Stops(const Stopped& program, Tier tier) : program_(program), engine_(options(tier)) {}
+
+  // With so much fuel. Empty: nothing was lost; `ended`: the fuel sufficed.
+  std::string at(std::uint64_t fuel, bool& ended) {
+    engine_.set_fuel(plenty);
+    if (const auto begun = engine_.run(program_.begin); !begun.ok()) return begun.error().message;
+    engine_.set_fuel(fuel);
+    const auto done = engine_.run(program_.work);
+    engine_.set_fuel(plenty);
+    ended = done.ok();
+    const auto kept = engine_.eval<bool>(program_.check);
+    const std::string where = ", stopped by fuel " + std::to_string(fuel);
+    if (!kept.ok()) return kept.error().message + where;
+    if (!kept.value()) return "something was lost" + where;
+    return !ended && done.error().kind != ErrorKind::limit ? done.error().message + where : "";
   }
+
+ private:
+  static constexpr std::uint64_t plenty = std::uint64_t{1} << 40;
+  static Options options(Tier tier) {
+    Options made;
+    made.tier = tier;
+    made.fuel = plenty;
+    made.output = made.error_output = [](std::string_view) {};
+    return made;
+  }
+  const Stopped& program_;
+  Engine engine_;
+};
+
+// At places all over the program, then at each of the last ones, where what was computed is stored. Empty: nothing was
+// lost.
+std::string stop(const Stopped& program, Tier tier, std::uint64_t& attempts) {
+  Stops stops(program, tier);
+  std::uint64_t stopped = 0, sufficed = 0;
+  const auto attempt = [&](std::uint64_t fuel) {
+    bool ended = false;
+    ++attempts;
+    std::string why = stops.at(fuel, ended);
+    (ended ? sufficed : stopped) = fuel;
+    return why;
+  };
+  for (std::uint64_t fuel = 1; sufficed == 0; fuel += 1 + fuel / 40) {
+    if (fuel > most_fuel) return "it takes more than " + std::to_string(most_fuel) + " of fuel";
+    if (std::string why = attempt(fuel); !why.empty()) return why;
+  }
+  while (stopped + 1 < sufficed)
+    if (std::string why = attempt(stopped + (sufficed - stopped) / 2); !why.empty()) return why;
+  const std::uint64_t first = stopped > last_places ? stopped - last_places : 1;
+  const std::uint64_t last = sufficed;
+  for (std::uint64_t fuel = first; fuel < last; ++fuel)
+    if (std::string why = attempt(fuel); !why.empty()) return why;
   return "";
 }
 
@@ -188,7 +288,7 @@ FuzzReport fuzz_kept_data(const FuzzOptions& options) {
     if (!std::regex_search(program.name, only)) continue;
     for (const auto& [title, tier] : tiers) {
       if (options.tier != "all" && options.tier != title) continue;
-      const std::string why = stop(program, tier, most_fuel, found.attempts);
+      const std::string why = stop(program, tier, found.attempts);
       if (options.verbose) std::printf("%s stopped %s: %s\n", title, program.name, why.c_str());
       if (why.empty()) continue;
       found.findings.push_back(program.name);
