@@ -7,7 +7,7 @@
 namespace slope {
 
 inline std::size_t table_bytes(const CallCache& site) {
-  return site.table ? sizeof(CallCache::Entry) << (64 - site.shift) : 0;
+  return site.table ? sizeof(CallCache::Near) << (64 - site.shift) : 0;
 }
 
 inline void insert_counted(CallCache& site, World world, Specialization* target, MemoryCount& count) {
