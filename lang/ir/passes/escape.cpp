@@ -207,6 +207,16 @@ bool may_stay(const Inst& inst) {
   return true;
 }
 
+// Of a size known now that machine code takes from the heap without a call.
+bool is_small(const Function& function, const Inst& inst) {
+  if (inst.op != Op::array_new) return true;
+  if (inst.operands.size() != 2 || !inst.operands[1].is_constant()) return false;
+  const Value length = function.constant_value(inst.operands[1]);
+  const std::uint32_t size = stored_size(as_data(inst.type)->params[0]);
+  return size == 0 ||
+         (length.bits >= 0 && static_cast<std::uint64_t>(length.bits) <= tuning::inline_allocation_bytes / size);
+}
+
 }  // namespace
 
 std::vector<bool> objects_that_stay(const Function& function, const Cfg& cfg, TypeTable& types) {
@@ -230,10 +240,10 @@ std::vector<bool> objects_that_stay(const Function& function, const Cfg& cfg, Ty
     Way ways = leaves | returned;
     for (std::uint32_t loop = forest.loop_of[b]; loop != ~0u; loop = forest.loops[loop].parent) ways |= handed_on(loop);
     // A small object is made in the heap in less time than its turn's memory is freed.
-    const bool only_arrays = !keeps_tapes && forest.loop_of[b] != ~0u;
+    const bool in_turn = !keeps_tapes && forest.loop_of[b] != ~0u;
     for (std::uint32_t id : function.blocks[b].insts) {
       const Inst& inst = function.insts[id];
-      stay[id] = may_stay(inst) && (inst.op == Op::array_new || !only_arrays) && (escape.of(id) & ways) == 0;
+      stay[id] = may_stay(inst) && !(in_turn && is_small(function, inst)) && (escape.of(id) & ways) == 0;
     }
   }
   return stay;
