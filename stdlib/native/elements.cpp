@@ -131,9 +131,9 @@ bool takes_turns(Context& ctx, std::int64_t turns) {
 }
 
 // array_put(a, items, first, step, n): stores the first n elements of another array of this element type, which may be
-// unassigned, at first, first + step, …; array_put(a, items, places::Vector{Int}): at the places. All are stored, or, where
-// there is an error or a limit is met, none. So data that an operation puts in another order can't be lost half way.
-// The two arrays are not one memory, unless step is 1.
+// unassigned, at first, first + step, …; array_put(a, items, places::Vector{Int}): at the places. All are stored, or,
+// where there is an error or a limit is met, none. So data that an operation puts in another order can't be lost half
+// way. The two arrays are not one memory, unless step is 1.
 bool array_put(Context& ctx, const Value* args, std::size_t count, Value& result) {
   Call call(ctx, "array_put", args, count, result);
   ArrayObject* into = nullptr;

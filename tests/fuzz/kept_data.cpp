@@ -197,8 +197,8 @@ const Stopped stopped_programs[] = {
      "v[2:3] == [1.0, 2.0] && v[1] in (3.0, 1.0)"},
 };
 
-constexpr std::uint64_t most_fuel = 400000;  // that a program takes
-constexpr std::uint64_t last_places = 400;   // each of which is tried: there the operations store what they computed
+constexpr std::uint64_t most_fuel = 4000000;  // that a program takes
+constexpr std::uint64_t last_places = 400;    // each of which is tried: there the operations store what they computed
 
 // A program's stop by fuel, again and again in one engine.
 class Stops {
