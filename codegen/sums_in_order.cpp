@@ -7,11 +7,13 @@
 #include <llvm/Support/CommandLine.h>
 #include <llvm/Transforms/Utils/LoopUtils.h>
 
+#include "lang/support/tuning.hpp"
+
 namespace slope::codegen {
 
 namespace {
 
-constexpr int most_additions = 64;  // that are looked at, of one turn
+constexpr int most_additions = tuning::summed_in_order;
 
 // Whether `value` is `phi` and what is added to it, in an order that must stay.
 bool adds_in_order(const llvm::Value* value, const llvm::PHINode* phi, int& left) {

@@ -5,6 +5,7 @@
 #include "lang/lower/lower.hpp"
 #include "lang/lower/scope.hpp"
 #include "lang/lower/state.hpp"
+#include "lang/support/tuning.hpp"
 
 namespace slope::lower {
 
@@ -15,7 +16,7 @@ using syntax::NodeId;
 namespace {
 
 // Of one signature or type. Each is bound around all that are inside, so that they cost the cube of their number.
-constexpr std::size_t most_type_variables = 128;
+constexpr std::size_t most_type_variables = tuning::type_variables;
 
 // A value as a type parameter: types stand for themselves.
 const Type* as_parameter(Runtime& runtime, Value v) {
