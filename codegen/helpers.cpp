@@ -211,14 +211,15 @@ Object* scratch_object(Context* ctx, const DataType* type) {
 
 std::uint64_t scratch_enter(Context* ctx) { return ctx->tapes ? ctx->tapes->enter_scratch() : 0; }
 
+// No serial: there was no memory to enter by, and what others took is theirs.
 void scratch_turn(Context* ctx, std::uint64_t serial) {
-  if (!ctx->tapes) return;
+  if (!ctx->tapes || serial == 0) return;
   ctx->tapes->scratch.leave(serial);
   ctx->tapes->scratch.enter(serial);
 }
 
 void scratch_leave(Context* ctx, std::uint64_t serial) {
-  if (ctx->tapes) ctx->tapes->scratch.leave(serial);
+  if (ctx->tapes && serial != 0) ctx->tapes->scratch.leave(serial);
 }
 
 namespace {

@@ -89,8 +89,8 @@ struct QuickCode {
   }
 };
 
-// Whether the function gets quick code. Of one with loops the module is read again from its text, and simplified, as for
-// good code of a loop: both sides of a leap are the same to the last instruction.
+// Whether the function gets quick code. Of one with loops the module is read again from its text, and simplified, as
+// for good code of a loop: both sides of a leap are the same to the last instruction.
 bool begin_quick_code(Unit& unit);
 // Before the passes.
 void add_switches(Unit& unit);

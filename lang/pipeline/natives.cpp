@@ -54,8 +54,19 @@ void each_callee(const ir::Function& function, const std::function<void(Speciali
   }
 }
 
-// compile_call(f, types::Tuple) → Bool: whether a method takes a call of these types. Its code is made now, in typed form
-// or as machine code as the tier will have it, and that of all that it calls with known types.
+// Of what a method that does not lower leaves, calling it tells. Limits and interrupts are for who asked.
+bool goes_on_without(Context& ctx) {
+  const bool stopped = ctx.stopped != Stop::none;
+  if (!ctx.failed()) return !stopped || ctx.stop();
+  const BuiltinTypes& builtin = ctx.runtime->types.builtin();
+  if (stopped || ctx.error.type == builtin.interrupt_exception || ctx.error.type == builtin.out_of_memory_error)
+    return false;
+  ctx.take_error();
+  return true;
+}
+
+// compile_call(f, types::Tuple) → Bool: whether a method takes a call of these types. Its code is made now, in typed
+// form or as machine code as the tier will have it, and that of all that it calls with known types.
 bool compile_call(Context& ctx, const Value* args, std::size_t count, Value& result) {
   if (count != 2) return ctx.argument_error("compile_call takes a function and a tuple of types");
   Runtime& runtime = *ctx.runtime;
@@ -73,13 +84,13 @@ bool compile_call(Context& ctx, const Value* args, std::size_t count, Value& res
     if (!next || next->method->native || next->compile_failed) continue;
     if (--ctx.fuel < 0 || ctx.interrupt.load(std::memory_order_relaxed)) return ctx.stop();
     const CodeInstance* const code = pipeline.typed_code(ctx, *next);
-    // A method that does not lower: calling it says so.
-    if (ctx.failed()) ctx.take_error();
+    if (!goes_on_without(ctx)) return false;
     if (!code || !code->typed) continue;
     // Together with small callees: what has an entry afterwards is not made again.
     std::string why;
     if (pipeline.mode != TierMode::interpret && (next == root || !code->entry.load(std::memory_order_acquire)))
       pipeline.compile(ctx, *next, why);
+    if (!goes_on_without(ctx)) return false;
     each_callee(*code->typed, [&](Specialization& callee) {
       if (known.insert(&callee).second) work.push_back(&callee);
     });

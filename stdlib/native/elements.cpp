@@ -1,5 +1,6 @@
 // Elements of arrays: whether they are assigned, and many of them stored at once.
 #include <cstring>
+#include <limits>
 
 #include "lang/runtime/loans.hpp"
 #include "stdlib/native/native.hpp"
