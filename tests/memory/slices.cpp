@@ -94,13 +94,16 @@ TEST_CASE_METHOD(Fixture, "a collection in slices counts what lives") {
   Rooted roots(heap);
   begin_collection(roots);
   // Arrays that grow and shrink and are given up while it marks.
-  for (int i = 0; i < 40; ++i) {
-    ArrayObject* grown = vector(b.any, i % 4 ? 3000 : 10);
-    roots.values.push_back(Value(grown->type, grown));
-    heap.collect_for(std::chrono::nanoseconds(1));
-    REQUIRE(heap.resize_vector(grown, 5000 + i));
-    if (i % 3 == 0) roots.values.pop_back();
-  }
+  apart([&] {
+    for (int i = 0; i < 40; ++i) {
+      ArrayObject* grown = vector(b.any, i % 4 ? 3000 : 10);
+      roots.values.push_back(Value(grown->type, grown));
+      heap.collect_for(std::chrono::nanoseconds(1));
+      REQUIRE(heap.resize_vector(grown, 5000 + i));
+      if (i % 3 == 0) roots.values.pop_back();
+    }
+  });
+  wipe_stack();
   while (heap.collect_for(std::chrono::milliseconds(1))) continue;
   heap.collect();
   const std::uint64_t live = heap.statistics().live_bytes;
