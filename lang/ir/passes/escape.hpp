@@ -24,8 +24,8 @@ namespace slope::ir {
 inline constexpr std::size_t scratch_object_most = std::size_t{64} << 10;
 
 // By instruction: an array_new, or a make_struct of a mutable type, whose object stays inside. Only objects that hold
-// no references and never grow. Of what a loop makes, arrays stay inside the turn, unless the function keeps
-// tapes.
+// no references and never grow. Of what a loop makes, arrays stay inside the turn, unless the function keeps tapes; but
+// not short vectors of a known length, nor mutable structs, which the heap makes in less time.
 std::vector<bool> objects_that_stay(const Function& function, const Cfg& cfg, TypeTable& types);
 
 }  // namespace slope::ir
