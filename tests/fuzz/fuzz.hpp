@@ -14,6 +14,7 @@ struct FuzzOptions {
   std::string only;          // a regular expression for names
   std::string tier = "all";  // interpret, compile, auto
   std::string text;          // one input instead of made ones
+  double patience = 1;       // how many times the allowed lateness is allowed: a test on any machine is no clock
   bool verbose = false;
   bool here = false;  // in this process, for a debugger
 };

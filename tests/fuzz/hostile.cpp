@@ -129,12 +129,12 @@ class TimeAfter {
   std::thread watcher_;
 };
 
-void run_here(const Program& program, Tier tier, Outcome& outcome) {
+void run_here(const Program& program, Tier tier, double patience, Outcome& outcome) {
   Options options;
   options.tier = tier;
   options.heap_limit = static_cast<std::size_t>(program.heap_mib * (1 << 20));
   // What must come to its value takes longer under a sanitizer; what never ends meets its limit as soon.
-  options.time_limit = program.seconds * (program.ends == "value" ? slowness : 1);
+  options.time_limit = program.seconds * (program.ends == "value" ? slowness * patience : 1);
   options.stack_limit = static_cast<std::size_t>(program.stack_kib * 1024);
   options.fuel = static_cast<std::uint64_t>(program.fuel);
   options.output = [&outcome](std::string_view text) {
@@ -166,19 +166,20 @@ void run_here(const Program& program, Tier tier, Outcome& outcome) {
 struct Job {
   const Program* program;
   Tier tier;
+  double patience;
   Outcome* outcome;
 };
 
-void run_on_thread(const Program& program, Tier tier, Outcome& outcome) {
-  if (program.thread_kib == 0) return run_here(program, tier, outcome);
-  Job job{&program, tier, &outcome};
+void run_on_thread(const Program& program, Tier tier, double patience, Outcome& outcome) {
+  if (program.thread_kib == 0) return run_here(program, tier, patience, outcome);
+  Job job{&program, tier, patience, &outcome};
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setstacksize(&attributes, static_cast<std::size_t>(program.thread_kib * 1024));
   pthread_t thread;
   const auto body = [](void* given) -> void* {
     const Job& job = *static_cast<Job*>(given);
-    run_here(*job.program, job.tier, *job.outcome);
+    run_here(*job.program, job.tier, job.patience, *job.outcome);
     return nullptr;
   };
   if (pthread_create(&thread, &attributes, body, &job) == 0) pthread_join(thread, nullptr);
@@ -242,17 +243,17 @@ std::vector<Program> read_programs(const std::filesystem::path& place) {
 const std::pair<const char*, Tier> tiers[] = {
     {"interpret", Tier::interpret}, {"auto", Tier::automatic}, {"compile", Tier::compile}};
 
-bool is_late(const Program& program, const Outcome& outcome) {
-  if (outcome.seconds > program.seconds * 3 * slowness + 2) return true;  // waits for something
-  return outcome.late > slack_seconds * slowness;
+bool is_late(const Program& program, double patience, const Outcome& outcome) {
+  if (outcome.seconds > (program.seconds * 3 * slowness + 2) * patience) return true;  // waits for something
+  return outcome.late > slack_seconds * slowness * patience;
 }
 
 // What is wrong with this end; empty: nothing.
-std::string fault(const Program& program, Tier tier, const Ending& ending, const Outcome& outcome) {
+std::string fault(const Program& program, Tier tier, double patience, const Ending& ending, const Outcome& outcome) {
   char text[200] = "";
   if (!ending.well()) {
     std::snprintf(text, sizeof text, "%s", ending.text().c_str());
-  } else if (is_late(program, outcome)) {
+  } else if (is_late(program, patience, outcome)) {
     std::snprintf(text, sizeof text, "%.2f s under %.2f s, %.2f s of processor time late", outcome.seconds,
                   program.seconds, outcome.late);
   } else if (counts_memory &&
@@ -271,6 +272,7 @@ std::string fault(const Program& program, Tier tier, const Ending& ending, const
 
 FuzzReport fuzz_hostile(const FuzzOptions& options) {
   FuzzReport found;
+  const double patience = options.patience;
   const std::string place = options.text.empty() ? SLOPE_SOURCE_DIR "/tests/fuzz/hostile" : options.text;
   const std::regex only(options.only.empty() ? "." : options.only);
   for (const Program& program : read_programs(place)) {
@@ -285,15 +287,16 @@ FuzzReport fuzz_hostile(const FuzzOptions& options) {
       for (int attempt = 0; attempt < 3; ++attempt) {
         new (&outcome) Outcome;
         if (options.here)
-          run_on_thread(program, tier, outcome);
+          run_on_thread(program, tier, patience, outcome);
         else
-          ending = isolated({.seconds = (program.seconds * 3 + 20) * slowness}, [&, tier = tier](Page& shared) {
-            run_on_thread(program, tier, *reinterpret_cast<Outcome*>(shared.text));
-          });
-        if (!ending.well() || !is_late(program, outcome)) break;
+          ending =
+              isolated({.seconds = (program.seconds * 3 + 20) * slowness * patience}, [&, tier = tier](Page& shared) {
+                run_on_thread(program, tier, patience, *reinterpret_cast<Outcome*>(shared.text));
+              });
+        if (!ending.well() || !is_late(program, patience, outcome)) break;
       }
       ++found.attempts;
-      const std::string wrong = fault(program, tier, ending, outcome);
+      const std::string wrong = fault(program, tier, patience, ending, outcome);
       if (!wrong.empty()) {
         found.findings.push_back(program.name);
         std::printf("FOUND %s, tier %s: %s\n", program.name.c_str(), title, wrong.c_str());

@@ -24,8 +24,8 @@ const FuzzTarget targets[] = {
 
 int help() {
   std::puts(
-      "usage: slope_fuzz TARGET [--seed N] [--seconds S] [--count N] [--only REGEX] [--tier T] [--text T] [--verbose] "
-      "[--here]");
+      "usage: slope_fuzz TARGET [--seed N] [--seconds S] [--count N] [--only REGEX] [--tier T] [--text T] "
+      "[--patience FACTOR] [--verbose] [--here]");
   for (const FuzzTarget& target : targets) std::printf("  %-14s %s\n", target.name, target.what);
   return 2;
 }
@@ -51,6 +51,8 @@ bool read_options(int argc, char** argv, FuzzOptions& options) {
       options.tier = value;
     else if (name == "--text")
       options.text = value;
+    else if (name == "--patience")
+      options.patience = std::stod(value);
     else
       return false;
   }
