@@ -125,12 +125,6 @@ bool may_put(Call& call, const ArrayObject* into, const ArrayObject* items, cons
   return true;
 }
 
-// As many turns as the loop would take that this stands for. A limit ends the program before the first is stored.
-bool takes_turns(Context& ctx, std::int64_t turns) {
-  ctx.fuel = ctx.fuel < turns ? -1 : ctx.fuel - turns;
-  return (ctx.fuel >= 0 && ctx.interrupt.load(std::memory_order_relaxed) == no_interrupt) || ctx.stop();
-}
-
 // array_put(a, items, first, step, n): stores the first n elements of another array of this element type, which may be
 // unassigned, at first, first + step, …; array_put(a, items, places::Vector{Int}): at the places. All are stored, or,
 // where there is an error or a limit is met, none. So data that an operation puts in another order can't be lost half

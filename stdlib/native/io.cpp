@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -127,32 +128,97 @@ bool system_error_text(Context& ctx, const Value* args, std::size_t count, Value
   return call.integer(0, number) && call.give(std::strerror(static_cast<int>(number)));
 }
 
-bool file_read(Context& ctx, const Value* args, std::size_t count, Value& result) {
-  Call call(ctx, "read", args, count, result);
+// What is left of a file, in pieces: the host may want to stop it, and a device may have no end. False: the error is
+// pending.
+class FileReader {
+ public:
+  FileReader(Call& call, int file, std::string_view path) : call_(call), file_(file), path_(path) {}
+  bool failed() const { return system_error(call_, "opening file \"" + std::string(path_) + "\""); }
+  // Up to `size` bytes.
+  bool into(char* to, std::size_t size, std::size_t& filled) {
+    while (filled < size && !is_through_) {
+      if (call_.ctx.interrupt.load(std::memory_order_relaxed)) return call_.ctx.stop();
+      const ssize_t n = ::read(file_, to + filled, std::min(size - filled, bytes_of_a_piece));
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return failed();
+      is_through_ = n == 0;
+      filled += static_cast<std::size_t>(n);
+    }
+    return true;
+  }
+  bool behind(std::string& text) {
+    CountedBytes counted;
+    std::vector<char> piece(bytes_of_a_piece);
+    while (!is_through_) {
+      std::size_t filled = 0;
+      if (!into(piece.data(), piece.size(), filled)) return false;
+      text.append(piece.data(), filled);
+      counted.add(call_.runtime.outside_heap, filled);
+    }
+    return true;
+  }
+
+ private:
+  static constexpr std::size_t bytes_of_a_piece = std::size_t{1} << 20;
+  Call& call_;
+  int file_;
+  std::string_view path_;
+  bool is_through_ = false;
+};
+
+// Room for a text or for a vector of bytes; undefined: memory is at an end.
+struct Room {
+  Value value;
+  char* bytes = nullptr;
+};
+Room room_for(Call& call, std::size_t size, bool as_vector) {
+  if (as_vector) {
+    const std::int64_t dims[] = {static_cast<std::int64_t>(size)};
+    const DataType* type = call.runtime.types.array_of(call.builtin.uint8, 1);
+    ArrayObject* a = call.ctx.heap->allocate_array(type, dims);
+    return a ? Room{Value(type, static_cast<const void*>(a)), a->data} : Room{};
+  }
+  StringObject* text = call.ctx.heap->allocate_string_uninitialized(size);
+  return text ? Room{Value(call.builtin.string, static_cast<const void*>(text)), text->bytes} : Room{};
+}
+
+// A file that has as many bytes as it says is read to where it stays; others are copied.
+bool read_whole(Call& call, bool as_vector) {
+  Context& ctx = call.ctx;
   std::string_view path;
   GrantedPath place;
   if (!call.string(0, path) || !place.find(ctx, Capabilities::Access::read, path)) return false;
-  const auto failed = [&] { return system_error(call, "opening file \"" + std::string(path) + "\""); };
   const FileDescriptor file = place.open(O_RDONLY);
+  FileReader reader(call, file.get(), path);
   struct stat info;
-  if (!file || fstat(file.get(), &info) != 0) return failed();
+  if (!file || fstat(file.get(), &info) != 0) return reader.failed();
   if (S_ISDIR(info.st_mode)) {
     errno = EISDIR;
-    return failed();
+    return reader.failed();
   }
-  // In pieces: the host may want to stop it, and a device may have no end.
+  const auto size = static_cast<std::size_t>(info.st_size);
   std::string text;
-  CountedBytes counted;
-  std::vector<char> piece(std::size_t{1} << 20);
-  for (;;) {
-    if (ctx.interrupt.load(std::memory_order_relaxed)) return ctx.stop();
-    const ssize_t n = ::read(file.get(), piece.data(), piece.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return failed();
-    if (n == 0) return call.give(text);
-    text.append(piece.data(), static_cast<std::size_t>(n));
-    counted.add(call.runtime.outside_heap, static_cast<std::size_t>(n));
+  if (S_ISREG(info.st_mode) && size > 0) {
+    const Room whole = room_for(call, size, as_vector);
+    if (!whole.value.defined()) return ctx.out_of_memory();
+    char next = 0;
+    std::size_t filled = 0, more = 0;
+    if (!reader.into(whole.bytes, size, filled) || !reader.into(&next, 1, more)) return false;
+    if (filled == size && more == 0) return call.give(whole.value);
+    text.assign(whole.bytes, filled).append(&next, more);  // somebody writes to it
   }
+  if (!reader.behind(text)) return false;
+  const Room copy = room_for(call, text.size(), as_vector);
+  if (copy.value.defined()) text.copy(copy.bytes, text.size());
+  return call.give(copy.value);
+}
+bool file_read(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "read", args, count, result);
+  return read_whole(call, false);
+}
+bool file_bytes(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  Call call(ctx, "read", args, count, result);
+  return read_whole(call, true);
 }
 
 bool write_all(int file, std::string_view text) {
@@ -342,6 +408,7 @@ const NativeInfo io_natives[] = {
     {"standard_eof", standard_eof, effect_all, returns_bool},
     {"system_error_text", system_error_text, effect_makes, returns_string},
     {"file_read", file_read, effect_all, returns_string},
+    {"file_bytes", file_bytes, effect_all, returns_bytes},
     {"file_write", file_write, effect_all, returns_nothing},
     {"file_kind", file_kind, effect_all, returns_int},
     {"file_remove", file_remove, effect_all, returns_nothing},

@@ -24,6 +24,12 @@ inline bool ends_in_time(Context& ctx, double seconds) {
   return ctx.stop();
 }
 
+// As many turns as the loop would take that a native stands for. False: a limit ends the program before the first.
+inline bool takes_turns(Context& ctx, std::int64_t turns) {
+  ctx.fuel = ctx.fuel < turns ? -1 : ctx.fuel - turns;
+  return (ctx.fuel >= 0 && ctx.interrupt.load(std::memory_order_relaxed) == no_interrupt) || ctx.stop();
+}
+
 // What cannot be bounded, and memory that an attacker would like, are for engines whose host granted them everything.
 inline bool may_do_everything(const Context& ctx) {
   const Capabilities& granted = ctx.runtime->capabilities;

@@ -15,6 +15,7 @@ void define_type_natives(Runtime& runtime);
 void define_method_natives(Runtime& runtime);
 void define_object_natives(Runtime& runtime);
 void define_element_natives(Runtime& runtime);
+void define_csv_natives(Runtime& runtime);
 void define_display_natives(Runtime& runtime);
 void define_io_natives(Runtime& runtime);
 void define_task_natives(Runtime& runtime);
@@ -38,6 +39,7 @@ inline void define_natives(Runtime& runtime) {
   define_method_natives(runtime);
   define_object_natives(runtime);
   define_element_natives(runtime);
+  define_csv_natives(runtime);
   define_display_natives(runtime);
   define_io_natives(runtime);
   define_task_natives(runtime);
