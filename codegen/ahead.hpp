@@ -64,7 +64,8 @@ struct AheadObject {
 using BuildObject = bool (*)(Runtime* runtime, Context* ctx, const AheadRequest* request, AheadObject* made,
                              std::vector<AheadRefusal>* refusals, std::string* why);
 
-// Of the shared object that the engine's code generator comes from; null when there is none.
-BuildObject object_builder(const class CodeGenerator* generator);
+// Of the shared object that the engine's code generator comes from, or, for other machines, of libslope_codegen_cross.so
+// beside it; null when there is none.
+BuildObject object_builder(const class CodeGenerator* generator, bool for_other_machines);
 
 }  // namespace slope

@@ -53,9 +53,17 @@ std::unique_ptr<Translator> Translator::create_for(const std::string& triple, co
                                                    std::string& why) {
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
+  if (initialise_other_targets) initialise_other_targets();
   const llvm::Triple wanted(llvm::Triple::normalize(triple.empty() ? llvm::sys::getDefaultTargetTriple() : triple));
   const llvm::Target* target = llvm::TargetRegistry::lookupTarget(wanted.str(), why);
-  if (!target) return nullptr;
+  if (!target) {
+    why = "there is no code generator for `" + triple + "`; there are those for x86_64 and aarch64";
+    return nullptr;
+  }
+  if (!wanted.isArch64Bit() || !wanted.isOSBinFormatELF()) {
+    why = "objects are made for machines of 64 bits with ELF files; `" + triple + "` is another";
+    return nullptr;
+  }
   std::string features;
   std::string name = cpu;
   if (cpu == "native") {

@@ -27,6 +27,9 @@ struct Effort {
   StageTimes* times = nullptr;
 };
 
+// Of libslope_codegen_cross.so alone (codegen/cross); elsewhere there is none.
+[[gnu::weak]] void initialise_other_targets();
+
 class Translator {
  public:
   ~Translator();

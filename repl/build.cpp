@@ -23,6 +23,7 @@ NAMEConfig.cmake. The script runs first, so that its constants have their values
   --jvp           also its derivative in a direction
   --hvp           also the product of its Hessian with a direction
   -o NAME         where the files go; otherwise beside the script, under its name
+  --target NAME   another machine, as LLVM names it: aarch64-linux-gnu, x86_64-linux-gnu; otherwise this one
   --cpu NAME      a processor (`native`: this one); otherwise any of the architecture
 
 What needs an engine is refused with its line. docs/ahead_of_time.md says what the functions look like in C.
@@ -41,6 +42,7 @@ int run_build(int count, char** arguments) {
   app.add_flag("--jvp", options.jvp);
   app.add_flag("--hvp", options.hvp);
   app.add_option("-o", options.output);
+  app.add_option("--target", options.target);
   app.add_option("--cpu", options.cpu);
   const Subcommand command{build_help, "slope build FILE --export 'f(::Vector{Float64})' [--gradient] [-o NAME]"};
   if (const std::optional<int> status = command.parse(app, count, arguments)) return *status;

@@ -60,22 +60,33 @@ struct Folder {
 
 }  // namespace
 
-TEST_CASE("built functions compute what the engine computes") {
+namespace {
+
+// Builds each script's exports, links them to its C program by `compiler`, and compares what the program prints.
+void check_programs(const std::vector<std::string>& options, const std::vector<std::string>& compiler,
+                    const std::vector<std::string>& runner) {
   for (const fs::path& script : scripts("tests/build")) {
     INFO(script);
     const Folder folder;
     const fs::path base = folder.path / script.stem();
-    const ProcessResult built = run(build_command(script, base));
+    std::vector<std::string> build = build_command(script, base);
+    build.insert(build.end(), options.begin(), options.end());
+    const ProcessResult built = run(build);
     CHECK(built.err == "");
     REQUIRE(built.status == 0);
     fs::path source = script;
     source.replace_extension(".c");
-    const ProcessResult compiled =
-        run({SLOPE_C_COMPILER, "-std=c11", "-Wall", "-Wextra", "-Werror", "-I" + folder.path.string(), source.string(),
-             base.string() + ".o", "-lm", "-o", base.string()});
+    std::vector<std::string> compile = compiler;
+    for (const std::string& word : {std::string("-std=c11"), std::string("-Wall"), std::string("-Wextra"),
+                                    std::string("-Werror"), "-I" + folder.path.string(), source.string(),
+                                    base.string() + ".o", std::string("-lm"), std::string("-o"), base.string()})
+      compile.push_back(word);
+    const ProcessResult compiled = run(compile);
     CHECK(compiled.err == "");
     REQUIRE(compiled.status == 0);
-    const ProcessResult ran = run({base.string()});
+    std::vector<std::string> program = runner;
+    program.push_back(base.string());
+    const ProcessResult ran = run(program);
     CHECK(ran.err == "");
     CHECK(ran.status == 0);
     const auto expected = slope::test::split_lines(run({SLOPE_COMMAND, script.string()}).out);
@@ -88,6 +99,39 @@ TEST_CASE("built functions compute what the engine computes") {
       CHECK(std::abs(want - got) <= 1e-12 * (1 + std::abs(want)));
     }
   }
+}
+
+}  // namespace
+
+TEST_CASE("built functions compute what the engine computes") { check_programs({}, {SLOPE_C_COMPILER}, {}); }
+
+TEST_CASE("objects for another machine") {
+  const Folder folder;
+  const fs::path base = folder.path / "rosenbrock";
+  const std::vector<std::string> command{SLOPE_COMMAND,
+                                         "build",
+                                         "tests/build/models.slope",
+                                         "--export",
+                                         "rosenbrock(::Vector{Float64})",
+                                         "--gradient",
+                                         "-o",
+                                         base.string(),
+                                         "--target"};
+  const auto build_for = [&](const std::string& target) {
+    std::vector<std::string> words = command;
+    words.push_back(target);
+    return run(words);
+  };
+  CHECK(build_for("aarch64-linux-gnu").status == 0);
+  CHECK(read_file(base.string() + ".o").substr(18, 1) == "\xb7");  // e_machine: EM_AARCH64
+  CHECK(build_for("x86_64-linux-gnu").status == 0);
+  CHECK(read_file(base.string() + ".o").substr(18, 1) == "\x3e");  // EM_X86_64
+  CHECK(build_for("pdp11-unknown-none").err.find("no code generator for `pdp11-unknown-none`") != std::string::npos);
+  CHECK(build_for("i386-linux-gnu").err.find("of 64 bits") != std::string::npos);
+  // Where there are a compiler and an emulator of that machine, the programs run.
+  const std::string emulator = "/usr/bin/qemu-aarch64", compiler = "/usr/bin/aarch64-linux-gnu-gcc";
+  if (!fs::exists(emulator) || !fs::exists(compiler)) return;
+  check_programs({"--target", "aarch64-linux-gnu"}, {compiler, "-static"}, {emulator});
 }
 
 TEST_CASE("the header of a built object") {

@@ -97,8 +97,11 @@ class Build {
       function.target = target;
       request.exports.push_back({code, function.symbol});
     }
-    const BuildObject build = object_builder(engine_.pipeline->generator());
-    if (!build) return detail::engine_error("there is no code generator in this build of Slope");
+    const BuildObject build = object_builder(engine_.pipeline->generator(), !options_.target.empty());
+    if (!build)
+      return detail::engine_error(options_.target.empty()
+                                      ? "there is no code generator in this build of Slope"
+                                      : "there is no code generator for other machines: libslope_codegen_cross.so");
     std::vector<AheadRefusal> refusals;
     std::string why;
     if (build(&engine_.runtime, &engine_.ctx, &request, &object, &refusals, &why)) {
