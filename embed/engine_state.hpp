@@ -155,6 +155,9 @@ class EngineState {
   std::shared_ptr<const void> kept;  // what must outlive objects of the host's types
   std::string request;               // of a script to the prompt that runs it
   bool color = false;                // functions of scripts that print code colour it
+  // What a front end does in place of the standard streams (slope/tools.hpp); empty: nothing.
+  std::function<void(const std::vector<std::pair<std::string, std::string>>&)> show_forms;
+  std::function<std::string()> read_line;
   std::unique_ptr<Error> broken;     // the standard library did not load: every use says so
 
   // The runtime knows which stack it is on; a frame on the stack known from the last time needs nothing.

@@ -1,8 +1,7 @@
 // Runs what the command line selects, in this order: snippets, or a file, or standard input; then the prompt if
 // requested.
 //
-// Everything runs on a thread with a large stack, of which the system provides only the parts that are touched. So
-// recursion may go deep before it raises a StackOverflowError. The main thread waits; the other one ends the process.
+// Everything runs on a thread with a large stack. The main thread waits; the other one ends the process.
 #include "repl/command.hpp"
 
 #include <malloc.h>
@@ -28,6 +27,7 @@
 #include "repl/options.hpp"
 #include "repl/output.hpp"
 #include "repl/paint.hpp"
+#include "repl/process.hpp"
 #include "repl/profile.hpp"
 #include "repl/prompt.hpp"
 #include "repl/subcommand.hpp"
@@ -36,20 +36,6 @@
 namespace slope::repl {
 
 namespace {
-
-constexpr std::size_t stack_bytes = std::size_t{512} << 20;
-
-// Of machine code: $SLOPE_CACHE (`off`: none), by default $XDG_CACHE_HOME/slope or ~/.cache/slope; empty when there is no
-// home.
-std::string cache_folder() {
-  if (const char* folder = std::getenv("SLOPE_CACHE"); folder && *folder) {
-    const std::string_view wanted = folder;
-    return wanted == "off" ? std::string() : std::string(wanted);
-  }
-  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache && *cache == '/') return std::string(cache) + "/slope";
-  if (const char* home = std::getenv("HOME"); home && *home == '/') return std::string(home) + "/.cache/slope";
-  return {};
-}
 
 // An engine fills some megabytes at once. Getting these from the system in one request is several times cheaper than a
 // page fault for each page; where it can't be asked for, they come by page faults.
@@ -151,6 +137,18 @@ class Command {
   Engine engine_;
 };
 
+// `slope kernel …` and `slope notebook …` are a program of their own beside this one: the kernel needs libraries for the
+// messages of Jupyter, which no script needs.
+int run_kernel_program(char** arguments) {
+  const std::string program = program_folder() + "/slope-kernel";
+  std::vector<char*> all = {const_cast<char*>(program.c_str())};
+  while (*arguments) all.push_back(*arguments++);
+  all.push_back(nullptr);
+  execv(program.c_str(), all.data());
+  std::cerr << "slope: " << program << " is not there: it is made where the package xeus-dev is installed\n";
+  return 1;
+}
+
 struct Task {
   CommandLine line;
   int (*subcommand)(int count, char** arguments) = nullptr;  // slope lsp, slope profile, …
@@ -182,6 +180,7 @@ int run_command(int count, char** arguments) {
   Task task;
   if (count > 1 && std::string_view(arguments[1]) == "fmt") return run_fmt(count - 2, arguments + 2);
   const std::string_view first = count > 1 ? arguments[1] : "";
+  if (first == "kernel" || first == "notebook") return run_kernel_program(arguments + 1);
   task.subcommand = first == "inspect"    ? run_inspect  // a script of that name is ./inspect
                     : first == "profile"  ? run_profile
                     : first == "check"    ? run_check
@@ -203,15 +202,10 @@ int run_command(int count, char** arguments) {
   mallopt(M_TOP_PAD, 16 << 20);
   prepare_heap();
 
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setstacksize(&attributes, stack_bytes);
   pthread_t thread;
   const bool is_script = !task.subcommand;
   if (is_script) block_ending_signals();
-  bool started = pthread_create(&thread, &attributes, run_task, &task) == 0;
-  pthread_attr_destroy(&attributes);
-  if (!started) run_task(&task);  // too little address space: the stack there is must do
+  if (!start_on_large_stack(thread, run_task, &task)) run_task(&task);  // the stack there is must do
   // ^C, and a new size of the terminal, are for the thread that runs the script and waits for input.
   sigset_t interrupt;
   sigemptyset(&interrupt);

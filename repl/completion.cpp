@@ -50,23 +50,33 @@ TabResult of_texts(std::size_t begin, std::string_view typed, const std::vector<
 
 }  // namespace
 
-TabResult complete_at(Engine& engine, std::string_view code, std::size_t cursor) {
+Candidates candidates_at(Engine& engine, std::string_view code, std::size_t cursor) {
   cursor = std::min(cursor, code.size());
+  Candidates found;
   if (const std::size_t begin = latex_begin(code, cursor); begin != std::string_view::npos) {
     const std::string_view typed = code.substr(begin, cursor - begin);
-    if (std::string character = latex_character(typed); !character.empty()) return {begin, std::move(character), {}};
-    const std::vector<std::string> names = latex_names(typed);
-    if (names.size() == 1) return {begin, latex_character(names[0]), {}};
-    TabResult result = of_texts(begin, typed, names);
-    for (std::string& name : result.choices) name += " " + latex_character(name);
-    if (!names.empty()) return result;
+    found.begin = begin;
+    found.is_latex = true;
+    std::vector<std::string> names = latex_names(typed);
+    if (!latex_character(typed).empty()) names = {std::string(typed)};
+    for (std::string& name : names) found.all.push_back({std::move(name), tools::CompletionKind::name});
+    if (!names.empty()) return found;
   }
-  const tools::Completions found = tools::complete(engine, code, cursor);
+  tools::Completions completions = tools::complete(engine, code, cursor);
+  return {completions.begin, false, std::move(completions.candidates)};
+}
+
+TabResult complete_at(Engine& engine, std::string_view code, std::size_t cursor) {
+  cursor = std::min(cursor, code.size());
+  const Candidates found = candidates_at(engine, code, cursor);
   const std::string_view typed = code.substr(found.begin, cursor - found.begin);
+  if (found.is_latex && found.all.size() == 1) return {found.begin, latex_character(found.all[0].text), {}};
   std::vector<std::string> texts, methods;
-  for (const tools::Completion& candidate : found.candidates)
+  for (const tools::Completion& candidate : found.all)
     (candidate.kind == tools::CompletionKind::method ? methods : texts).push_back(candidate.text);
   TabResult result = of_texts(found.begin, typed, texts);
+  if (found.is_latex)
+    for (std::string& name : result.choices) name += " " + latex_character(name);
   if (texts.empty()) result.choices = std::move(methods);
   return result;
 }

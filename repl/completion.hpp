@@ -9,6 +9,14 @@
 
 namespace slope::repl {
 
+// What may stand in the place of bytes [begin, cursor); `\alpha` and its like stand for their characters.
+struct Candidates {
+  std::size_t begin = 0;
+  bool is_latex = false;
+  std::vector<tools::Completion> all;
+};
+Candidates candidates_at(Engine& engine, std::string_view code, std::size_t cursor);
+
 struct TabResult {
   std::size_t begin = 0;             // bytes [begin, cursor) are replaced by `text`
   std::string text;                  // as far as all candidates agree

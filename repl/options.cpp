@@ -16,6 +16,8 @@ constexpr const char* help_text = R"(usage: slope [OPTIONS] [FILE [ARGUMENTS...]
        slope build FILE --export 'f(::Float64)' …          functions as an object file with a C header
        slope fmt [--check] FILE…                           lays out files in place
        slope lsp                                           the language server, for editors
+       slope kernel --install                              the kernel for Jupyter's notebooks
+       slope notebook FILE                                 a script with `# %%` cells as a notebook, and back
 
 Runs FILE (- is standard input) with ARGUMENTS in ARGS. Without a FILE and without CODE: opens the prompt on a terminal,
 else runs standard input.

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <iostream>
 
+#include "repl/inputs.hpp"
 #include "repl/interrupts.hpp"
 #include "repl/line_screen.hpp"
 #include "repl/shell.hpp"
@@ -35,26 +36,6 @@ class PlainInput final : public InputSource {
   }
   void remember(const std::string&) override {}
 };
-
-std::string_view trimmed(std::string_view text) {
-  const char* space = " \t\r\n";
-  std::size_t begin = text.find_first_not_of(space);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(space) - begin + 1);
-}
-
-// An input that ends in `;`, before comments, does not show its value.
-bool hides_value(std::string_view input) {
-  const std::vector<tools::Piece> pieces = tools::classify(input);
-  std::size_t end = input.size();
-  for (std::size_t i = pieces.size();;) {
-    while (end > 0 && std::string_view(" \t\r\n").find(input[end - 1]) != std::string_view::npos) --end;
-    if (i == 0 || pieces[i - 1].kind != tools::PieceKind::comment || pieces[i - 1].end < end) break;
-    end = pieces[--i].begin;
-  }
-  return end > 0 && input[end - 1] == ';' &&
-         (pieces.empty() || pieces.back().kind != tools::PieceKind::string || pieces.back().end < end);
-}
 
 // ~/.config/slope/startup.slope, or below $XDG_CONFIG_HOME; empty when there is none.
 std::string startup_file() {
@@ -140,21 +121,7 @@ class Prompt {
       evaluate("apropos(" + std::string(name) + ")", status);
       return;
     }
-    // f(x) asks for f.
-    if (const std::size_t call = name.find('('); call != std::string_view::npos && call > 0)
-      name = name.substr(0, call);
-    Result<std::string> text = tools::help(engine_, name);
-    if (text.ok()) {
-      output_.out(text.value());
-      return;
-    }
-    output_.out(text.error().message + "\n");
-    const std::size_t cursor = name.size() / 2 + 1;
-    std::string similar;
-    std::size_t count = 0;
-    for (const tools::Completion& candidate : tools::complete(engine_, name.substr(0, cursor), cursor).candidates)
-      if (candidate.kind != tools::CompletionKind::method && ++count <= 8) similar += " " + candidate.text;
-    if (!similar.empty()) output_.out("names that begin alike:" + similar + (count > 8 ? " …\n" : "\n"));
+    output_.out(help_of_input(engine_, name));
   }
 
   void complain(const Error& error) {

@@ -26,6 +26,7 @@
 #include <iterator>
 
 #include "repl/completion.hpp"
+#include "repl/inputs.hpp"
 #include "repl/interrupts.hpp"
 #include "repl/line_screen.hpp"
 #include "repl/pasted.hpp"
@@ -54,8 +55,6 @@ struct Session {
   std::deque<std::string> waiting;  // pasted inputs
 };
 Session session;  // what readline's callbacks see
-
-constexpr std::size_t step = 4;  // of indentation
 
 std::string_view buffer() { return {rl_line_buffer, static_cast<std::size_t>(rl_end)}; }
 std::size_t point() { return static_cast<std::size_t>(rl_point); }
@@ -163,29 +162,12 @@ std::size_t line_start(std::size_t at) {
 }
 std::size_t line_end(std::size_t at) { return std::min(buffer().find('\n', at), buffer().size()); }
 
-// What follows the line belongs to a block, or to brackets, that it begins.
-bool opens_body(std::string_view line) {
-  const std::size_t begin = std::min(line.find_first_not_of(" \t"), line.size());
-  line.remove_prefix(begin);
-  line = line.substr(0, line.find_last_not_of(" \t") + 1);
-  const std::string_view word = line.substr(0, line.find_first_of(" \t("));
-  static constexpr std::string_view parts[] = {"else", "elseif", "catch", "finally"};
-  if (std::find(std::begin(parts), std::end(parts), word) != std::end(parts)) return true;
-  if (!session.engine->incomplete(line)) return false;
-  static constexpr std::string_view forms[] = {"if",     "for",     "while",  "function", "begin", "let",       "try",
-                                               "struct", "mutable", "module", "macro",    "quote", "baremodule"};
-  if (std::find(std::begin(forms), std::end(forms), word) != std::end(forms)) return true;
-  if (line.ends_with('(') || line.ends_with('[') || line.ends_with('{')) return true;
-  return line.ends_with(" begin") || line.ends_with(" let") || line.ends_with(" quote") || line.ends_with(" do") ||
-         line.find(" do ") != std::string_view::npos;
-}
-
 int insert_line(int, int) {
   const std::size_t start = line_start(point());
-  std::string text = "\n";
-  for (std::size_t i = start; i < point() && (buffer()[i] == ' ' || buffer()[i] == '\t'); ++i) text += buffer()[i];
-  if (session.mode == Mode::code && opens_body(buffer().substr(start, point() - start))) text.append(step, ' ');
-  rl_insert_text(text.c_str());
+  const std::string_view line = buffer().substr(start, point() - start);
+  const std::string indentation =
+      session.mode == Mode::code ? indentation_after(*session.engine, line) : indentation_of(line);
+  rl_insert_text(("\n" + indentation).c_str());
   return 0;
 }
 
@@ -198,13 +180,13 @@ void outdent() {
   const std::size_t blanks = indentation(line);
   const std::size_t before = line_start(start - 1);
   const std::size_t above = indentation(buffer().substr(before, start - 1 - before));
-  if (blanks < step || (blanks != above && blanks != above + step)) return;
+  if (blanks < indentation_step || (blanks != above && blanks != above + indentation_step)) return;
   const std::string_view word = line.substr(blanks);
   const bool closes = word == "end" || word == "else" || word == "finally" || word == "catch" ||
                       word.starts_with("elseif ") || word.starts_with("catch ");
   if (!closes) return;
-  rl_delete_text(static_cast<int>(start), static_cast<int>(start + step));
-  rl_point -= static_cast<int>(step);
+  rl_delete_text(static_cast<int>(start), static_cast<int>(start + indentation_step));
+  rl_point -= static_cast<int>(indentation_step);
 }
 
 int accept(int, int key) {

@@ -64,6 +64,27 @@ class Completer {
     return std::move(made_);
   }
 
+ // Of the name that ends where the text ends, which is followed by `rest`.
+  std::string describe(std::string_view rest) {
+    if (std::size_t begin = 0; in_string(begin) || in_comment()) return "";
+    read_word();
+    if (word_ == tokens().size()) return "";
+    if (macro_) return detail::help_text(engine_, "@" + std::string(prefix_));
+    // What would be the owner, if a dot followed.
+    if (!find_owner(tokens().size(), text_.size())) return detail::help_text(engine_, std::string(prefix_));
+    const std::string name(owner_);
+    const RawValue value = owner_is_path_ ? detail::value_of_path(engine_, owner_) : RawValue();
+    const std::string known = detail::help_text(engine_, owner_is_path_ ? name : std::string(prefix_));
+    std::string expression = name;
+    if (const std::size_t arguments = closed_length(rest); arguments > 0)
+      expression += rest.substr(0, arguments);
+    else if (value.defined() && !known.empty())
+      return known;
+    const Type* type = value.defined() && expression == name ? value.type : inferred(expression);
+    if (!type || type == engine_.types.any || type->kind == TypeKind::bottom) return known;
+    return expression + " :: " + to_string(type) + "\n" + (known.empty() ? "" : "\n") + known;
+  }
+
  private:
   const std::vector<Token>& tokens() const { return lexed_.tokens; }
   std::string_view spelling(const Token& token) const { return text_.substr(token.begin, token.end - token.begin); }
@@ -169,13 +190,14 @@ class Completer {
     if (before.kind == TokenKind::dot) has_owner_ = find_owner(word_ - 1);
   }
 
-  // The expression that ends before token `dot`: names, dots, calls and indices.
-  bool find_owner(std::size_t dot) {
+  bool find_owner(std::size_t dot) { return find_owner(dot, tokens()[dot].begin); }
+  // The expression that ends before token `dot`, at `end`: names, dots, calls and indices.
+  bool find_owner(std::size_t dot, std::size_t end) {
     std::size_t at = dot;
     owner_is_path_ = true;
     while (at > 0) {
       const Token& token = tokens()[at - 1];
-      if (token.end != tokens()[at].begin) break;
+      if (token.end != (at == dot ? end : tokens()[at].begin)) break;
       if (is_closing(token.kind)) {
         std::size_t depth = 0;
         std::size_t open = at;
@@ -204,8 +226,33 @@ class Completer {
       break;
     }
     if (at == dot) return false;
-    owner_ = text_.substr(tokens()[at].begin, tokens()[dot].begin - tokens()[at].begin);
+    owner_ = text_.substr(tokens()[at].begin, end - tokens()[at].begin);
     return true;
+  }
+
+  // Of the arguments in parentheses that `rest` begins with; 0: it begins with none, or they are not closed.
+  static std::size_t closed_length(std::string_view rest) {
+    if (!rest.starts_with('(')) return 0;
+    syntax::Ast other;
+    std::size_t depth = 0;
+    for (const Token& token : syntax::lex(rest, 0, other).tokens) {
+      if (is_opening(token.kind)) ++depth;
+      if (is_closing(token.kind) && --depth == 0) return token.end;
+    }
+    return 0;
+  }
+
+  // The function () -> expression is made, not called: its result type is what is known of the expression.
+  const Type* inferred(std::string_view expression) {
+    const Result<Value> maker = public_.run("() -> (" + std::string(expression) + ")", "<completion>");
+    if (!maker.ok()) return nullptr;
+    const RawValue f = detail::Access::raw(maker.value());
+    if (!f.defined()) return nullptr;
+    const Type* parts[] = {f.type};
+    detail::Entry entry(engine_);
+    const Type* type = engine_.pipeline->return_type(engine_.ctx, engine_.runtime.types.tuple(parts));
+    if (engine_.ctx.failed()) engine_.ctx.take_error();
+    return type;
   }
 
   bool in_import() const {
@@ -283,15 +330,7 @@ class Completer {
       }
       if (v.defined()) return fields_of(v.type);
     }
-    // The function () -> owner is made, not called: its result type is what is known of the owner.
-    const Result<Value> maker = public_.run("() -> (" + std::string(owner_) + ")", "<completion>");
-    if (!maker.ok()) return;
-    const RawValue f = detail::Access::raw(maker.value());
-    if (!f.defined()) return;
-    const Type* parts[] = {f.type};
-    detail::Entry entry(engine_);
-    const Type* type = engine_.pipeline->return_type(engine_.ctx, engine_.runtime.types.tuple(parts));
-    if (engine_.ctx.failed()) engine_.ctx.take_error();
+    const Type* type = inferred(owner_);
     if (type && type != engine_.types.any && type->kind != TypeKind::bottom) fields_of(type);
   }
 
@@ -382,6 +421,30 @@ Completions complete(Engine& engine, std::string_view text, std::size_t cursor) 
   if (detail::Access::state(engine).broken) return {};
   detail::Entry entry(detail::Access::state(engine));
   return Completer(engine, text, cursor).run();
+}
+
+std::string describe(Engine& engine, std::string_view text, std::size_t cursor) {
+  if (detail::Access::state(engine).broken) return "";
+  detail::Entry entry(detail::Access::state(engine));
+  // The word that the cursor is in or behind; with none there, the function whose call it is in.
+  cursor = std::min(cursor, text.size());
+  syntax::Ast ast;
+  std::size_t end = 0;
+  std::vector<std::size_t> calls;  // where the names end of which arguments are open at the cursor
+  const Token* before = nullptr;
+  const syntax::LexResult lexed = syntax::lex(text, 0, ast);
+  for (const Token& token : lexed.tokens) {
+    if (token.begin > cursor) break;
+    const bool is_name = token.kind == TokenKind::identifier || token.is_keyword() || token.kind == TokenKind::where;
+    if (is_name && token.end >= cursor) end = token.end;
+    if (token.end <= cursor && is_opening(token.kind))
+      calls.push_back(before && before->kind == TokenKind::identifier && before->end == token.begin ? before->end : 0);
+    if (token.end <= cursor && is_closing(token.kind) && !calls.empty()) calls.pop_back();
+    before = &token;
+  }
+  for (; end == 0 && !calls.empty(); calls.pop_back()) end = calls.back();
+  if (end == 0) return "";
+  return Completer(engine, text, end).describe(text.substr(end));
 }
 
 }  // namespace slope::api::tools

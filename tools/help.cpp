@@ -492,6 +492,7 @@ const NativeInfo help_natives[] = {
 
 void define_tool_natives(EngineState& engine) {
   stdlib::define_all(engine.runtime, help_natives);
+  define_front_end_natives(engine);
   define_key_natives(engine);
   define_picture_natives(engine);
   define_report_natives(engine);

@@ -21,6 +21,7 @@ RawValue value_of_path(EngineState& engine, std::string_view path);
 // The current documentation of a name, from its methods and from what was written before its definition.
 std::string documentation_of(EngineState& engine, const Binding& binding);
 std::string help_text(EngineState& engine, const std::string& name);  // empty: nothing is known
+void define_front_end_natives(EngineState& engine);
 void define_key_natives(EngineState& engine);
 void define_picture_natives(EngineState& engine);
 void define_report_natives(EngineState& engine);

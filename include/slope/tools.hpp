@@ -113,6 +113,24 @@ Result<std::string> help(Engine& engine, std::string_view name);
 // The value as the prompt shows it: cut to a screen of `rows` and `columns`, without the middle of large arrays.
 Result<std::string> display(Engine& engine, const Value& value, int rows, int columns);
 
+// A value in the forms in which it can be shown: MIME types and texts, "text/plain" first. What is no text is in base 64.
+using Forms = std::vector<std::pair<std::string, std::string>>;
+
+// A program that shows more than text, such as a notebook. The functions are called while a script runs, on the thread
+// that uses the engine; an exception from them is an error of the script.
+struct FrontEnd {
+  std::function<void(const Forms&)> show;  // what `display(x)` is given; without: it prints
+  std::function<std::string()> read_line;  // in place of standard input, as `readline` wants it; "": the end of input
+};
+void set_front_end(Engine& engine, FrontEnd front_end);
+
+// The forms of a value: `show(io, MIME("text/html"), x)` and its like, where such a method exists.
+Result<Forms> forms(Engine& engine, const Value& value, int rows, int columns);
+
+// What is known of the name or the call at `cursor`: its inferred type or its value, and its documentation. Nothing of the
+// text runs. Empty: nothing is known.
+std::string describe(Engine& engine, std::string_view text, std::size_t cursor);
+
 // Whether the functions of scripts that print code may colour it (`@code_warntype`).
 void set_color(Engine& engine, bool color);
 

@@ -2,12 +2,18 @@
 // LAPACK's info, or the rank.
 //
 // LAPACK cannot be interrupted. Under a time limit, one that would take longer than what is left ends the script before
-// it begins (time_suffices).
+// it begins (time_suffices). The slowest run on a thread of their own when they take long, with memory of their own: an
+// interrupt ends the script, and nobody waits for what the thread still computes (run_apart).
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <complex>
+#include <condition_variable>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
 #include <string>
+#include <thread>
 #include <type_traits>
 #include <vector>
 
@@ -33,10 +39,13 @@ struct Matrix {
   Matrix() = default;
   Matrix(const Matrix&) = delete;
   Matrix& operator=(const Matrix&) = delete;
-  ~Matrix() {
-    if (!roomy.empty()) std::copy(roomy.begin(), roomy.begin() + length, origin);
+  ~Matrix() { give_back(); }
+  void give_back() {
+    if (!roomy.empty() && origin) std::copy(roomy.begin(), roomy.begin() + length, origin);
+    origin = nullptr;
   }
   void make_room() {
+    if (!roomy.empty()) return;
     roomy.resize(static_cast<std::size_t>(length) + 2 * static_cast<std::size_t>(leading) + 64);
     std::copy(origin, origin + length, roomy.begin());
     data = roomy.data();
@@ -167,6 +176,70 @@ bool time_suffices(Call& call, double work) {
   return ends_in_time(ctx, speed == 0 ? 0 : room * work / speed);
 }
 
+// Threads that go on with what was interrupted. The process waits for them before it unloads OpenBLAS.
+class LeftBehind {
+ public:
+  static LeftBehind& all() {
+    static LeftBehind* one = [] {
+      std::atexit([] { all().wait(); });
+      return new LeftBehind;
+    }();
+    return *one;
+  }
+  void add(int change) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    count_ += change;
+    changed_.notify_all();
+  }
+
+ private:
+  void wait() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [&] { return count_ == 0; });
+  }
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int count_ = 0;
+};
+
+// Runs `step`, which uses nothing but `state` and what it holds by value; `matrices` are those of the state. When `work`
+// (as for time_suffices) takes long enough to be noticed, on another thread, which keeps the state alive. False: the
+// script ends.
+template <class State, class Step, class... Matrices>
+bool run_apart(Call& call, double work, const std::shared_ptr<State>& state, Step step, Matrices&... matrices) {
+  constexpr double noticed = 2e9;  // a tenth of a second
+  if (work < noticed) {
+    step(*state);
+    return true;
+  }
+  struct Progress {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool done = false;
+  };
+  const auto progress = std::make_shared<Progress>();
+  (matrices.make_room(), ...);
+  LeftBehind::all().add(1);
+  std::thread([state, step, progress] {
+    step(*state);
+    {
+      const std::lock_guard<std::mutex> lock(progress->mutex);
+      progress->done = true;
+      progress->changed.notify_all();
+    }
+    LeftBehind::all().add(-1);
+  }).detach();
+  std::unique_lock<std::mutex> lock(progress->mutex);
+  constexpr auto pause = std::chrono::milliseconds(10);
+  while (!progress->changed.wait_for(lock, pause, [&] { return progress->done; })) {
+    if (!call.ctx.interrupt.load(std::memory_order_relaxed)) continue;
+    (void(matrices.origin = nullptr), ...);  // the arrays are no longer the thread's
+    return call.ctx.stop();
+  }
+  (matrices.give_back(), ...);
+  return true;
+}
+
 template <class T>
 double volume(const Matrix<T>& a) {
   return double(a.rows) * a.columns * std::min(a.rows, a.columns);
@@ -270,8 +343,16 @@ struct Trtrs {
 // lapack_gelsd(A, B): least squares; the solution in the first rows of B, which has max(m, n) rows
 template <class T>
 struct Gelsd {
-  static bool run(Call& call) {
+  struct State {
     Matrix<T> a, b;
+    std::vector<Real<T>> singular, real_work = std::vector<Real<T>>(1);
+    std::vector<T> work = std::vector<T>(1);
+    std::vector<int> integers = std::vector<int>(1);
+    int rank = 0, size = -1, info = 0;
+  };
+  static bool run(Call& call) {
+    const auto state = std::make_shared<State>();
+    auto& [a, b, singular, real_work, work, integers, rank, size, info] = *state;
     if (!matrix(call, 0, a) || !matrix(call, 1, b)) return false;
     if (b.rows < std::max(a.rows, a.columns)) return call.ctx.argument_error("dimensions do not fit");
     using R = Real<T>;
@@ -282,12 +363,10 @@ struct Gelsd {
                                      int*, T*, const int*, R*, int*, int*)>(name.c_str());
     if (!of_reals) return missing(call);
     if (!time_suffices<T>(call, 6 * volume(a) + 8.0 * a.rows * a.columns * b.columns)) return false;
-    std::vector<R> singular(static_cast<std::size_t>(std::max(1, std::min(a.rows, a.columns)))), real_work(1);
-    std::vector<T> work(1);
-    std::vector<int> integers(1);
-    R tolerance = -1;
-    int rank = 0, size = -1, info = 0;
-    auto step = [&] {
+    singular.resize(static_cast<std::size_t>(std::max(1, std::min(a.rows, a.columns))));
+    const auto step = [of_reals, of_complex](State& state) {
+      auto& [a, b, singular, real_work, work, integers, rank, size, info] = state;
+      const R tolerance = -1;
       if constexpr (is_complex<T>) {
         of_complex(&a.rows, &a.columns, &b.columns, a.data, &a.leading, b.data, &b.leading, singular.data(), &tolerance,
                    &rank, work.data(), &size, real_work.data(), integers.data(), &info);
@@ -296,12 +375,12 @@ struct Gelsd {
                  &rank, work.data(), &size, integers.data(), &info);
       }
     };
-    step();
+    step(*state);
     size = wanted_size(work[0]);
     work.resize(static_cast<std::size_t>(size));
     real_work.resize(static_cast<std::size_t>(wanted_size(real_work[0])));
     integers.resize(static_cast<std::size_t>(std::max(1, integers[0])));
-    step();
+    if (!run_apart(call, 6 * volume(a) + 8.0 * a.rows * a.columns * b.columns, state, step, a, b)) return false;
     if (info != 0) return call.ctx.raise_error("least squares did not converge");
     return call.give_int(rank);
   }
@@ -336,75 +415,80 @@ struct Qr {
 // phases that Julia's have.
 template <class T>
 struct Syevd {
-  static bool run(Call& call) {
-    bool upper = false;
+  struct State {
     Matrix<T> a;
     Matrix<Real<T>> values;
+    std::vector<T> work = std::vector<T>(1), vectors;
+    std::vector<Real<T>> real_work = std::vector<Real<T>>(1);
+    std::vector<int> integers = std::vector<int>(1), support;
+    int size = -1, real_size = -1, integer_size = -1, found = 0, info = 0;
+  };
+  using Shared = std::shared_ptr<State>;
+  static bool run(Call& call) {
+    bool upper = false;
+    const Shared state = std::make_shared<State>();
+    auto& a = state->a;
+    auto& values = state->values;
     if (!call.boolean(0, upper) || !matrix(call, 1, a) || !matrix(call, 2, values)) return false;
     if (a.rows != a.columns || !has_length(values, a.rows)) return call.ctx.argument_error("dimensions do not fit");
     if (a.rows == 0) return call.give_int(0);
-    int info = 0;
     bool ended = true;
     if constexpr (is_complex<T>) {
-      ended = hermitian(call, upper ? "U" : "L", a, values, info);
+      ended = hermitian(call, upper ? "U" : "L", state);
     } else {
-      ended = symmetric(call, upper ? "U" : "L", a, values, info);
+      ended = symmetric(call, upper ? "U" : "L", state);
     }
     if (!ended) return false;
-    if (info != 0) return call.ctx.raise_error("the eigenvalues did not converge");
+    if (state->info != 0) return call.ctx.raise_error("the eigenvalues did not converge");
     return call.give_int(0);
   }
 
  private:
-  static bool symmetric(Call& call, const char* triangle, Matrix<T>& a, Matrix<Real<T>>& values, int& info) {
+  static bool symmetric(Call& call, const char* triangle, const Shared& state) {
     auto* syevd = openblas<void(const char*, const char*, const int*, T*, const int*, Real<T>*, T*, const int*, int*,
                                 const int*, int*)>(routine<T>("syevd").c_str());
     if (!syevd) return missing(call);
-    if (!time_suffices<T>(call, 8 * volume(a))) return false;
-    std::vector<T> work(1);
-    std::vector<int> integers(1);
-    int size = -1, integer_size = -1;
-    auto step = [&] {
-      syevd("V", triangle, &a.rows, a.data, &a.leading, values.data, work.data(), &size, integers.data(), &integer_size,
-            &info);
+    if (!time_suffices<T>(call, 8 * volume(state->a))) return false;
+    const auto step = [syevd, triangle](State& s) {
+      syevd("V", triangle, &s.a.rows, s.a.data, &s.a.leading, s.values.data, s.work.data(), &s.size, s.integers.data(),
+            &s.integer_size, &s.info);
     };
-    step();
-    size = wanted_size(work[0]);
-    integer_size = std::max(1, integers[0]);
-    work.resize(static_cast<std::size_t>(size));
-    integers.resize(static_cast<std::size_t>(integer_size));
-    step();
-    return true;
+    step(*state);
+    state->size = wanted_size(state->work[0]);
+    state->integer_size = std::max(1, state->integers[0]);
+    state->work.resize(static_cast<std::size_t>(state->size));
+    state->integers.resize(static_cast<std::size_t>(state->integer_size));
+    return run_apart(call, 8 * volume(state->a), state, step, state->a, state->values);
   }
-  static bool hermitian(Call& call, const char* triangle, Matrix<T>& a, Matrix<Real<T>>& values, int& info) {
+  static bool hermitian(Call& call, const char* triangle, const Shared& state) {
     using R = Real<T>;
     auto* heevr = openblas<void(const char*, const char*, const char*, const int*, T*, const int*, const R*, const R*,
                                 const int*, const int*, const R*, int*, R*, T*, const int*, int*, T*, const int*, R*,
                                 const int*, int*, const int*, int*)>(routine<T>("heevr").c_str());
     if (!heevr) return missing(call);
-    if (!time_suffices<T>(call, 8 * volume(a))) return false;
-    std::vector<T> work(1), vectors(static_cast<std::size_t>(a.rows) * static_cast<std::size_t>(a.rows));
-    std::vector<R> real_work(1);
-    std::vector<int> integers(1), support(2 * static_cast<std::size_t>(a.rows));
-    int size = -1, real_size = -1, integer_size = -1, found = 0;
-    const R none = 0, least = -1;
-    const int all = 0;
-    auto step = [&] {
-      heevr("V", "A", triangle, &a.rows, a.data, &a.leading, &none, &none, &all, &all, &least, &found, values.data,
-            vectors.data(), &a.leading, support.data(), work.data(), &size, real_work.data(), &real_size,
-            integers.data(), &integer_size, &info);
+    if (!time_suffices<T>(call, 8 * volume(state->a))) return false;
+    state->vectors.resize(static_cast<std::size_t>(state->a.rows) * static_cast<std::size_t>(state->a.rows));
+    state->support.resize(2 * static_cast<std::size_t>(state->a.rows));
+    const auto compute = [heevr, triangle](State& s) {
+      const R none = 0, least = -1;
+      const int all = 0;
+      heevr("V", "A", triangle, &s.a.rows, s.a.data, &s.a.leading, &none, &none, &all, &all, &least, &s.found,
+            s.values.data, s.vectors.data(), &s.a.leading, s.support.data(), s.work.data(), &s.size,
+            s.real_work.data(), &s.real_size, s.integers.data(), &s.integer_size, &s.info);
     };
-    step();
-    size = wanted_size(work[0]);
-    real_size = wanted_size(real_work[0]);
-    integer_size = std::max(1, integers[0]);
-    work.resize(static_cast<std::size_t>(size));
-    real_work.resize(static_cast<std::size_t>(real_size));
-    integers.resize(static_cast<std::size_t>(integer_size));
-    step();
-    if (info == 0 && found < a.rows) info = 1;
-    std::copy(vectors.begin(), vectors.end(), a.data);
-    return true;
+    compute(*state);
+    state->size = wanted_size(state->work[0]);
+    state->real_size = wanted_size(state->real_work[0]);
+    state->integer_size = std::max(1, state->integers[0]);
+    state->work.resize(static_cast<std::size_t>(state->size));
+    state->real_work.resize(static_cast<std::size_t>(state->real_size));
+    state->integers.resize(static_cast<std::size_t>(state->integer_size));
+    const auto step = [compute](State& s) {
+      compute(s);
+      if (s.info == 0 && s.found < s.a.rows) s.info = 1;
+      std::copy(s.vectors.begin(), s.vectors.end(), s.a.data);
+    };
+    return run_apart(call, 8 * volume(state->a), state, step, state->a, state->values);
   }
 };
 
@@ -412,9 +496,15 @@ struct Syevd {
 // columns, the eigenvalues alone are computed.
 template <class T>
 struct Geev {
+  struct State {
+    Matrix<T> a, re, im, v;
+    std::vector<T> work = std::vector<T>(1);
+    int size = -1, info = 0;
+  };
   static bool run(Call& call) {
     if constexpr (is_complex<T>) return not_real<T>(call);
-    Matrix<T> a, re, im, v;
+    const auto state = std::make_shared<State>();
+    auto& [a, re, im, v, work, size, info] = *state;
     if (!matrix(call, 0, a) || !matrix(call, 1, re) || !matrix(call, 2, im) || !matrix(call, 3, v)) return false;
     if (a.rows != a.columns || !has_length(re, a.rows) || !has_length(im, a.rows) || v.rows != a.rows ||
         (v.columns != a.rows && v.columns != 0))
@@ -424,14 +514,15 @@ struct Geev {
                                const int*, T*, const int*, int*)>(routine<T>("geev").c_str());
     if (!geev) return missing(call);
     if (!time_suffices<T>(call, 26 * volume(a))) return false;
-    std::vector<T> work(1);
-    int size = -1, info = 0;
-    geev("N", job, &a.rows, a.data, &a.leading, re.data, im.data, nullptr, &a.leading, v.data, &v.leading, work.data(),
-         &size, &info);
+    const auto step = [geev, job](State& state) {
+      auto& [a, re, im, v, work, size, info] = state;
+      geev("N", job, &a.rows, a.data, &a.leading, re.data, im.data, nullptr, &a.leading, v.data, &v.leading,
+           work.data(), &size, &info);
+    };
+    step(*state);
     size = wanted_size(work[0]);
     work.resize(static_cast<std::size_t>(size));
-    geev("N", job, &a.rows, a.data, &a.leading, re.data, im.data, nullptr, &a.leading, v.data, &v.leading, work.data(),
-         &size, &info);
+    if (!run_apart(call, 26 * volume(a), state, step, a, re, im, v)) return false;
     if (info != 0) return call.ctx.raise_error("the eigenvalues did not converge");
     return call.give_int(0);
   }
@@ -440,10 +531,17 @@ struct Geev {
 // lapack_complex_geev(A, values, V): A is overwritten; V as above
 template <class T>
 struct ComplexGeev {
+  struct State {
+    Matrix<T> a, values, v;
+    std::vector<T> work = std::vector<T>(1);
+    std::vector<Real<T>> real_work;
+    int size = -1, info = 0;
+  };
   static bool run(Call& call) {
     if constexpr (!is_complex<T>) return not_complex<T>(call);
     using R = Real<T>;
-    Matrix<T> a, values, v;
+    const auto state = std::make_shared<State>();
+    auto& [a, values, v, work, real_work, size, info] = *state;
     if (!matrix(call, 0, a) || !matrix(call, 1, values) || !matrix(call, 2, v)) return false;
     if (a.rows != a.columns || !has_length(values, a.rows) || v.rows != a.rows ||
         (v.columns != a.rows && v.columns != 0))
@@ -454,17 +552,16 @@ struct ComplexGeev {
     if (!geev) return missing(call);
     if (!time_suffices<T>(call, 26 * volume(a))) return false;
     if (a.rows == 0) return call.give_int(0);
-    std::vector<T> work(1);
-    std::vector<R> real_work(2 * static_cast<std::size_t>(a.rows));
-    int size = -1, info = 0;
-    auto step = [&] {
+    real_work.resize(2 * static_cast<std::size_t>(a.rows));
+    const auto step = [geev, job](State& state) {
+      auto& [a, values, v, work, real_work, size, info] = state;
       geev("N", job, &a.rows, a.data, &a.leading, values.data, nullptr, &a.leading, v.data, &v.leading, work.data(),
            &size, real_work.data(), &info);
     };
-    step();
+    step(*state);
     size = wanted_size(work[0]);
     work.resize(static_cast<std::size_t>(size));
-    step();
+    if (!run_apart(call, 26 * volume(a), state, step, a, values, v)) return false;
     if (info != 0) return call.ctx.raise_error("the eigenvalues did not converge");
     return call.give_int(0);
   }
@@ -473,9 +570,15 @@ struct ComplexGeev {
 // lapack_gees(A, re, im, Z): the real Schur form; A becomes quasi-triangular, Z its vectors
 template <class T>
 struct Gees {
+  struct State {
+    Matrix<T> a, re, im, z;
+    std::vector<T> work = std::vector<T>(1);
+    int size = -1, selected = 0, info = 0;
+  };
   static bool run(Call& call) {
     if constexpr (is_complex<T>) return not_real<T>(call);
-    Matrix<T> a, re, im, z;
+    const auto state = std::make_shared<State>();
+    auto& [a, re, im, z, work, size, selected, info] = *state;
     if (!matrix(call, 0, a) || !matrix(call, 1, re) || !matrix(call, 2, im) || !matrix(call, 3, z)) return false;
     if (a.rows != a.columns || !has_length(re, a.rows) || !has_length(im, a.rows) || z.rows != a.rows ||
         z.columns != a.rows)
@@ -485,14 +588,15 @@ struct Gees {
     if (!gees) return missing(call);
     if (!time_suffices<T>(call, 29 * volume(a))) return false;
     if (a.rows == 0) return call.give_int(0);
-    std::vector<T> work(1);
-    int size = -1, selected = 0, info = 0;
-    gees("V", "N", nullptr, &a.rows, a.data, &a.leading, &selected, re.data, im.data, z.data, &z.leading, work.data(),
-         &size, nullptr, &info);
+    const auto step = [gees](State& state) {
+      auto& [a, re, im, z, work, size, selected, info] = state;
+      gees("V", "N", nullptr, &a.rows, a.data, &a.leading, &selected, re.data, im.data, z.data, &z.leading, work.data(),
+           &size, nullptr, &info);
+    };
+    step(*state);
     size = wanted_size(work[0]);
     work.resize(static_cast<std::size_t>(size));
-    gees("V", "N", nullptr, &a.rows, a.data, &a.leading, &selected, re.data, im.data, z.data, &z.leading, work.data(),
-         &size, nullptr, &info);
+    if (!run_apart(call, 29 * volume(a), state, step, a, re, im, z)) return false;
     if (info != 0) return call.ctx.raise_error("the eigenvalues did not converge");
     return call.give_int(0);
   }
@@ -501,10 +605,17 @@ struct Gees {
 // lapack_complex_gees(A, values, Z): A becomes upper triangular, Z its vectors
 template <class T>
 struct ComplexGees {
+  struct State {
+    Matrix<T> a, values, z;
+    std::vector<T> work = std::vector<T>(1);
+    std::vector<Real<T>> real_work;
+    int size = -1, selected = 0, info = 0;
+  };
   static bool run(Call& call) {
     if constexpr (!is_complex<T>) return not_complex<T>(call);
     using R = Real<T>;
-    Matrix<T> a, values, z;
+    const auto state = std::make_shared<State>();
+    auto& [a, values, z, work, real_work, size, selected, info] = *state;
     if (!matrix(call, 0, a) || !matrix(call, 1, values) || !matrix(call, 2, z)) return false;
     if (a.rows != a.columns || !has_length(values, a.rows) || z.rows != a.rows || z.columns != a.rows)
       return call.ctx.argument_error("dimensions do not fit");
@@ -513,17 +624,16 @@ struct ComplexGees {
     if (!gees) return missing(call);
     if (!time_suffices<T>(call, 29 * volume(a))) return false;
     if (a.rows == 0) return call.give_int(0);
-    std::vector<T> work(1);
-    std::vector<R> real_work(static_cast<std::size_t>(a.rows));
-    int size = -1, selected = 0, info = 0;
-    auto step = [&] {
+    real_work.resize(static_cast<std::size_t>(a.rows));
+    const auto step = [gees](State& state) {
+      auto& [a, values, z, work, real_work, size, selected, info] = state;
       gees("V", "N", nullptr, &a.rows, a.data, &a.leading, &selected, values.data, z.data, &z.leading, work.data(),
            &size, real_work.data(), nullptr, &info);
     };
-    step();
+    step(*state);
     size = wanted_size(work[0]);
     work.resize(static_cast<std::size_t>(size));
-    step();
+    if (!run_apart(call, 29 * volume(a), state, step, a, values, z)) return false;
     if (info != 0) return call.ctx.raise_error("the eigenvalues did not converge");
     return call.give_int(0);
   }
@@ -617,10 +727,18 @@ struct BunchKaufman {
 // lapack_gesdd(A, S, U, Vt); where U and Vt have no elements, the singular values alone are computed
 template <class T>
 struct Gesdd {
+  struct State {
+    Matrix<T> a, u, vt;
+    Matrix<Real<T>> s;
+    std::vector<T> work = std::vector<T>(1);
+    std::vector<Real<T>> real_work;
+    std::vector<int> integers;
+    int size = -1, info = 0;
+  };
   static bool run(Call& call) {
     using R = Real<T>;
-    Matrix<T> a, u, vt;
-    Matrix<R> s;
+    const auto state = std::make_shared<State>();
+    auto& [a, u, vt, s, work, real_work, integers, size, info] = *state;
     if (!matrix(call, 0, a) || !matrix(call, 1, s) || !matrix(call, 2, u) || !matrix(call, 3, vt)) return false;
     int k = std::min(a.rows, a.columns);
     const bool alone = u.rows == 0 && u.columns == 0 && vt.rows == 0 && vt.columns == 0;
@@ -636,12 +754,11 @@ struct Gesdd {
     if (!of_reals) return missing(call);
     if (!time_suffices<T>(call, 14 * volume(a))) return false;
     const std::size_t less = static_cast<std::size_t>(k), more = static_cast<std::size_t>(std::max(a.rows, a.columns));
-    std::vector<T> work(1);
-    std::vector<R> real_work(
-        is_complex<T> ? std::max(5 * less * less + 5 * less, 2 * more * less + 2 * less * less + less) : 1);
-    std::vector<int> integers(8 * less);
-    int size = -1, info = 0;
-    auto step = [&] {
+    real_work.resize(is_complex<T> ? std::max(5 * less * less + 5 * less, 2 * more * less + 2 * less * less + less)
+                                   : 1);
+    integers.resize(8 * less);
+    const auto step = [of_reals, of_complex, alone](State& state) {
+      auto& [a, u, vt, s, work, real_work, integers, size, info] = state;
       if constexpr (is_complex<T>) {
         of_complex(alone ? "N" : "S", &a.rows, &a.columns, a.data, &a.leading, s.data, u.data, &u.leading, vt.data,
                    &vt.leading, work.data(), &size, real_work.data(), integers.data(), &info);
@@ -650,10 +767,10 @@ struct Gesdd {
                  &vt.leading, work.data(), &size, integers.data(), &info);
       }
     };
-    step();
+    step(*state);
     size = wanted_size(work[0]);
     work.resize(static_cast<std::size_t>(size));
-    step();
+    if (!run_apart(call, 14 * volume(a), state, step, a, u, vt, s)) return false;
     if (info != 0) return call.ctx.raise_error("the singular values did not converge");
     return call.give_int(0);
   }
