@@ -22,4 +22,6 @@ set(CPACK_DEBIAN_PACKAGE_SECTION devel)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "libopenblas0, libpcre2-8-0")
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libutf8proc-dev, libboost-context1.81-dev")
+# Without the kernel for Jupyter, a component of its own, and the libraries that it alone needs.
+set(CPACK_INSTALL_CMAKE_PROJECTS "${PROJECT_BINARY_DIR};${PROJECT_NAME};Unspecified;/")
 include(CPack)

@@ -77,7 +77,7 @@ class Interpreter final : public xeus::xinterpreter, public Listener {
     session_.interrupt();
     while (session_.is_reading()) {
       pthread_kill(main_thread, SIGUSR2);
-      constexpr timespec pause = {0, 20'000'000};  // it may not have been in the call yet
+      constexpr timespec pause = {0, 1'000'000};  // it may not have been in the call yet
       nanosleep(&pause, nullptr);
     }
   }

@@ -207,7 +207,7 @@ class LeftBehind {
 // script ends.
 template <class State, class Step, class... Matrices>
 bool run_apart(Call& call, double work, const std::shared_ptr<State>& state, Step step, Matrices&... matrices) {
-  constexpr double noticed = 2e9;  // a tenth of a second
+  constexpr double noticed = 5e8;  // some tens of milliseconds
   if (work < noticed) {
     step(*state);
     return true;

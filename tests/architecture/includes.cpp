@@ -108,6 +108,7 @@ const std::map<std::string, std::string> headers_of_libraries = {
     {"SLOPE_UTF8PROC", "utf8proc.h"},
     {"SLOPE_READLINE", "readline/"},
     {"CLI11", "CLI/"},
+    {"xeus", "xeus/"},
     {"Catch2", "catch2/"},
     {"Threads", ""},
     {"SLOPE_ZLIB", ""},
