@@ -15,9 +15,8 @@
 //   4. A method whose signature mentions entities reaches anything only when all of these are reached; likewise a
 //      specialisation, by its argument types, and what was derived from it. Methods without entities are roots, also
 //      those that a module without a name gave to a function of others: they hold their module.
-// What is not reached in the end is freed. The types themselves stay, as empty shells: their addresses are keys of many
-// tables, and an address that is used again would be taken for the old type. So a mistake in 1 to 3 would be a
-// MethodError, not a use of freed memory.
+// What is not reached in the end is freed, the types as well (lang/types/free_types.cpp). Their addresses are keys of
+// many tables, and one that is used again would be taken for the old type: so the addresses never are.
 //
 // When: between two uses of the engine by its host, so that no frame, no lowering and no inference is under way; after
 // so many new names that the walk's time does not matter. The world advances, since inline caches compare it first.
@@ -143,12 +142,20 @@ void Unreachable::note_new() {
   }
   for (TypeName* name : runtime_.types.names_after(names_known_)) {
     const bool goes = name->is_closure ? name->module && !impl_.is_of_library(name->module) : may_go(name->module);
-    if (goes && (name->is_closure || of(name->module)))
-      entities_.emplace(name, std::make_unique<Entity>(Entity{name, nullptr}));
+    if (!goes || !(name->is_closure || of(name->module))) continue;
+    Entity* const entity = entities_.emplace(name, std::make_unique<Entity>(Entity{name, nullptr})).first->second.get();
+    for (const TypeVar* var : name->vars)
+      if (var->id > newest_type_) mentions_[var] = {entity};
   }
   names_known_ = runtime_.types.name_count();
-  for (const Type* type : runtime_.types.types_after(newest_type_))
-    if (Entities parts = parts_of(type); !parts.empty()) mentions_.emplace(type, std::move(parts));
+  for (const Type* type : runtime_.types.types_after(newest_type_)) {
+    Entities parts = parts_of(type);
+    if (parts.empty()) continue;
+    // A variable goes with what binds it.
+    if (const UnionAllType* bound = as_union_all(type); bound && bound->var->id > newest_type_)
+      mentions_.emplace(bound->var, parts);
+    mentions_.emplace(type, std::move(parts));
+  }
   newest_type_ = runtime_.types.newest_id();
 }
 
@@ -455,33 +462,41 @@ void Unreachable::free_methods(const std::unordered_set<const Method*>& methods,
   ++runtime_.world_;
 }
 
-// The shells of dead types, and modules without names.
+void Unreachable::forget_name(TypeName* name) {
+  impl_.lookup_dependents.erase(name);
+  MethodTable* table = std::exchange(name->methods, nullptr);
+  const auto& owners = impl_.keyword_owners;
+  if (!table || !table->methods.empty() || std::find(owners.begin(), owners.end(), table) != owners.end()) return;
+  *table->cache = {};
+  impl_.spare_tables.push_back(table);
+}
+
+void Unreachable::forget_module(Module* module) {
+  for (const auto& [name, binding] : module->bindings) {
+    if (binding->module != module) continue;
+    impl_.binding_dependents.erase(binding);
+    binding->value = Value();
+  }
+  module->bindings = {};
+  module->exported_names = {};
+  module->usings = {};
+  impl_.borrowed.erase(module);
+}
+
+// Dead types, and modules without names.
 void Unreachable::forget_dead() {
+  for (const auto& [address, entity] : entities_) {
+    if (entity->reached) continue;
+    if (entity->name) forget_name(entity->name);
+    if (entity->module) forget_module(entity->module);
+  }
+  runtime_.types.free_types([&](const Type* type) { return is_dead(type); },
+                            [&](const TypeName* name) {
+                              const Entity* entity = of(name);
+                              return entity && !entity->reached && !name->methods;
+                            });
   std::erase_if(mentions_, [](const auto& entry) { return !all_reached(entry.second); });
-  std::erase_if(entities_, [&](const auto& entry) {
-    const Entity& entity = *entry.second;
-    if (entity.reached) return false;
-    if (entity.name) {
-      impl_.lookup_dependents.erase(entity.name);
-      MethodTable* table = std::exchange(entity.name->methods, nullptr);
-      const auto& owners = impl_.keyword_owners;
-      if (table && table->methods.empty() && std::find(owners.begin(), owners.end(), table) == owners.end()) {
-        *table->cache = {};
-        impl_.spare_tables.push_back(table);
-      }
-    } else {
-      for (const auto& [name, binding] : entity.module->bindings) {
-        if (binding->module != entity.module) continue;
-        impl_.binding_dependents.erase(binding);
-        binding->value = Value();
-      }
-      entity.module->bindings = {};
-      entity.module->exported_names = {};
-      entity.module->usings = {};
-      impl_.borrowed.erase(entity.module);
-    }
-    return true;
-  });
+  std::erase_if(entities_, [](const auto& entry) { return !entry.second->reached; });
 }
 
 void Runtime::free_unreachable_when_due() {

@@ -38,6 +38,8 @@ class Unreachable {
   void free_methods(const std::unordered_set<const Method*>& methods,
                     const std::unordered_set<const Specialization*>& specializations);
   void forget_dead();
+  void forget_name(TypeName* name);
+  void forget_module(Module* module);
 
   Runtime::Impl& impl_;
   Runtime& runtime_;

@@ -284,21 +284,17 @@ TypeTable::TypeTable(SymbolTable& symbols, MemoryCount* memory)
 }
 TypeTable::~TypeTable() = default;
 TypeTable::Impl::~Impl() {
+  for (Type* t : made) destroy(t);
+  for (TypeName* name : names) destroy(name);
   for (void* box : immortal_boxes) std::free(box);
 }
 const BuiltinTypes& TypeTable::builtin() const { return impl_->builtin; }
 
 std::span<const Type* const> TypeTable::Impl::keep(std::span<const Type* const> list) {
   if (list.empty()) return {};
-  if (chunk_used + list.size() > chunk_size) {
-    chunk_size = std::max<std::size_t>(1024, list.size());
-    count(chunk_size * sizeof(const Type*));
-    chunks.push_back(std::make_unique<const Type*[]>(chunk_size));
-    chunk_used = 0;
-  }
-  const Type** to = chunks.back().get() + chunk_used;
+  if (memory) memory->add(list.size_bytes());
+  auto** to = static_cast<const Type**>(types_memory.allocate(list.size_bytes()));
   std::copy(list.begin(), list.end(), to);
-  chunk_used += list.size();
   return {to, list.size()};
 }
 
@@ -315,10 +311,7 @@ DataType* TypeTable::Impl::find_or_make(TypeName* name, std::span<const Type* co
       complete(found);
     return found;
   }
-  count(sizeof(DataType));
-  DataType* d = &data_types.make();
-  d->kind = TypeKind::data;
-  d->id = next_id++;
+  auto* d = make_type<DataType>(TypeKind::data);
   d->name = name;
   d->params = keep(params);
   d->is_plain = true;
@@ -422,11 +415,7 @@ const Type* TypeTable::union_of(std::span<const Type* const> members) {
     return std::equal(flat.begin(), flat.end(), u->members.begin(), u->members.end());
   });
   if (found) return found;
-  impl_->count(sizeof(UnionType));
-  impl_->unions.emplace_back();
-  UnionType* u = &impl_->unions.back();
-  u->kind = TypeKind::union_;
-  u->id = impl_->next_id++;
+  auto* u = impl_->make_type<UnionType>(TypeKind::union_);
   u->members = impl_->keep(flat);
   for (const Type* m : flat) {
     u->has_free_vars |= m->has_free_vars;
@@ -437,11 +426,7 @@ const Type* TypeTable::union_of(std::span<const Type* const> members) {
 }
 
 const TypeVar* TypeTable::var(const Symbol* name, const Type* lower, const Type* upper) {
-  impl_->count(sizeof(TypeVar));
-  impl_->vars.emplace_back();
-  TypeVar* v = &impl_->vars.back();
-  v->kind = TypeKind::var;
-  v->id = impl_->next_id++;
+  auto* v = impl_->make_type<TypeVar>(TypeKind::var);
   v->has_free_vars = true;
   v->name = name;
   v->lower = lower ? lower : impl_->builtin.bottom;
@@ -471,10 +456,7 @@ const Type* TypeTable::Impl::union_all(const TypeVar* var, const Type* body) {
     return alpha_equal(body, u->body, bound, bound_there);
   });
   if (found) return found;
-  count(sizeof(UnionAllType));
-  UnionAllType* u = &union_alls.make();
-  u->kind = TypeKind::union_all;
-  u->id = next_id++;
+  auto* u = make_type<UnionAllType>(TypeKind::union_all);
   u->var = var;
   u->body = body;
   u->levels = std::max(body->levels, var->levels) + 1;
@@ -490,11 +472,7 @@ const Type* TypeTable::vararg(const Type* element, const Type* count) {
   VarargType* found =
       impl_->vararg_set.find(hash, [&](const VarargType* v) { return v->element == element && v->count == count; });
   if (found) return found;
-  impl_->count(sizeof(VarargType));
-  impl_->varargs.emplace_back();
-  VarargType* v = &impl_->varargs.back();
-  v->kind = TypeKind::vararg;
-  v->id = impl_->next_id++;
+  auto* v = impl_->make_type<VarargType>(TypeKind::vararg);
   v->element = element;
   v->count = count;
   v->levels = element->levels + 1;
@@ -537,11 +515,7 @@ const Type* TypeTable::Impl::value(const DataType* type, Value v) {
   std::uint64_t hash = mix_hash(type->id, hash_payload(type, v));
   ValueType* found = value_set.find(hash, [&](const ValueType* t) { return equal_payload(t->value, v); });
   if (found) return found;
-  count(sizeof(ValueType));
-  values.emplace_back();
-  ValueType* t = &values.back();
-  t->kind = TypeKind::value;
-  t->id = next_id++;
+  auto* t = make_type<ValueType>(TypeKind::value);
   t->is_plain = true;
   t->levels = v.type->levels;
   t->value = make_immortal(v);
@@ -566,13 +540,14 @@ const TraceMap& TypeTable::trace_map(const DataType* type) {
   std::lock_guard<std::mutex> lock(impl_->trace_mutex);
   if (const TraceMap* map = known.load(std::memory_order_acquire)) return *map;
   impl_->count(sizeof(TraceMap));
-  TraceMap& map = impl_->trace_maps.emplace_back();
+  auto made = std::make_unique<TraceMap>();
+  TraceMap& map = *made;
   for (const Field& field : type->fields) {
     if (field.storage == Storage::dynamic) map.values.push_back(field.offset);
     if (field.storage == Storage::reference && as_data(field.type)->object_kind != DataType::ObjectKind::immortal)
       map.references.push_back(field.offset);
   }
-  known.store(&map, std::memory_order_release);
+  known.store(made.release(), std::memory_order_release);  // the type's
   return map;
 }
 

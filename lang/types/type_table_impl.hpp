@@ -1,11 +1,12 @@
 // The inside of TypeTable, shared by type_table*.cpp and builtin_types.cpp.
 //
-// Every kind of type lives in a pool or a deque (stable addresses) and is found again through an open-addressing set
-// keyed by its parts. Union_alls are keyed by their body with the variable replaced by its de Bruijn position, so that
+// Every type stays where it is until nobody can reach it (free_types.cpp) and is found again through an open-addressing
+// set keyed by its parts. Union_alls are keyed by their body with the variable replaced by its de Bruijn position, so that
 // the names of variables do not matter.
 #pragma once
 
-#include <deque>
+#include <algorithm>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
@@ -16,6 +17,7 @@
 #include "lang/types/object.hpp"
 #include "lang/types/symbol.hpp"
 #include "lang/types/type.hpp"
+#include "lang/types/type_memory.hpp"
 
 namespace slope {
 
@@ -44,6 +46,18 @@ class HashedSet {
     place(hash, item);
     ++count_;
   }
+  template <class Gone>
+  void erase_if(const Gone& gone) {
+    std::vector<Slot> kept;
+    bool some = false;
+    for (const Slot& slot : slots_) some |= slot.item && gone(slot.item);
+    if (!some) return;
+    for (const Slot& slot : slots_)
+      if (slot.item && !gone(slot.item)) kept.push_back(slot);
+    std::fill(slots_.begin(), slots_.end(), Slot{});
+    for (const Slot& slot : kept) place(slot.hash, slot.item);
+    count_ = kept.size();
+  }
 
  private:
   struct Slot {
@@ -66,31 +80,6 @@ class HashedSet {
   std::vector<Slot> slots_;
   std::size_t mask_ = 0;
   std::size_t count_ = 0;
-};
-
-// Things that stay where they are, many to an allocation.
-template <class T>
-class Pool {
- public:
-  T& make() {
-    if (used_ == per_chunk) {
-      chunks_.push_back(std::make_unique<T[]>(per_chunk));
-      used_ = 0;
-    }
-    return chunks_.back()[used_++];
-  }
-  // The newest first, until `look` says that it has seen enough.
-  template <class Look>
-  void each_from_newest(const Look& look) const {
-    for (std::size_t chunk = chunks_.size(), end = used_; chunk-- > 0; end = per_chunk)
-      for (std::size_t i = end; i-- > 0;)
-        if (!look(chunks_[chunk][i])) return;
-  }
-
- private:
-  static constexpr std::size_t per_chunk = 64;
-  std::vector<std::unique_ptr<T[]>> chunks_;
-  std::size_t used_ = per_chunk;
 };
 
 // The parts of a type that a walk has been to. Types share their parts, so that one of 60 levels may be a tree of 2^60:
@@ -130,20 +119,31 @@ struct TypeTable::Impl {
   TypeTable& table;
   SymbolTable& symbols;
   MemoryCount* memory;  // may be null
+  static constexpr std::size_t table_entry = 32;
   void count(std::size_t bytes) {
-    constexpr std::size_t table_entry = 32;
     if (memory) memory->add(bytes + table_entry);
   }
   BuiltinTypes builtin{};
 
-  Pool<DataType> data_types;
-  std::deque<UnionType> unions;
-  Pool<UnionAllType> union_alls;
-  std::deque<TypeVar> vars;
-  std::deque<VarargType> varargs;
-  std::deque<ValueType> values;
-  std::deque<TypeName> names;
+  TypeMemory types_memory;
+  std::vector<Type*> made;  // in order of their ids
+  std::vector<TypeName*> names;
+  std::size_t names_made = 0;  // of which some are gone
   Type bottom_type{TypeKind::bottom};
+  template <class T>
+  T* make_type(TypeKind kind) {
+    made.reserve(made.size() == made.capacity() ? 2 * made.size() + 64 : 0);
+    count(sizeof(T));
+    T* const t = new (types_memory.allocate(sizeof(T))) T;
+    t->kind = kind;
+    t->id = next_id++;
+    made.push_back(t);
+    return t;
+  }
+  // Those for which `is_dead` holds and that no other refers to.
+  void free_types(const std::function<bool(const Type*)>& is_dead, const std::function<bool(const TypeName*)>& is_dead_name);
+  void destroy(Type* t);
+  void destroy(TypeName* name);
   std::uint32_t next_id = 1;
 
   HashedSet<DataType> data_set{8192};  // the standard library has some 4000
@@ -152,10 +152,7 @@ struct TypeTable::Impl {
   HashedSet<VarargType> vararg_set;
   HashedSet<ValueType> value_set;
 
-  // Parameter lists; never freed before the table.
-  std::vector<std::unique_ptr<const Type*[]>> chunks;
-  std::size_t chunk_used = 0;
-  std::size_t chunk_size = 0;
+  // Parameter lists; freed with their types.
   std::span<const Type* const> keep(std::span<const Type* const> list);
 
   // Data types whose supertype or fields wait for the definition of a TypeName, or were cut off by `layout_depth`.
@@ -181,7 +178,6 @@ struct TypeTable::Impl {
   std::size_t orders_missed = 0;  // since the table has its size
 
   std::mutex trace_mutex;
-  std::deque<TraceMap> trace_maps;
 
   // Values as type parameters that are more than a word live in malloc'ed boxes of this table.
   std::vector<void*> immortal_boxes;

@@ -202,7 +202,7 @@ bool TypeTable::Impl::lay_out(DataType* d) {
     offset += field.size;
     align = std::max(align, field_align);
   }
-  count(fields.size() * sizeof(Field));
+  if (d->fields.empty() && !fields.empty()) count(fields.size() * sizeof(Field));
   d->fields = std::move(fields);
   d->initialized_fields =
       d->is_tuple || d->is_named_tuple ? static_cast<std::uint32_t>(d->fields.size()) : n->min_initialized;
@@ -247,46 +247,30 @@ void TypeTable::Impl::name_defined(TypeName* name) {
   retry_pending();
 }
 
-std::vector<TypeName*> TypeTable::names() const {
-  std::vector<TypeName*> all;
-  for (TypeName& name : impl_->names) all.push_back(&name);
-  return all;
-}
+std::vector<TypeName*> TypeTable::names() const { return impl_->names; }
 
-std::size_t TypeTable::name_count() const { return impl_->names.size(); }
+std::size_t TypeTable::name_count() const { return impl_->names_made; }
 
 std::vector<TypeName*> TypeTable::names_after(std::size_t count) const {
-  std::vector<TypeName*> found;
-  for (std::size_t i = count; i < impl_->names.size(); ++i) found.push_back(&impl_->names[i]);
-  return found;
+  const std::size_t newer = std::min(impl_->names_made - count, impl_->names.size());
+  return {impl_->names.end() - static_cast<std::ptrdiff_t>(newer), impl_->names.end()};
 }
 
 std::uint32_t TypeTable::newest_id() const { return impl_->next_id - 1; }
 
 std::vector<const Type*> TypeTable::types_after(std::uint32_t id) const {
-  std::vector<const Type*> found;
-  const auto add = [&](const Type& t) {
-    if (t.id > id) found.push_back(&t);
-    return t.id > id;
-  };
-  impl_->data_types.each_from_newest(add);
-  impl_->union_alls.each_from_newest(add);
-  const auto add_last = [&](const auto& made) {
-    for (std::size_t i = made.size(); i-- > 0 && add(made[i]);) {
-    }
-  };
-  add_last(impl_->unions);
-  add_last(impl_->vars);
-  add_last(impl_->varargs);
-  add_last(impl_->values);
-  std::sort(found.begin(), found.end(), [](const Type* a, const Type* b) { return a->id < b->id; });
-  return found;
+  const auto first = std::upper_bound(impl_->made.begin(), impl_->made.end(), id,
+                                      [](std::uint32_t known, const Type* t) { return known < t->id; });
+  return {first, impl_->made.end()};
 }
 
 TypeName* TypeTable::new_name(const Symbol* name, Module* module) {
+  std::vector<TypeName*>& names = impl_->names;
+  if (names.size() == names.capacity()) names.reserve(2 * names.size() + 64);
   impl_->count(sizeof(TypeName));
-  impl_->names.emplace_back();
-  TypeName* n = &impl_->names.back();
+  auto* n = new (impl_->types_memory.allocate(sizeof(TypeName))) TypeName;
+  names.push_back(n);
+  ++impl_->names_made;
   n->name = name;
   n->module = module;
   return n;
