@@ -158,7 +158,7 @@ class EngineState {
   // What a front end does in place of the standard streams (slope/tools.hpp); empty: nothing.
   std::function<void(const std::vector<std::pair<std::string, std::string>>&)> show_forms;
   std::function<std::string()> read_line;
-  std::unique_ptr<Error> broken;     // the standard library did not load: every use says so
+  std::unique_ptr<Error> broken;  // the standard library did not load: every use says so
 
   // The runtime knows which stack it is on; a frame on the stack known from the last time needs nothing.
   // Gives how many uses from outside are under way, for leave().

@@ -64,7 +64,7 @@ class Completer {
     return std::move(made_);
   }
 
- // Of the name that ends where the text ends, which is followed by `rest`.
+  // Of the name that ends where the text ends, which is followed by `rest`.
   std::string describe(std::string_view rest) {
     if (std::size_t begin = 0; in_string(begin) || in_comment()) return "";
     read_word();

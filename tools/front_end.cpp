@@ -50,8 +50,7 @@ bool front_end_reads(Context& ctx, const RawValue* args, std::size_t count, RawV
 // front_end_line(): a line with its end; "" at the end of input.
 bool front_end_line(Context& ctx, const RawValue* args, std::size_t count, RawValue& result) {
   stdlib::Call call(ctx, "front_end_line", args, count, result);
-  if (!call.arity(0) || !may_use(ctx, call.runtime.capabilities.input, "reading standard input", "input"))
-    return false;
+  if (!call.arity(0) || !may_use(ctx, call.runtime.capabilities.input, "reading standard input", "input")) return false;
   const auto read = engine_of(ctx).read_line;
   if (!read) return ctx.argument_error("no front end reads input");
   std::string line;

@@ -64,7 +64,7 @@ Json error_reply(const std::string& name, const std::string& text, const std::ve
 }
 
 const char* kind_name(tools::CompletionKind kind) {
-  static constexpr std::array<const char*, 10> names = {"instance", "keyword", "module", "type",  "function",
+  static constexpr std::array<const char*, 10> names = {"instance", "keyword", "module", "type", "function",
                                                         "property", "method",  "param",  "path", "magic"};
   return names[static_cast<std::size_t>(kind)];
 }
@@ -196,8 +196,9 @@ class Interpreter final : public xeus::xinterpreter, public Listener {
             Result<Value> value = engine.run(expression.get<std::string>(), "<expression>");
             Result<tools::Forms> forms =
                 value.ok() ? tools::forms(engine, value.value(), shown_rows, shown_columns) : value.error();
-            values[name] = forms.ok() ? Json{{"status", "ok"}, {"data", bundle_of(forms.value())}, {"metadata", Json::object()}}
-                                      : error_reply(forms.error().type, sendable(forms.error().summary));
+            values[name] =
+                forms.ok() ? Json{{"status", "ok"}, {"data", bundle_of(forms.value())}, {"metadata", Json::object()}}
+                           : error_reply(forms.error().type, sendable(forms.error().summary));
           },
           *this);
     }
@@ -240,7 +241,7 @@ class Interpreter final : public xeus::xinterpreter, public Listener {
       bool is_wrong = false;
       for (const tools::Problem& problem : tools::syntax_problems(code)) is_wrong |= !problem.is_warning;
       reply = xeus::create_is_complete_reply(is_wrong && !code.starts_with('?') && !code.starts_with(';') ? "invalid"
-                                                                                                         : "complete");
+                                                                                                          : "complete");
     });
     return reply;
   }
@@ -299,7 +300,8 @@ void serve_notebook(const std::string& connection_file) {
   auto interpreter = std::make_unique<Interpreter>();
   Watch watch = {interpreter.get(), pthread_self()};
   pthread_t watcher;
-  if (pthread_create(&watcher, nullptr, watch_interrupts, &watch) != 0) throw std::runtime_error("no thread can be made");
+  if (pthread_create(&watcher, nullptr, watch_interrupts, &watch) != 0)
+    throw std::runtime_error("no thread can be made");
   xeus::xkernel kernel(configuration, xeus::get_user_name(), xeus::make_context<zmq::context_t>(),
                        std::move(interpreter), xeus::make_xserver_zmq);
   kernel.start();

@@ -107,13 +107,12 @@ std::string notebook_of_script(std::string_view script) {
     }
     cells.push_back(std::move(made));
   }
-  const Json notebook = {
-      {"cells", cells},
-      {"metadata",
-       {{"kernelspec", {{"display_name", "Slope"}, {"language", "slope"}, {"name", "slope"}}},
-        {"language_info", language_info()}}},
-      {"nbformat", 4},
-      {"nbformat_minor", 5}};
+  const Json notebook = {{"cells", cells},
+                         {"metadata",
+                          {{"kernelspec", {{"display_name", "Slope"}, {"language", "slope"}, {"name", "slope"}}},
+                           {"language_info", language_info()}}},
+                         {"nbformat", 4},
+                         {"nbformat_minor", 5}};
   return notebook.dump(1) + "\n";
 }
 

@@ -9,8 +9,8 @@
 namespace slope::repl {
 
 namespace {
-constexpr std::size_t most_waiting = std::size_t{1} << 20;       // bytes of output; who prints more waits
-constexpr auto pause = std::chrono::milliseconds(20);            // what is printed meanwhile is one message
+constexpr std::size_t most_waiting = std::size_t{1} << 20;  // bytes of output; who prints more waits
+constexpr auto pause = std::chrono::milliseconds(20);       // what is printed meanwhile is one message
 }  // namespace
 
 Session::Session() {

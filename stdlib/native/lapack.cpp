@@ -473,8 +473,8 @@ struct Syevd {
       const R none = 0, least = -1;
       const int all = 0;
       heevr("V", "A", triangle, &s.a.rows, s.a.data, &s.a.leading, &none, &none, &all, &all, &least, &s.found,
-            s.values.data, s.vectors.data(), &s.a.leading, s.support.data(), s.work.data(), &s.size,
-            s.real_work.data(), &s.real_size, s.integers.data(), &s.integer_size, &s.info);
+            s.values.data, s.vectors.data(), &s.a.leading, s.support.data(), s.work.data(), &s.size, s.real_work.data(),
+            &s.real_size, s.integers.data(), &s.integer_size, &s.info);
     };
     compute(*state);
     state->size = wanted_size(state->work[0]);

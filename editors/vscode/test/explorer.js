@@ -104,7 +104,7 @@ async function main() {
     testSets(text).map((set) => [set.name, set.line, set.depth]),
     [["good", 1, 0], ["quiet", 2, 1], ["all", 6, 0], ["inner", 7, 1], ["other", 11, 1], ["after", 15, 0]]
   );
-  createExplorer(vscode, () => process.argv[2] || "slope");
+  createExplorer(vscode, () => (process.argv[2] ? path.resolve(process.argv[2]) : "slope"));
   assert.strictEqual(items.size, 1);
   await handler({}, undefined);
   fs.rmSync(folder, { recursive: true });
