@@ -1,9 +1,10 @@
 // y = α op(A) x + β y and C = α op(A) op(B) + β C for floats. Small products run in the kernels here, large ones in
 // BLAS.
 //
-// The kernels walk down columns (arrays are column-major) and add four columns at a time, so that each element of the
-// result is loaded and stored once for four multiplications. They are compiled for several instruction sets; the loader
-// picks.
+// The kernels of matrices and vectors walk down columns (arrays are column-major) and add four columns at a time, so that
+// each element of the result is loaded and stored once for four multiplications. They are compiled for several
+// instruction sets; the loader picks. Products of two matrices keep a tile of the result in registers where the processor
+// has wide ones; otherwise they go column by column.
 #include <algorithm>
 #include <cstring>
 
@@ -78,6 +79,98 @@ SLOPE_KERNEL void gemv_transposed_kernel(Index m, Index n, const double* a, cons
 SLOPE_KERNEL void gemv_transposed_kernel(Index m, Index n, const float* a, const float* x, float* y) {
   add_dots(m, n, a, x, y);
 }
+
+// A matrix whose element (i, j) is at data[i * down + j * across]; the transpose has the two exchanged.
+template <class T>
+struct Strided {
+  const T* data;
+  Index down, across;
+  const T* at(Index i, Index j) const { return data + i * down + j * across; }
+};
+// One product: C = α A B, added to what is there or not; A is m × k with contiguous columns, B is k × n.
+template <class T>
+struct Product {
+  Index m, n, k;
+  Strided<T> a, b;
+  T alpha;
+  T* c;
+  bool adds;
+};
+
+#if defined(__x86_64__) && defined(__GNUC__)
+// Vectors of this length are lowered to numbers where the target lacks them, so each of these functions names it.
+#define SLOPE_TILE __attribute__((target("avx2,fma"), always_inline))
+#define SLOPE_TILES __attribute__((target("avx2,fma")))
+// Rows i… of C's columns j…: `vectors` registers of rows times `columns`.
+template <class T, int vectors, int columns>
+SLOPE_TILE inline void multiply_tile(const Product<T>& p, Index i, Index j) {
+  typedef T Vector __attribute__((vector_size(32)));
+  constexpr Index width = sizeof(Vector) / sizeof(T);
+  Vector sums[vectors][columns] = {};
+  const T* a = p.a.at(i, 0);
+  const T* b = p.b.at(0, j);
+  for (Index l = 0; l < p.k; ++l, a += p.a.across, b += p.b.down) {
+    Vector x[vectors];
+#pragma GCC unroll 8
+    for (int v = 0; v < vectors; ++v) std::memcpy(&x[v], a + v * width, sizeof(Vector));
+#pragma GCC unroll 8
+    for (int q = 0; q < columns; ++q)
+#pragma GCC unroll 8
+      for (int v = 0; v < vectors; ++v) sums[v][q] += x[v] * b[q * p.b.across];
+  }
+#pragma GCC unroll 8
+  for (int q = 0; q < columns; ++q)
+#pragma GCC unroll 8
+    for (int v = 0; v < vectors; ++v) {
+      T* to = p.c + i + v * width + (j + q) * p.m;
+      Vector result = p.alpha * sums[v][q], old;
+      if (p.adds) {
+        std::memcpy(&old, to, sizeof(Vector));
+        result += old;
+      }
+      std::memcpy(to, &result, sizeof(Vector));
+    }
+}
+// One row.
+template <class T, int columns>
+SLOPE_TILE inline void multiply_row(const Product<T>& p, Index i, Index j) {
+  T sums[columns] = {};
+  const T* a = p.a.at(i, 0);
+  const T* b = p.b.at(0, j);
+  for (Index l = 0; l < p.k; ++l, a += p.a.across, b += p.b.down)
+#pragma GCC unroll 8
+    for (int q = 0; q < columns; ++q) sums[q] += *a * b[q * p.b.across];
+#pragma GCC unroll 8
+  for (int q = 0; q < columns; ++q) {
+    T& to = p.c[i + (j + q) * p.m];
+    to = p.alpha * sums[q] + (p.adds ? to : T(0));
+  }
+}
+template <class T, int columns>
+SLOPE_TILE inline void multiply_columns(const Product<T>& p, Index j) {
+  constexpr Index width = 32 / sizeof(T);
+  Index i = 0;
+  for (; i + 2 * width <= p.m; i += 2 * width) multiply_tile<T, 2, columns>(p, i, j);
+  for (; i + width <= p.m; i += width) multiply_tile<T, 1, columns>(p, i, j);
+  for (; i < p.m; ++i) multiply_row<T, columns>(p, i, j);
+}
+template <class T>
+SLOPE_TILE inline void multiply(const Product<T>& p) {
+  Index j = 0;
+  for (; j + 4 <= p.n; j += 4) multiply_columns<T, 4>(p, j);
+  for (; j < p.n; ++j) multiply_columns<T, 1>(p, j);
+}
+SLOPE_TILES void multiply_in_tiles(const Product<double>& p) { multiply(p); }
+SLOPE_TILES void multiply_in_tiles(const Product<float>& p) { multiply(p); }
+bool has_tiles() {
+  static const bool has = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  return has;
+}
+#else
+template <class T>
+void multiply_in_tiles(const Product<T>&) {}
+constexpr bool has_tiles() { return false; }
+#endif
 
 template <class T>
 struct Routines;
@@ -166,9 +259,25 @@ class Transposed {
   std::vector<T> many_;
 };
 
-// From so many columns of the result on, the kernel that walks down columns is faster than dot products by more than
-// what the transpose costs.
+// From so many rows and columns of the result on, the kernel of products is faster than dot products by more than what
+// the transpose costs. So it is when the dot products would be of few numbers.
 constexpr Index transposed_from = 8;
+constexpr Index dots_from = 16;
+
+// The same column by column; A is k × m with contiguous columns when it is transposed.
+template <class T>
+void multiply_by_columns(const Product<T>& p, bool transposed) {
+  std::vector<T> column(static_cast<std::size_t>(p.k));
+  if (!p.adds) std::fill(p.c, p.c + p.m * p.n, T(0));
+  for (Index j = 0; j < p.n; ++j) {
+    for (Index l = 0; l < p.k; ++l) column[static_cast<std::size_t>(l)] = p.alpha * *p.b.at(l, j);
+    if (transposed) {
+      gemv_transposed_kernel(p.k, p.m, p.a.data, column.data(), p.c + j * p.m);
+    } else {
+      gemv_kernel(p.m, p.k, p.a.data, column.data(), p.c + j * p.m);
+    }
+  }
+}
 
 template <class T>
 bool gemm(Call& call, const Type* element) {
@@ -205,25 +314,15 @@ bool gemm(Call& call, const Type* element) {
       return call.give_nothing();
     }
   }
-  Transposed<T> straight_a, straight_b;
-  if (tb) pb = straight_b.of(pb, n, k);
-  if (ta && n >= transposed_from && m >= transposed_from) {
-    pa = straight_a.of(pa, k, m);
-    ta = false;
-  }
-  scale(to, m * n, beta);
-  std::vector<T> column(alpha != T(1) ? static_cast<std::size_t>(k) : 0);
-  for (Index j = 0; j < n; ++j) {
-    const T* x = pb + j * k;
-    if (alpha != T(1)) {
-      for (Index i = 0; i < k; ++i) column[static_cast<std::size_t>(i)] = alpha * x[i];
-      x = column.data();
-    }
-    if (ta) {
-      gemv_transposed_kernel(k, m, pa, x, to + j * m);
-    } else {
-      gemv_kernel(m, k, pa, x, to + j * m);
-    }
+  Product<T> product{m, n, k, {pa, 1, m}, {pb, tb ? n : 1, tb ? 1 : k}, alpha, to, beta != T(0)};
+  if (product.adds) scale(to, m * n, beta);
+  const bool by_dots = ta && (n < transposed_from || m < transposed_from) && (k >= dots_from || !has_tiles());
+  Transposed<T> straight;
+  if (ta && !by_dots) product.a.data = straight.of(pa, k, m);
+  if (by_dots || !has_tiles()) {
+    multiply_by_columns(product, by_dots);
+  } else {
+    multiply_in_tiles(product);
   }
   return call.give_nothing();
 }
