@@ -92,8 +92,7 @@ class Keeping {
     for (const Field& field : type->fields) {
       const char* at = v.object->payload() + field.offset;
       if (field.storage == Storage::dynamic) look_at(*reinterpret_cast<const Value*>(at));
-      if (field.storage == Storage::reference)
-        look_at(Value(field.type, *reinterpret_cast<const std::int64_t*>(at)));
+      if (field.storage == Storage::reference) look_at(Value(field.type, *reinterpret_cast<const std::int64_t*>(at)));
     }
   }
 

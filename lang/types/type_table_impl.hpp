@@ -141,7 +141,8 @@ struct TypeTable::Impl {
     return t;
   }
   // Those for which `is_dead` holds and that no other refers to.
-  void free_types(const std::function<bool(const Type*)>& is_dead, const std::function<bool(const TypeName*)>& is_dead_name);
+  void free_types(const std::function<bool(const Type*)>& is_dead,
+                  const std::function<bool(const TypeName*)>& is_dead_name);
   void destroy(Type* t);
   void destroy(TypeName* name);
   std::uint32_t next_id = 1;

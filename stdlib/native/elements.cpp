@@ -1,4 +1,5 @@
 // Elements of arrays: whether they are assigned, and many of them stored at once.
+#include <algorithm>
 #include <cstring>
 #include <limits>
 
@@ -116,17 +117,71 @@ void put_all(const ArrayObject* into, const ArrayObject* items, const Places& to
 }
 
 // Arrays that the host lent may not be kept by what outlives the call.
-bool may_put(Call& call, const ArrayObject* into, const ArrayObject* items, const Places& to) {
+bool may_put(Call& call, const ArrayObject* into, const ArrayObject* items, std::int64_t count) {
   if (!call.ctx.loans || !holds_references(into)) return true;
-  for (std::int64_t k = 0; k < to.count; ++k) {
+  for (std::int64_t k = 0; k < count; ++k) {
     const Value v = load_stored(*call.ctx.heap, items->data + k * items->element_size, array_element_type(items));
     if (v.defined() && !call.ctx.loans->may_store(v, into, {})) return false;
   }
   return true;
 }
 
+// How often each of the items is stored, one after another.
+struct Runs {
+  const std::int64_t* counts = nullptr;
+  std::int64_t runs = 0;
+  std::int64_t first = 1;  // place of the first element, 1-based
+  std::int64_t total = 0;
+
+  // Adds them up. False: some are negative, or they are more than any array has.
+  bool add_up() {
+    for (std::int64_t k = 0; k < runs; ++k)
+      if (counts[k] < 0 || __builtin_add_overflow(total, counts[k], &total)) return false;
+    return true;
+  }
+};
+
+template <class Element>
+void put_runs_of(char* into, const char* items, const Runs& runs) {
+  auto* to = reinterpret_cast<Element*>(into);
+  for (std::int64_t k = 0; k < runs.runs; ++k) {
+    Element item;
+    std::memcpy(&item, items + k * std::int64_t{sizeof(Element)}, sizeof item);
+    to = std::fill_n(to, runs.counts[k], item);
+  }
+}
+
+void put_all_runs(const ArrayObject* into, const ArrayObject* items, const Runs& runs) {
+  const auto size = static_cast<std::int64_t>(into->element_size);
+  if (runs.total == 0) return;
+  char* to = into->data + (runs.first - 1) * size;
+  if (size == 8) return put_runs_of<std::uint64_t>(to, items->data, runs);
+  if (size == 4) return put_runs_of<std::uint32_t>(to, items->data, runs);
+  if (size == 1) return put_runs_of<std::uint8_t>(to, items->data, runs);
+  for (std::int64_t k = 0; k < runs.runs; ++k)
+    for (std::int64_t j = 0; j < runs.counts[k]; ++j, to += size)
+      std::memcpy(to, items->data + k * size, static_cast<std::size_t>(size));
+}
+
+bool put_runs(Call& call, ArrayObject* into, const ArrayObject* items) {
+  ArrayObject* counts = nullptr;
+  Runs runs;
+  if (!call.array_of(2, call.builtin.int64, 1, counts) || !call.integer(3, runs.first)) return false;
+  runs.counts = reinterpret_cast<const std::int64_t*>(counts->data);
+  runs.runs = counts->length;
+  if (runs.runs > items->length || !runs.add_up())
+    return call.ctx.argument_error("array_put: a count for each item, none below zero");
+  if (runs.total > 0 && (runs.first < 1 || runs.first > into->length || runs.total > into->length - runs.first + 1))
+    return call.ctx.bounds_error(call[0], call.runtime.from_int(runs.first < 1 ? runs.first : into->length + 1));
+  if (!may_put(call, into, items, runs.runs) || !takes_turns(call.ctx, runs.total)) return false;
+  put_all_runs(into, items, runs);
+  if (holds_references(into)) call.ctx.heap->rewrote(into);
+  return call.give_nothing();
+}
+
 // array_put(a, items, first, step, n): stores the first n elements of another array of this element type, which may be
-// unassigned, at first, first + step, …; array_put(a, items, places::Vector{Int}): at the places. All are stored, or,
+// unassigned, at first, first + step, …; array_put(a, items, places::Vector{Int}): at the places;
+// array_put(a, items, counts::Vector{Int}, first): items[k] counts[k] times, one after another. All are stored, or,
 // where there is an error or a limit is met, none. So data that an operation puts in another order can't be lost half
 // way. The two arrays are not one memory, unless step is 1.
 bool array_put(Context& ctx, const Value* args, std::size_t count, Value& result) {
@@ -134,12 +189,14 @@ bool array_put(Context& ctx, const Value* args, std::size_t count, Value& result
   ArrayObject* into = nullptr;
   ArrayObject* items = nullptr;
   Places to;
-  if (!call.array(0, into) || !call.array(1, items) || !places_of(call, items, to)) return false;
+  if (!call.array(0, into) || !call.array(1, items)) return false;
   if (array_element_type(into) != array_element_type(items))
     return call.mismatch(call.runtime.types.array_of(array_element_type(into), array_ndims(items)), args[1]);
+  if (count == 4) return put_runs(call, into, items);
+  if (!places_of(call, items, to)) return false;
   std::int64_t outside = 0;
   if (!to.are_within(into->length, outside)) return ctx.bounds_error(args[0], call.runtime.from_int(outside));
-  if (!may_put(call, into, items, to) || !takes_turns(ctx, to.count)) return false;
+  if (!may_put(call, into, items, to.count) || !takes_turns(ctx, to.count)) return false;
   put_all(into, items, to);
   if (holds_references(into)) ctx.heap->rewrote(into);
   return call.give_nothing();
