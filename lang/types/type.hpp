@@ -250,8 +250,9 @@ class TypeTable {
   const Type* dispatch_type(Value v) { return v.type->is_kind ? type_type(v.as_type) : v.type; }
   // For collectors; several heaps may ask at the same time.
   const TraceMap& trace_map(const DataType* type);
-  // Frees the types for which `is_dead` holds, with what only they refer to, as far as no other type refers to them. Nobody
-  // else may (unreachable.cpp). Addresses of types are never used again.
+  // Frees the types for which `is_dead` holds, as far as no other type refers to them. Nobody else may
+  // (unreachable.cpp). All are older than those that names_after and types_after are still asked for. Addresses of
+  // types are never used again.
   void free_types(const std::function<bool(const Type*)>& is_dead,
                   const std::function<bool(const TypeName*)>& is_dead_name);
   // The type `typeof(v)` gives, and the most precise type of a constant (Type{T} for types).

@@ -85,7 +85,7 @@ void TypeMemory::release(const void* at, std::size_t bytes) {
     if (--segment.used[page] == 0) leave_page(found->first, segment, page);
 }
 
-// A segment that nothing is left of becomes a place where nothing can be: neighbours of this kind cost the system nothing.
+// A segment that nothing is left of becomes a place where nothing can be: such neighbours cost the system nothing.
 void TypeMemory::leave_page(char* begin, Segment& segment, std::size_t page) {
   --segment.pages_used;
   const bool is_current = next_ >= begin && next_ <= begin + segment.bytes;

@@ -1,7 +1,7 @@
 // The inside of TypeTable, shared by type_table*.cpp and builtin_types.cpp.
 //
-// Every type stays where it is until nobody can reach it (free_types.cpp) and is found again through an open-addressing
-// set keyed by its parts. Union_alls are keyed by their body with the variable replaced by its de Bruijn position, so that
+// Every type stays where it is until nobody can reach it (free_types.cpp) and is found again through an
+// open-addressing set keyed by its parts. Union_alls are keyed by their body with the variable replaced by its de Bruijn position, so that
 // the names of variables do not matter.
 #pragma once
 
