@@ -144,6 +144,14 @@ ExprShape shape_of(Runtime& runtime, Context& ctx, const Ast& ast, NodeId node) 
         shape.parts.push_back({node, {}});  // the arguments as a tuple: see to_value
       }
       break;
+    case Head::call:
+      if (n.flag == 1 && !operator_text().empty()) {
+        shape.head = operator_text();
+        rest(1);
+      } else {
+        rest(0);
+      }
+      break;
     case Head::op_assign:
     case Head::dot_op_assign:
       shape.head = (n.head == Head::dot_op_assign ? "." : "") + operator_text() + "=";

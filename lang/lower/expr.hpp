@@ -41,8 +41,8 @@ syntax::NodeId from_value(Runtime& runtime, Context& ctx, syntax::Ast& ast, Span
                           std::string& error);
 // The same for printing: an Expr of a shape that no text has is spliced in as a value.
 syntax::NodeId from_printed(Runtime& runtime, Context& ctx, syntax::Ast& ast, Value v, std::string& error);
-// Finds the names that a macro's expansion introduces.
-void collect_introduced(Runtime& runtime, Context& ctx, Value v, Hygiene& hygiene);
+// Finds the names that a macro's expansion introduces; `at_home` where it is expanded at the top of the macro's module.
+void collect_introduced(Runtime& runtime, Context& ctx, Value v, Hygiene& hygiene, bool at_home);
 
 bool eval(Runtime& runtime, Context& ctx, Module* module, Value expression, Value& result);
 

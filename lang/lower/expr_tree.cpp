@@ -12,6 +12,7 @@
 #include "lang/support/tuning.hpp"
 #include "lang/syntax/options.hpp"
 #include "lang/syntax/shape.hpp"
+#include "lang/syntax/syntactic_operators.hpp"
 
 namespace slope::lower {
 
@@ -354,6 +355,10 @@ class Reader {
       return made;
     }
     if (name == "block" || name == "toplevel") return statements(name == "block" ? Head::block : Head::toplevel, args);
+    if (args.size() == 2 && syntax::is_syntactic_operator(name)) {
+      const NodeId parts[] = {ast_.identifier(name, span_), read(args[0]), read(args[1])};
+      return ast_.make(Head::call, span_, parts, 1);
+    }
     if (name == "kw" || (name == "=" && is_part)) return keyword(name == "kw" ? Head::kw : Head::assign, args);
     if (name == ".") return dot(args);
     if (name == "call" && !args.empty() && args[0].type == builtin.symbol && args[0].symbol->name.size() > 1 &&
@@ -636,7 +641,27 @@ class Collector {
     for (const Value& arg : args) walk(arg, depth + 1);
   }
 
+  // An expansion that is a definition of a function, or a macro's call with one, defines a global of its module.
+  void keep_defined(Value v) {
+    const Symbol* head = nullptr;
+    std::vector<Value> args;
+    if (!v.defined() || v.type != runtime_.types.builtin().expr || is_below(stack_limit_)) return;
+    if (!Reader::parts_of(runtime_, ctx_, v, head, args) || args.empty()) return;
+    if (head->name == "macrocall" && args.size() > 2) return keep_defined(args.back());
+    if (head->name == "function" || head->name == "=") keep_callee(args[0]);
+  }
+
  private:
+  void keep_callee(Value signature) {
+    const Symbol* head = nullptr;
+    std::vector<Value> args;
+    if (!signature.defined() || signature.type != runtime_.types.builtin().expr || is_below(stack_limit_)) return;
+    if (!Reader::parts_of(runtime_, ctx_, signature, head, args) || args.empty()) return;
+    if (head->name == "where" || head->name == "::") return keep_callee(args[0]);
+    if (head->name == "call" && args[0].defined() && args[0].type == runtime_.types.builtin().symbol)
+      keep_name(args[0]);
+  }
+
   void add(const Symbol* symbol) {
     if (symbol->name.empty() || hygiene_.renamed.count(symbol) != 0) return;
     hygiene_.renamed[symbol] = symbol->name + "#" + std::to_string(++state_of(runtime_).hygienic);
@@ -735,8 +760,10 @@ NodeId from_printed(Runtime& runtime, Context& ctx, Ast& ast, Value v, std::stri
   return error.empty() ? made : no_node;
 }
 
-void collect_introduced(Runtime& runtime, Context& ctx, Value v, Hygiene& hygiene) {
-  Collector(runtime, ctx, hygiene).walk(v);
+void collect_introduced(Runtime& runtime, Context& ctx, Value v, Hygiene& hygiene, bool at_home) {
+  Collector collector(runtime, ctx, hygiene);
+  if (at_home) collector.keep_defined(v);
+  collector.walk(v);
 }
 
 }  // namespace slope::lower

@@ -15,6 +15,7 @@
 // White space decides where the context says so: `[a -b]` has two elements, `[a - b]` and `[a-b]` have one.
 #include "lang/syntax/expression.hpp"
 #include "lang/syntax/foreign.hpp"
+#include "lang/syntax/syntactic_operators.hpp"
 
 #include <limits>
 
@@ -75,6 +76,12 @@ NodeId make_assignment(State& state, Iterator from, Iterator op, Iterator to, No
 
 bool is_assignment_operator(Iterator at) { return at->kind == TokenKind::assign || at->kind == TokenKind::op_assign; }
 
+// `a --> b` and `a ≔ b` are no calls: the operator is the head of the expression, and macros say what it means.
+bool is_syntactic(State& state, Iterator op) {
+  if (op->precedence != Precedence::arrow && op->precedence != Precedence::assignment) return false;
+  return is_syntactic_operator(state.operator_text(op));
+}
+
 NodeId operator_call(State& state, Iterator from, Iterator op, Iterator to, NodeId left, NodeId right) {
   if (op->dotted()) return state.make(Head::dot_call, from, to, {state.operator_leaf(op), left, right}, 1);
   switch (op->kind) {
@@ -87,7 +94,7 @@ NodeId operator_call(State& state, Iterator from, Iterator op, Iterator to, Node
     case TokenKind::supertype:
       return state.make(Head::supertype, from, to, {left, right});
     default:
-      return state.make(Head::call, from, to, {state.operator_leaf(op), left, right});
+      return state.make(Head::call, from, to, {state.operator_leaf(op), left, right}, is_syntactic(state, op) ? 1 : 0);
   }
 }
 

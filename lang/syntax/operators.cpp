@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "lang/syntax/syntactic_operators.hpp"
+
 namespace slope::syntax {
 
 namespace {
@@ -192,6 +194,10 @@ bool is_operator_suffix(char32_t c) {
 bool takes_suffix(OperatorId id) {
   return id != op_not && id != op_colon && id != op_in && id != op_isa &&
          operator_info(id).precedence != Precedence::none && operator_info(id).spelling != "..";
+}
+
+bool is_syntactic_operator(std::string_view spelling) {
+  return spelling == "-->" || spelling == "≔" || spelling == "⩴" || spelling == "≕";
 }
 
 bool is_right_associative(Precedence precedence) {

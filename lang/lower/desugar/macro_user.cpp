@@ -64,7 +64,8 @@ Form* Desugar::user_macro(NodeId node, Value macro, Module* definer) {
   arguments.values.push_back(expansion);
   Hygiene hygiene;
   hygiene.module = definer;
-  collect_introduced(runtime_, ctx_, expansion, hygiene);
+  const bool at_top = node == top_statement_;
+  collect_introduced(runtime_, ctx_, expansion, hygiene, at_top && definer == module_);
   std::string problem;
   NodeId expanded = from_value(runtime_, ctx_, *ast_, span(node), expansion, &hygiene, problem);
   if (ctx_.failed()) return failed();
@@ -84,8 +85,8 @@ Form* Desugar::user_macro(NodeId node, Value macro, Module* definer) {
     return nothing(span(node));
   }
   ++macro_depth_;
-  Form* made =
-      node == top_statement_ && defines_types(*ast_, expanded) ? one_after_another(expanded) : expression(expanded);
+  if (at_top) top_statement_ = expanded;
+  Form* made = at_top && defines_types(*ast_, expanded) ? one_after_another(expanded) : expression(expanded);
   --macro_depth_;
   argument_is_splat_ |= is_splat;
   return made;
