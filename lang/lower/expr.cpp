@@ -130,7 +130,15 @@ ExprShape shape_of(Runtime& runtime, Context& ctx, const Ast& ast, NodeId node) 
   const auto children = ast.children(node);
   shape.head = syntax::head_name(n.head);
   const auto operator_text = [&] {
-    return children.empty() ? std::string() : std::string(identifier_text(ast, children[0]));
+    if (children.empty()) return std::string();
+    // In an expansion the operator is a reference to the one of the macro's module.
+    Module* owner = nullptr;
+    const Symbol* name = nullptr;
+    Value leaf;
+    if (ast.head(children[0]) == Head::value && leaf_value(runtime, ctx, ast, children[0], leaf) &&
+        reference_parts(runtime, ctx, leaf, owner, name))
+      return name->name;
+    return std::string(identifier_text(ast, children[0]));
   };
   switch (n.head) {
     case Head::dot_call:
