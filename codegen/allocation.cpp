@@ -1,10 +1,14 @@
-// Small objects whose size is known now: taken from the heap's front in machine code, through a call of the heap only
-// when the front has none (AllocationFront in lang/memory/heap.hpp).
+// Objects that machine code makes without a call.
 //
-// No access here has an alias class. The cell's second word is read as a link of the free list, and the object's first
-// field is written to the same place, under the class of the object's fields: if both had classes, LLVM would conclude
-// that they are apart and could write the field first.
+// Those in the frame (lang/ir/passes/escape.hpp) have memory of their own in the entry block. Header and elements of a
+// vector lie apart: the header, whose parts are known, becomes registers although a loop indexes the elements.
+//
+// Those of the heap, small and of a size known now, are taken from its front, through a call only when the front has none
+// (AllocationFront in lang/memory/heap.hpp). No access to these has an alias class. The cell's second word is read as a
+// link of the free list, and the object's first field is written to the same place, under the class of the object's
+// fields: if both had classes, LLVM would conclude that they are apart and could write the field first.
 #include "codegen/emit.hpp"
+#include "lang/ir/passes/escape.hpp"
 #include "lang/memory/heap_blocks.hpp"
 #include "lang/support/tuning.hpp"
 
@@ -189,6 +193,90 @@ Emitter::V Emitter::allocate_vector(const DataType* type, V length) {
   return take_cell(kind, type, initialize, [&] {
     return helper(Helper::array_new, {context_, pointer(type), length});
   });
+}
+
+llvm::AllocaInst* Emitter::in_frame(std::size_t bytes, std::size_t alignment, const char* name) {
+  llvm::AllocaInst* memory;
+  {
+    llvm::IRBuilderBase::InsertPointGuard guard(b_);
+    llvm::BasicBlock& entry = output_->getEntryBlock();
+    b_.SetInsertPoint(&entry, entry.getFirstInsertionPt());
+    memory = b_.CreateAlloca(llvm::ArrayType::get(layout_.i8, bytes), nullptr, name);
+    memory->setAlignment(llvm::Align(alignment));
+  }
+  b_.CreateLifetimeStart(memory, b_.getInt64(bytes));  // what an earlier turn of a loop left there is dead
+  return memory;
+}
+
+Emitter::V Emitter::object_in_frame(const DataType* type, std::size_t fields) {
+  V object = in_frame(sizeof(Object) + (type->size + word_bytes - 1) / word_bytes * word_bytes, 16, "object");
+  b_.CreateStore(pointer(type), object);
+  for (std::size_t offset : words_left(type, fields))
+    b_.CreateStore(integer(0), at(object, static_cast<std::int64_t>(offset)));
+  return object;
+}
+
+// Of a vector outside the heap, with memory of its own that never grows.
+void Emitter::fill_header(V array, const DataType* type, V data, V length) {
+  store(pointer(type), array, Memory::type_word);
+  auto put = [&](V what, unsigned where) { store(what, at(array, where), Memory::array_header); };
+  put(data, offset::array_data);
+  put(length, offset::array_length);
+  put(b_.getInt32(array_owns_memory | array_in_scratch), offset::array_flags);
+  put(b_.getInt32(stored_size(type->params[0])), offset::array_element_size);
+  put(length, offset::array_capacity);
+  put(integer(0), offset::array_front);
+}
+
+constexpr std::size_t outside_header = sizeof(ArrayObject) + 2 * word_bytes;
+
+Emitter::V Emitter::vector_in_frame(const DataType* type, V length) {
+  auto* known = llvm::dyn_cast<llvm::ConstantInt>(length);
+  const std::uint64_t size = stored_size(type->params[0]);
+  if (!known || known->isNegative() || known->getZExtValue() * size > ir::frame_object_most) return nullptr;
+  const std::uint64_t bytes = known->getZExtValue() * size;
+  V data = in_frame(std::max<std::uint64_t>(bytes, word_bytes), 16, "elements");
+  V array = in_frame(outside_header, 16, "array");
+  fill_header(array, type, data, length);
+  if (bytes && Heap::starts_zeroed(layout_.builtin(), type->params[0])) {
+    llvm::CallInst* clear = b_.CreateMemSet(data, b_.getInt8(0), bytes, llvm::MaybeAlign(16));
+    clear->setMetadata(llvm::LLVMContext::MD_tbaa, layout_.alias_tag_of_all(Memory::elements));
+  }
+  return array;
+}
+
+// A vector of numbers, of a length that is known when it is made: what is free of the chunk moves. `call` makes all
+// others.
+Emitter::V Emitter::vector_in_scratch(const DataType* type, V length, llvm::function_ref<V()> call) {
+  const Type* element = type->params[0];
+  const std::uint32_t size = stored_size(element);
+  if (size == 0 || Heap::starts_zeroed(layout_.builtin(), element) || !allocates_inline(0, 0)) return nullptr;
+  llvm::BasicBlock* ready = new_block("scratch");
+  llvm::BasicBlock* asks = new_block("ask_scratch");
+  llvm::BasicBlock* done = new_block("in_scratch");
+  V free = at(scratch_front_, offset::scratch_at);
+  V begin = b_.CreateLoad(layout_.ptr, free);
+  V end = b_.CreateLoad(layout_.ptr, at(scratch_front_, offset::scratch_end));
+  V room = b_.CreateSub(b_.CreatePtrToInt(end, layout_.i64), b_.CreatePtrToInt(begin, layout_.i64));
+  V bytes = b_.CreateAnd(b_.CreateAdd(b_.CreateMul(length, integer(size)), integer(outside_header + 15)), integer(-16));
+  V is_short = b_.CreateICmpULE(length, integer(static_cast<std::int64_t>(tuning::inline_allocation_bytes / size)));
+  branch_likely(b_.CreateAnd(is_short, b_.CreateICmpSLE(bytes, room)), ready, asks);
+
+  b_.SetInsertPoint(ready);
+  b_.CreateStore(b_.CreateGEP(layout_.i8, begin, bytes), free);
+  fill_header(begin, type, at(begin, outside_header), length);
+  b_.CreateBr(done);
+
+  b_.SetInsertPoint(asks);
+  V made = call();
+  llvm::BasicBlock* made_end = b_.GetInsertBlock();
+  b_.CreateBr(done);
+
+  b_.SetInsertPoint(done);
+  llvm::PHINode* array = b_.CreatePHI(layout_.ptr, 2, "array");
+  array->addIncoming(begin, ready);
+  array->addIncoming(made, made_end);
+  return array;
 }
 
 }  // namespace slope::codegen

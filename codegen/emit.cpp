@@ -117,6 +117,10 @@ bool Emitter::is_surely_array(ir::Operand o, int depth) {
 
 void Emitter::note_length(std::uint32_t id) {
   if (wants_length_.empty() || !wants_length_[id] || values_[id].leaves.size() != 1) return;
+  if (!places_.empty() && places_[id] == ir::Place::frame) {
+    lengths_[id] = operand(function_.insts[id].operands[1]).leaves[0];
+    return;
+  }
   lengths_[id] = load(layout_.i64, at(values_[id].leaves[0], offset::array_length), Memory::array_header);
 }
 
@@ -159,9 +163,9 @@ void Emitter::prologue() {
   // the next call like its tapes; of other functions only small objects lie there.
   if (layout_.ahead) return;  // what the caller lends is taken and never given back before the end
   const bool keeps_tapes = has_op(function_, cfg_, {Op::tape_open});
-  stay_ = ir::objects_that_stay(function_, cfg_, layout_.types());
+  places_ = ir::places_of_objects(function_, cfg_, layout_.types());
   scratch_most_ = keeps_tapes ? std::uint64_t{64} << 20 : ir::scratch_object_most;
-  if (std::find(stay_.begin(), stay_.end(), true) != stay_.end())
+  if (std::find(places_.begin(), places_.end(), ir::Place::scratch) != places_.end())
     enter_scratch(keeps_tapes);
   else if (keeps_tapes)
     tape_mark_ = helper(Helper::tape_mark, {context_});
@@ -171,27 +175,59 @@ void Emitter::prologue() {
 // was entered.
 void Emitter::enter_scratch(bool keeps_tapes) {
   tape_mark_ = scratch_ = helper(Helper::scratch_enter, {context_});
+  // Without tapes nothing is ever free.
+  V tapes = load(layout_.ptr, at(context_, offset::context_tapes), Memory::context);
+  llvm::AllocaInst* nothing = b_.CreateAlloca(llvm::ArrayType::get(layout_.i64, 2), nullptr, "no_scratch");
+  b_.CreateStore(integer(0), at(nothing, offset::scratch_at));
+  b_.CreateStore(integer(0), at(nothing, offset::scratch_end));
+  scratch_front_ = b_.CreateSelect(b_.CreateIsNull(tapes), nothing, tapes);
   if (keeps_tapes) return;
   const ir::LoopForest forest = ir::find_loops(function_, cfg_);
   const auto makes_some = [&](ir::BlockId block) {
     const std::vector<std::uint32_t>& insts = function_.blocks[block].insts;
-    return std::any_of(insts.begin(), insts.end(), [&](std::uint32_t id) { return stay_[id]; });
+    return std::any_of(insts.begin(), insts.end(), [&](std::uint32_t id) { return places_[id] == ir::Place::scratch; });
   };
   for (const ir::Loop& loop : forest.loops) {
     if (std::none_of(loop.blocks.begin(), loop.blocks.end(), makes_some)) continue;
-    llvm::AllocaInst* mark = b_.CreateAlloca(layout_.i64, nullptr, "scratch_mark");
-    b_.CreateStore(scratch_, mark);  // when the loop is the function
+    const ScratchMark mark{b_.CreateAlloca(layout_.i64, nullptr, "scratch_mark"),
+                           b_.CreateAlloca(layout_.ptr, nullptr, "scratch_at"),
+                           b_.CreateAlloca(layout_.ptr, nullptr, "scratch_end")};
+    b_.CreateStore(scratch_, mark.serial);  // when the loop is the function
+    note_scratch(mark);
     scratch_marks_[loop.header] = mark;
   }
 }
 
+void Emitter::note_scratch(const ScratchMark& mark) {
+  b_.CreateStore(b_.CreateLoad(layout_.ptr, at(scratch_front_, offset::scratch_at)), mark.at);
+  b_.CreateStore(b_.CreateLoad(layout_.ptr, at(scratch_front_, offset::scratch_end)), mark.end);
+}
+
 void Emitter::mark_scratch(ir::BlockId target, bool is_next_turn) {
-  const auto mark = scratch_marks_.find(target);
-  if (mark == scratch_marks_.end()) return;
-  if (is_next_turn)
-    helper(Helper::scratch_turn, {context_, b_.CreateLoad(layout_.i64, mark->second)});
-  else
-    b_.CreateStore(helper(Helper::scratch_enter, {context_}), mark->second);
+  const auto known = scratch_marks_.find(target);
+  if (known == scratch_marks_.end()) return;
+  const ScratchMark& mark = known->second;
+  if (!is_next_turn) {
+    b_.CreateStore(helper(Helper::scratch_enter, {context_}), mark.serial);
+    return note_scratch(mark);
+  }
+  // In the chunk in which the loop began its turns only move what is free.
+  llvm::BasicBlock* here = new_block("scratch_turn");
+  llvm::BasicBlock* elsewhere = new_block("scratch_far");
+  llvm::BasicBlock* next = new_block("scratch_next");
+  V end = b_.CreateLoad(layout_.ptr, mark.end);
+  V same = b_.CreateICmpEQ(b_.CreateLoad(layout_.ptr, at(scratch_front_, offset::scratch_end)), end);
+  branch_likely(same, here, elsewhere);
+  b_.SetInsertPoint(here);
+  b_.CreateStore(b_.CreateLoad(layout_.ptr, mark.at), at(scratch_front_, offset::scratch_at));
+  // What is made next may lie where something else lay: by their alias classes the accesses to both would be apart.
+  b_.CreateFence(llvm::AtomicOrdering::AcquireRelease, llvm::SyncScope::SingleThread);
+  b_.CreateBr(next);
+  b_.SetInsertPoint(elsewhere);
+  helper(Helper::scratch_turn, {context_, b_.CreateLoad(layout_.i64, mark.serial)});
+  note_scratch(mark);
+  b_.CreateBr(next);
+  b_.SetInsertPoint(next);
 }
 
 void Emitter::link_record() {

@@ -39,6 +39,7 @@
 #include "codegen/unit.hpp"
 #include "lang/ir/cfg.hpp"
 #include "lang/ir/passes/bounds.hpp"
+#include "lang/ir/passes/escape.hpp"
 #include "lang/memory/tape.hpp"
 #include "lang/runtime/call_sites.hpp"
 
@@ -200,7 +201,8 @@ class Emitter {
   void check_element(const ir::Inst& inst, V index);
   void check_index(ir::Operand object, V index, std::int64_t length_offset, Memory memory, bool is_known,
                    V known_length = nullptr);
-  V scratch_or_heap_array(const ir::Inst& inst, llvm::ArrayRef<V> dims);
+  ir::Place place_of(const ir::Inst& inst) const;
+  V make_array(const ir::Inst& inst, llvm::ArrayRef<V> dims);
   bool known_field(const ir::Inst& inst, std::size_t& index);
   Val slot_value(std::size_t slot, const Type* type);
 
@@ -211,6 +213,11 @@ class Emitter {
   V allocate_object(const DataType* type, std::size_t fields);
   V allocate_cell(bool is_set);
   V allocate_vector(const DataType* type, V length);
+  llvm::AllocaInst* in_frame(std::size_t bytes, std::size_t alignment, const char* name);
+  V object_in_frame(const DataType* type, std::size_t fields);
+  V vector_in_frame(const DataType* type, V length);
+  V vector_in_scratch(const DataType* type, V length, llvm::function_ref<V()> call);
+  void fill_header(V array, const DataType* type, V data, V length);
   void resize_by_one(V vector, V length, const Type* element, llvm::function_ref<void()> call);
 
   // --- calls.cpp ---
@@ -275,8 +282,15 @@ class Emitter {
   };
   std::vector<unsigned> back_edges_;  // by IR block: how many lead to it outside of handlers
   llvm::DenseMap<ir::BlockId, Latch> latches_;
+  // What was free when the loop was entered.
+  struct ScratchMark {
+    llvm::AllocaInst* serial;
+    llvm::AllocaInst* at;
+    llvm::AllocaInst* end;
+  };
   void enter_scratch(bool keeps_tapes);
   void mark_scratch(ir::BlockId target, bool is_next_turn);
+  void note_scratch(const ScratchMark& mark);
   void jump_to_latch(ir::BlockId header, llvm::ArrayRef<llvm::Value*> leaves);
   const ir::Inst* current_ = nullptr;
   const ir::Block* current_block_ = nullptr;
@@ -293,12 +307,13 @@ class Emitter {
   unsigned inline_allocations_ = 0;
   V tape_mark_ = nullptr;
   V scratch_ = nullptr;  // serial of the activation, when it has objects in scratch memory
-  std::map<ir::BlockId, llvm::AllocaInst*> scratch_marks_;  // by header of loops whose turns make some
-  std::vector<bool> stay_;                                  // by inst: objects that may lie there
-  std::uint64_t scratch_most_ = 0;                          // bytes of one of them
-  llvm::AllocaInst* record_ = nullptr;                      // of lang/runtime/frames.hpp, where the engine keeps them
-  V caught_base_ = nullptr;                                 // how many exceptions were caught outside, at entry
-  std::vector<std::uint32_t> catch_depth_;                  // by IR block: how many catch blocks surround its start
+  V scratch_front_ = nullptr;
+  std::map<ir::BlockId, ScratchMark> scratch_marks_;  // by header of loops whose turns make some
+  std::vector<ir::Place> places_;                     // by inst: of the objects that it makes
+  std::uint64_t scratch_most_ = 0;                    // bytes of one of them
+  llvm::AllocaInst* record_ = nullptr;                // of lang/runtime/frames.hpp, where the engine keeps them
+  V caught_base_ = nullptr;                           // how many exceptions were caught outside, at entry
+  std::vector<std::uint32_t> catch_depth_;            // by IR block: how many catch blocks surround its start
   struct Slot {
     llvm::SmallVector<llvm::AllocaInst*, 2> leaves;
     llvm::AllocaInst* defined = nullptr;

@@ -272,6 +272,9 @@ bool store_global(Context* ctx, Binding* binding, const Type* type, std::int64_t
 
 void bounds_error(Context* ctx, const Type* type, Object* object, std::int64_t index) {
   SharedAccess shared(*ctx);
+  const DataType* data = as_data(type);
+  if (data && data->object_kind == DataType::ObjectKind::array)
+    object = outliving_array(ctx, static_cast<ArrayObject*>(object));
   ctx->bounds_error(Value(type, object), ctx->runtime->from_int(index));
 }
 

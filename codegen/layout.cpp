@@ -26,6 +26,10 @@ static_assert(offsetof(AllocationFront, marking) == heap_marking);
 static_assert(offsetof(AllocationFront, free) == heap_free);
 static_assert(offsetof(FreeCell, next) == free_cell_next);
 static_assert(offsetof(Context, interrupt) == context_interrupt);
+static_assert(offsetof(Context, tapes) == context_tapes);
+static_assert(offsetof(TapePool, scratch) + offsetof(ScratchMemory, front) + offsetof(ScratchFront, at) == scratch_at);
+static_assert(offsetof(TapePool, scratch) + offsetof(ScratchMemory, front) + offsetof(ScratchFront, end) ==
+              scratch_end);
 static_assert(offsetof(Context, fuel) == context_fuel);
 static_assert(offsetof(Context, frames) == context_frames);
 static_assert(offsetof(Context, loans) == context_loans);

@@ -336,7 +336,7 @@ bool Emitter::emit_array(const ir::Inst& inst, Val& result) {
         if (!dims.back()) return false;
       }
       if (dims.empty()) return false;
-      V out = scratch_or_heap_array(inst, dims);
+      V out = make_array(inst, dims);
       result = {inst.type, {out}, nullptr};
       return true;
     }
@@ -365,9 +365,16 @@ bool Emitter::emit_array(const ir::Inst& inst, Val& result) {
   }
 }
 
-llvm::Value* Emitter::scratch_or_heap_array(const ir::Inst& inst, llvm::ArrayRef<V> dims) {
-  if (layout_.ahead) return ahead_array(as_data(inst.type), dims);
-  const bool stays = scratch_ && stay_[static_cast<std::size_t>(current_ - function_.insts.data())];
+ir::Place Emitter::place_of(const ir::Inst& inst) const {
+  return places_.empty() ? ir::Place::heap : places_[static_cast<std::size_t>(&inst - function_.insts.data())];
+}
+
+llvm::Value* Emitter::make_array(const ir::Inst& inst, llvm::ArrayRef<V> dims) {
+  const DataType* type = as_data(inst.type);
+  if (layout_.ahead) return ahead_array(type, dims);
+  const ir::Place place = place_of(inst);
+  if (place == ir::Place::frame)
+    if (V vector = vector_in_frame(type, dims[0])) return vector;
   // Its length may be read before a loop, whether the loop reads it or not: what a loop's checks compare with must be
   // there before it (counted_loops.hpp).
   auto made = [&](V array) {
@@ -379,9 +386,9 @@ llvm::Value* Emitter::scratch_or_heap_array(const ir::Inst& inst, llvm::ArrayRef
     fail_when(b_.CreateIsNull(array));
     return array;
   };
-  if (!stays && dims.size() == 1) {
-    if (V vector = allocate_vector(as_data(inst.type), dims[0])) return vector;
-    return made(helper(Helper::array_new, {context_, pointer(inst.type), dims[0]}));
+  if (place != ir::Place::scratch && dims.size() == 1) {
+    if (V vector = allocate_vector(type, dims[0])) return vector;
+    return made(helper(Helper::array_new, {context_, pointer(type), dims[0]}));
   }
   llvm::AllocaInst* shape;
   {
@@ -390,11 +397,22 @@ llvm::Value* Emitter::scratch_or_heap_array(const ir::Inst& inst, llvm::ArrayRef
     b_.SetInsertPoint(&entry, entry.getFirstInsertionPt());
     shape = b_.CreateAlloca(llvm::ArrayType::get(layout_.i64, dims.size()), nullptr, "shape");
   }
-  for (std::size_t i = 0; i < dims.size(); ++i) b_.CreateStore(dims[i], at(shape, static_cast<std::int64_t>(8 * i)));
   V count = integer(static_cast<std::int64_t>(dims.size()));
-  if (!stays) return made(helper(Helper::array_new_shaped, {context_, pointer(inst.type), shape, count}));
-  return made(helper(Helper::scratch_array,
-                     {context_, pointer(inst.type), shape, count, integer(static_cast<std::int64_t>(scratch_most_))}));
+  auto note_shape = [&] {
+    for (std::size_t i = 0; i < dims.size(); ++i) b_.CreateStore(dims[i], at(shape, static_cast<std::int64_t>(8 * i)));
+  };
+  if (place != ir::Place::scratch) {
+    note_shape();
+    return made(helper(Helper::array_new_shaped, {context_, pointer(type), shape, count}));
+  }
+  auto call = [&] {
+    note_shape();
+    return made(helper(Helper::scratch_array,
+                       {context_, pointer(type), shape, count, integer(static_cast<std::int64_t>(scratch_most_))}));
+  };
+  if (dims.size() == 1)
+    if (V vector = vector_in_scratch(type, dims[0], call)) return vector;
+  return call();
 }
 
 // The 0-based field that get_field, set_field and the like mean, when that is known now and the object's type has it.
@@ -599,10 +617,12 @@ bool Emitter::make_object(const DataType* type, std::span<const ir::Operand> ope
       fields[i].box = box(fields[i]);
     }
   }
-  const bool stays = scratch_ && current_ && current_->op == ir::Op::make_struct && current_->type == type &&
-                     stay_[static_cast<std::size_t>(current_ - function_.insts.data())];
+  const bool is_made = current_ && current_->op == ir::Op::make_struct && current_->type == type;
+  const ir::Place place = is_made ? place_of(*current_) : ir::Place::heap;
   V object = nullptr;
-  if (stays) {
+  if (place == ir::Place::frame) {
+    object = object_in_frame(type, fields.size());
+  } else if (place == ir::Place::scratch) {
     object = helper(Helper::scratch_object, {context_, pointer(type)});
     fail_when(b_.CreateIsNull(object));
   } else {

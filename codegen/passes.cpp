@@ -118,6 +118,7 @@ struct Passes::Impl {
     f.addPass(llvm::GVNPass());
     f.addPass(llvm::InstCombinePass());
     f.addPass(llvm::SimplifyCFGPass(early));
+    f.addPass(llvm::SROAPass(llvm::SROAOptions::PreserveCFG));  // vectors in the frame whose short loops are unrolled
     f.addPass(CountedLoopsPass());
     f.addPass(llvm::SimplifyCFGPass(early));
     {

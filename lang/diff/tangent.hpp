@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lang/diff/diff.hpp"
+#include "lang/diff/object_numbers.hpp"
 #include "lang/diff/stand_in.hpp"
 #include "lang/runtime/context.hpp"
 #include "lang/runtime/library_names.hpp"
@@ -138,6 +139,7 @@ class ShadowMaker {
  private:
   bool element(Value v, const Type* declared, const Type* stored, Value& result);
   bool array(Value v, Value& result);
+  bool arrays_of_numbers(const ArrayObject* source, ArrayObject* made);
   bool fields(Value v, const DataType* type, Value& result);
   bool of_undefined(const Type* shadow, Value& result);
   void keep(const Object* object, Value shadow);
@@ -146,7 +148,7 @@ class ShadowMaker {
   Runtime& runtime_;
   TangentTypes& tangents_;
   Rooted made_;
-  std::unordered_map<const Object*, std::size_t> index_;
+  ObjectNumbers index_;
 };
 // Of a shadow: `forbid_stores` was called for some of the memory that it lets write.
 // `written`: the types of objects that are stored into, sorted, where these are known: arrays of numbers of other types do

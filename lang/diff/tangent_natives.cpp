@@ -30,8 +30,8 @@ bool ShadowMaker::shadow(Value v, Value& result) {
   if (!v.pointer && (d->storage == Storage::reference || d->storage == Storage::aggregate))
     return of_undefined(type, result);
   if (d->object_kind == DataType::ObjectKind::array || d->is_mutable) {
-    if (auto known = index_.find(v.object); known != index_.end()) {
-      result = made_.values[known->second];
+    if (const std::size_t known = index_.of(v.object); known != ObjectNumbers::none) {
+      result = made_.values[known];
       return true;
     }
   }
@@ -138,7 +138,7 @@ bool ShadowMaker::zero(const Type* cotangent, Value& result) {
 }
 
 void ShadowMaker::keep(const Object* object, Value shadow) {
-  index_[object] = made_.values.size();
+  index_.set(object, made_.values.size());
   made_.values.push_back(shadow);
 }
 
@@ -169,8 +169,11 @@ bool ShadowMaker::array(Value v, Value& result) {
     return true;
   }
   const bool has_shadow = tangents_.has_shadow(declared);
-  if (const auto more = static_cast<std::size_t>(source->length); has_shadow && more > index_.size())
-    index_.reserve(index_.size() + more);
+  if (has_shadow) index_.reserve(static_cast<std::size_t>(source->length));
+  if (const DataType* inner = as_data(declared); inner && inner->is_concrete &&
+                                                 inner->object_kind == DataType::ObjectKind::array &&
+                                                 stored == declared && tangents_.is_float(inner->params[0]))
+    return arrays_of_numbers(source, made);
   for (std::int64_t i = 0; i < source->length; ++i) {
     Value value = load_stored(runtime_.heap, source->data + i * from, declared);
     if (!value.defined() && has_shadow) continue;
@@ -181,10 +184,33 @@ bool ShadowMaker::array(Value v, Value& result) {
   return true;
 }
 
+// Many, maybe: what is the same for all is found once.
+bool ShadowMaker::arrays_of_numbers(const ArrayObject* source, ArrayObject* made) {
+  const Type* type = array_element_type(source);
+  const auto ndims = static_cast<std::size_t>(as_value(as_data(type)->params[1])->value.bits);
+  made_.values.reserve(made_.values.size() + static_cast<std::size_t>(source->length));
+  for (std::int64_t i = 0; i < source->length; ++i) {
+    auto* element = reinterpret_cast<ArrayObject* const*>(source->data)[i];
+    if (!element) continue;
+    Value shadow_of_element;
+    if (const std::size_t known = index_.of(element); known != ObjectNumbers::none) {
+      shadow_of_element = made_.values[known];
+    } else if (owner_of(element)) {
+      if (!shadow(Value(type, element), shadow_of_element)) return false;
+    } else {
+      ArrayObject* zeros = runtime_.heap.allocate_array(as_data(type), {dims_of(element), ndims});
+      if (!zeros) return ctx_.out_of_memory();
+      std::memset(zeros->data, 0, static_cast<std::size_t>(zeros->length) * zeros->element_size);
+      shadow_of_element = Value(type, zeros);
+      keep(element, shadow_of_element);
+    }
+    store_value(runtime_.heap, made->data + i * stored_size(type), type, shadow_of_element);
+  }
+  return true;
+}
+
 bool ShadowMaker::overlaps(const ShadowMaker& other) const {
-  for (const auto& [object, at] : index_)
-    if (other.index_.count(object)) return true;
-  return false;
+  return index_.any_of([&](const Object* object) { return other.index_.of(object) != ObjectNumbers::none; });
 }
 
 void ShadowMaker::forbid_stores() {
@@ -344,9 +370,11 @@ class TangentFinisher {
     if (is_complex_float(runtime_.types, declared)) return array_of_complex(v, shadow, result);
     std::vector<std::int64_t> dims;
     for (int i = 0; i < array_ndims(source); ++i) dims.push_back(dims_of(source)[i]);
-    Rooted parts(runtime_.heap);
     const ArrayObject* shadows = static_cast<const ArrayObject*>(shadow.object);
     const Type* stored = array_element_type(shadows);
+    if (stored == declared && arrays_of_numbers(*source, *shadows, dims, result)) return true;
+    Rooted parts(runtime_.heap);
+    parts.values.reserve(static_cast<std::size_t>(source->length));
     const Type* element = source->length == 0 ? user_tangent_type(runtime_.types, declared) : nullptr;
     for (std::int64_t i = 0; i < source->length; ++i) {
       Value value = load_stored(runtime_.heap, source->data + i * stored_size(declared), declared);
@@ -374,6 +402,27 @@ class TangentFinisher {
     for (std::int64_t i = 0; i < source->length; ++i)
       store_value(runtime_.heap, made->data + i * stored_size(element), element,
                   parts.values[static_cast<std::size_t>(i)]);
+    result = Value(made->type, made);
+    return true;
+  }
+
+  // The shadows of arrays of numbers are what the user sees. False: some are something else.
+  bool arrays_of_numbers(const ArrayObject& source, const ArrayObject& shadows, const std::vector<std::int64_t>& dims,
+                         Value& result) {
+    const DataType* type = as_data(array_element_type(&source));
+    if (!type || !type->is_concrete || type->object_kind != DataType::ObjectKind::array ||
+        !tangents_.is_float(type->params[0]) || source.length == 0)
+      return false;
+    auto* const* given = reinterpret_cast<ArrayObject* const*>(source.data);
+    auto* const* found = reinterpret_cast<ArrayObject* const*>(shadows.data);
+    for (std::int64_t i = 0; i < source.length; ++i)
+      if (!given[i] || !found[i] || given[i]->length != found[i]->length) return false;
+    ArrayObject* made = runtime_.heap.allocate_array(shadows.type, dims);
+    if (!made) return false;
+    for (std::int64_t i = 0; i < source.length; ++i) {
+      found[i]->flags &= ~array_stores_forbidden;
+      store_value(runtime_.heap, made->data + i * stored_size(type), type, Value(type, found[i]));
+    }
     result = Value(made->type, made);
     return true;
   }

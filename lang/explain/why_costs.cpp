@@ -54,15 +54,15 @@ class Walk {
     const ir::Cfg cfg = ir::build_cfg(*fn);
     const ir::LoopForest loops = ir::find_loops(*fn, cfg);
     const std::vector<char> failing = failing_blocks(*fn, cfg);
-    std::vector<bool> stay;  // in scratch memory
-    if (question_ == Question::allocations) stay = ir::objects_that_stay(*fn, cfg, runtime_.types);
+    std::vector<ir::Place> places;
+    if (question_ == Question::allocations) places = ir::places_of_objects(*fn, cfg, runtime_.types);
     for (const ir::BlockId b : cfg.order) {
       if (failing[b]) continue;
       const Where turns{.in_loop = outside.in_loop || loops.loop_of[b] != ~0u,
                         .always = outside.always && unavoidable(*fn, loops, failing, b)};
       const ir::Block& block = fn->blocks[b];
       for (const std::uint32_t id : block.insts)
-        if (stay.empty() || !stay[id])
+        if (places.empty() || places[id] == ir::Place::heap)
           look_at(*fn, fn->insts[id], way, turns);
         else
           note(*fn, fn->insts[id], way, turns, outgrows(fn->insts[id]));

@@ -17,7 +17,7 @@ char* ScratchMemory::take(std::size_t bytes, std::size_t available, std::size_t&
   if (bytes > most) return nullptr;
   bytes = (bytes + 63) / 64 * 64;
   std::size_t chunk = chunk_;
-  std::size_t used = used_;
+  std::size_t used = (this->used() + 63) / 64 * 64;  // the sizes of chunks are multiples of that
   while (chunk < chunks_.size() && bytes > chunks_[chunk].size - used) {
     ++chunk;
     used = 0;
@@ -32,8 +32,7 @@ char* ScratchMemory::take(std::size_t bytes, std::size_t available, std::size_t&
     bytes_ += size;
     taken = size;
   }
-  chunk_ = chunk;
-  used_ = used + bytes;
+  fill(chunk, used + bytes);
   return chunks_[chunk].begin + used;
 }
 

@@ -55,6 +55,7 @@ struct FreeTapes {
 };
 
 struct TapePool {
+  ScratchMemory scratch;  // first: machine code finds its front
   // Who raises the pool's errors, a Context (lang/runtime/context_tapes.hpp). Both return false.
   class Owner {
    public:
@@ -78,7 +79,6 @@ struct TapePool {
     return next_serial_++;
   }
   char* take_scratch(std::size_t bytes);  // null: take it from the heap
-  ScratchMemory scratch;
   void release_since(std::uint64_t mark);
   // The free states of the rule for calls of these types (lang/diff/reverse/rules.cpp). `rule` tells one definition of
   // the rule from the next: their states mean different things.

@@ -78,3 +78,30 @@ TEST_CASE_METHOD(Fixture, "objects on a tape are kept") {
   CHECK(text(0, b.any) == "one");
   CHECK(text(1, b.string) == "two");
 }
+
+TEST_CASE_METHOD(Fixture, "what is taken of scratch memory in place and by a call lies apart, and is freed together") {
+  CHECK(pool.scratch.front.at == pool.scratch.front.end);  // none yet: everything is a call
+  const std::uint64_t outer = pool.enter_scratch();
+  char* first = pool.take_scratch(10);
+  REQUIRE(first);
+  char* in_place = pool.scratch.front.at;
+  CHECK(in_place >= first + 10);
+  REQUIRE(pool.scratch.front.end - in_place > 1000);
+  pool.scratch.front.at += 48;  // as machine code does
+  char* second = pool.take_scratch(100);
+  CHECK(second >= in_place + 48);
+  CHECK(reinterpret_cast<std::uintptr_t>(second) % 64 == 0);
+  const std::uint64_t inner = pool.enter_scratch();
+  char* const free_before = pool.scratch.front.at;
+  char* const end_before = pool.scratch.front.end;
+  pool.scratch.front.at = end_before - 16;
+  char* beyond = pool.take_scratch(1000);  // of the next piece
+  REQUIRE(beyond);
+  CHECK((beyond < first || beyond >= end_before));
+  CHECK(pool.scratch.front.end != end_before);
+  pool.scratch.leave(inner);
+  CHECK(pool.scratch.front.at == free_before);
+  CHECK(pool.scratch.front.end == end_before);
+  pool.scratch.leave(outer);
+  CHECK(pool.scratch.front.at == first);
+}

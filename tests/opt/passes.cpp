@@ -14,13 +14,14 @@ namespace {
 
 // Which instructions make objects that stay, by the numbers that print_compact gives them.
 std::string staying(FileTest& test, const ir::Function& function) {
-  const std::vector<bool> stay = ir::objects_that_stay(function, ir::build_cfg(function), test.runtime.types);
+  const std::vector<ir::Place> places = ir::places_of_objects(function, ir::build_cfg(function), test.runtime.types);
   std::string text;
   std::uint32_t number = 0;
   for (const ir::Block& block : function.blocks) {
     number += static_cast<std::uint32_t>(block.parameters.size());
     for (std::uint32_t id : block.insts) {
-      if (stay[id]) text += "stays: %" + std::to_string(number) + "\n";
+      if (places[id] != ir::Place::heap)
+        text += (places[id] == ir::Place::frame ? "in the frame: %" : "stays: %") + std::to_string(number) + "\n";
       ++number;
     }
   }

@@ -19,8 +19,9 @@ constexpr int callee_depth = tuning::escape_depth;
 using Way = std::uint64_t;
 constexpr Way leaves = 1;    // something that outlives the activation may refer to it
 constexpr Way returned = 2;  // it may be, or be in, the result
+constexpr Way on_tape = 4;   // a tape of the activation may hold it
 // A turn of the loop may hand it to the next. Loops with high numbers share a bit.
-constexpr Way handed_on(std::size_t loop) { return Way{4} << std::min<std::size_t>(loop, 61); }
+constexpr Way handed_on(std::size_t loop) { return Way{8} << std::min<std::size_t>(loop, 60); }
 
 class Escape;
 // What was found of functions; null while one is looked into: a call of it from what it calls keeps what it is given.
@@ -122,7 +123,7 @@ class Escape {
       case Op::tape_store:
         // A tape that the caller opened is read by others.
         if (takes_tape_) return pass(inst.operands[2], leaves);
-        pass(inst.operands[2], inst.operands[0].is_inst() ? way_[inst.operands[0].index()] : leaves);
+        pass(inst.operands[2], on_tape | (inst.operands[0].is_inst() ? way_[inst.operands[0].index()] : leaves));
         if (leaving_columns_.count(inst.aux)) pass(inst.operands[2], leaves);
         return;
       case Op::tape_load:
@@ -207,46 +208,62 @@ bool may_stay(const Inst& inst) {
   return true;
 }
 
-// Of a size known now that machine code takes from the heap without a call.
-bool is_small(const Function& function, const Inst& inst) {
-  if (inst.op != Op::array_new) return true;
-  if (inst.operands.size() != 2 || !inst.operands[1].is_constant()) return false;
+// The bytes of an object whose size is known now, or a number above all.
+std::uint64_t known_bytes(const Function& function, const Inst& inst) {
+  constexpr std::uint64_t unknown = ~std::uint64_t{0};
+  const DataType* type = as_data(inst.type);
+  if (inst.op != Op::array_new) return type->size;
+  if (inst.operands.size() != 2 || !inst.operands[1].is_constant()) return unknown;
   const Value length = function.constant_value(inst.operands[1]);
-  const std::uint32_t size = stored_size(as_data(inst.type)->params[0]);
-  return size == 0 ||
-         (length.bits >= 0 && static_cast<std::uint64_t>(length.bits) <= tuning::inline_allocation_bytes / size);
+  const std::uint32_t size = stored_size(type->params[0]);
+  std::int64_t bytes = 0;
+  if (length.bits < 0 || __builtin_mul_overflow(length.bits, std::int64_t{size}, &bytes)) return unknown;
+  return static_cast<std::uint64_t>(bytes);
 }
 
 }  // namespace
 
-std::vector<bool> objects_that_stay(const Function& function, const Cfg& cfg, TypeTable& types) {
-  std::vector<bool> stay(function.insts.size());
+std::vector<Place> places_of_objects(const Function& function, const Cfg& cfg, TypeTable& types) {
+  std::vector<Place> places(function.insts.size(), Place::heap);
   bool any = false;
   bool keeps_tapes = false;
   for (BlockId b : cfg.order) {
-    if (function.blocks[b].handler != no_block) return stay;  // a handler may see what is in the exception
+    if (function.blocks[b].handler != no_block) return places;  // a handler may see what is in the exception
     for (std::uint32_t id : function.blocks[b].insts) {
       any |= may_stay(function.insts[id]);
       keeps_tapes |= function.insts[id].op == Op::tape_open;
     }
   }
-  if (!any) return stay;
+  if (!any) return places;
   LoopForest forest = find_loops(function, cfg);
-  if (!forest.reducible) return stay;
+  if (!forest.reducible) return places;
   Found found;
   found.try_emplace(&function);
-  Escape escape(function, types, callee_depth, found, keeps_tapes ? nullptr : &forest);
+  Escape escape(function, types, callee_depth, found, &forest);
+  std::size_t in_frame = 0;
   for (BlockId b : cfg.order) {
-    Way ways = leaves | returned;
-    for (std::uint32_t loop = forest.loop_of[b]; loop != ~0u; loop = forest.loops[loop].parent) ways |= handed_on(loop);
-    // A small object is made in the heap in less time than its turn's memory is freed.
-    const bool in_turn = !keeps_tapes && forest.loop_of[b] != ~0u;
+    const bool in_loop = forest.loop_of[b] != ~0u;
+    Way outlive_turn = leaves | returned | (in_loop ? on_tape : 0);
+    for (std::uint32_t loop = forest.loop_of[b]; loop != ~0u; loop = forest.loops[loop].parent)
+      outlive_turn |= handed_on(loop);
     for (std::uint32_t id : function.blocks[b].insts) {
       const Inst& inst = function.insts[id];
-      stay[id] = may_stay(inst) && !(in_turn && is_small(function, inst)) && (escape.of(id) & ways) == 0;
+      if (!may_stay(inst)) continue;
+      const Way ways = escape.of(id);
+      const std::uint64_t bytes = known_bytes(function, inst);
+      if ((ways & outlive_turn) == 0 && bytes <= frame_object_most && in_frame + bytes <= frame_most) {
+        places[id] = Place::frame;
+        in_frame += bytes;
+        continue;
+      }
+      // A small object is made in the heap in less time than its turn's memory is freed.
+      const bool in_turn = in_loop && !keeps_tapes;
+      const bool is_small = inst.op != Op::array_new || bytes <= tuning::inline_allocation_bytes;
+      const bool stays = (ways & (keeps_tapes ? leaves | returned : outlive_turn)) == 0;
+      if (stays && !(in_turn && is_small)) places[id] = Place::scratch;
     }
   }
-  return stay;
+  return places;
 }
 
 }  // namespace slope::ir
