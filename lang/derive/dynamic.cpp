@@ -16,6 +16,7 @@
 #include "lang/diff/normal_form.hpp"
 #include "lang/diff/operations.hpp"
 #include "lang/diff/tangent.hpp"
+#include "lang/diff/texts.hpp"
 #include "lang/ir/execute/execute.hpp"
 #include "lang/runtime/library_names.hpp"
 
@@ -90,7 +91,7 @@ class DynamicForward {
       }
       return refuse_builtin();
     }
-    if (!find_target() || !keep_memory()) return false;
+    if (!find_target() || !text_is_not_read() || !keep_memory()) return false;
     if (is_plain()) return plain(may_return_old_memory(), result);
     return call(result);
   }
@@ -115,7 +116,7 @@ class DynamicForward {
       if (is_op) return describe_builtin(static_cast<ir::Op>(callee.bits >> 1), result);
       return refuse_builtin();
     }
-    if (!find_target() || !keep_memory()) return false;
+    if (!find_target() || !text_is_not_read() || !keep_memory()) return false;
     if (is_plain()) {
       result = runtime_.from_int(may_return_old_memory() ? 1 : 0);
       return true;
@@ -255,6 +256,23 @@ class DynamicForward {
       any_ |= active_[i] != 0;
     }
     return true;
+  }
+  // A text that is made of a number that carries a derivative is no number for the function that is found.
+  bool text_is_not_read() {
+    if (is_derivative_ || asked_ < diff::dynamic_text_bit(0)) return true;
+    const std::size_t called = place_of_called();
+    for (std::size_t i = called + 1; i < operands_.size(); ++i) {
+      if (!(asked_ & diff::dynamic_text_bit(i)) || !diff::holds_text(tangents_, operands_[i].type) ||
+          tangents_.differentiable(operands_[i].type))
+        continue;
+      const bool is_read =
+          diff::reads_text(runtime_, operands_[called]) ||
+          (derivatives_.memory(ctx_).texts().of(*target_).read &
+           diff::parameter_mask(diff::parameter_of_operand(*target_, i))) != 0;
+      if (is_read && !ctx_.failed())
+        return refuse("a number is read from the text of a number that carries a derivative", target_->method);
+    }
+    return !ctx_.failed();
   }
   // Of memory that the call may store into.
   bool stores_forbidden(Value shadow) {

@@ -1,8 +1,12 @@
 #include "lang/diff/activity.hpp"
 
+#include <algorithm>
+#include <string>
 #include <unordered_map>
 
+#include "lang/diff/normal_form.hpp"
 #include "lang/diff/operations.hpp"
+#include "lang/diff/texts.hpp"
 
 namespace slope::diff {
 
@@ -31,8 +35,9 @@ class Analysis {
     result_.varied_slots.assign(function_.slots.size(), false);
     written_slots_.assign(function_.slots.size(), false);
     definitely_.assign(function_.insts.size(), false);
-    bits_.assign(function_.insts.size(), 0);
+    result_.texts.assign(function_.insts.size(), 0);
     find_global_memory();
+    find_caught();
     find_undefined();
     const std::vector<std::uint32_t>& parameters = function_.blocks[0].parameters;
     result_.active_parameters.assign(active.begin(), active.end());
@@ -255,7 +260,7 @@ class Analysis {
 
   // The bits of a number that carries a derivative may be looked at (signs, hashes, exponents); made into a number
   // again they would have lost it. So may its text, for messages and tables. What is made of either is followed through
-  // variables, arithmetic of integers, and what it is stored into.
+  // variables, arithmetic of integers, what it is stored into, and calls (texts.hpp).
   bool visit_bits(std::uint32_t id) {
     const ir::Inst& inst = function_.insts[id];
     bool from_float = false;
@@ -265,14 +270,21 @@ class Analysis {
       bits |= made_of_bits(o);
     }
     if (inst.op == Op::load_global) bits |= kept_at(inst.aux_as<Binding>());
+    if (is_caught_[id] && result_.any_varied) bits |= of_text;  // messages tell numbers
     if (result_.rules[id] == RuleKind::non_differentiable) return visit_text(id);
-    if ((inst.op == Op::bitcast || inst.op == Op::sitofp || inst.op == Op::uitofp) && bits &&
-        tangents_.is_float(inst.type)) {
+    if (bits && makes_float_of_bits(inst, tangents_)) {
       refusal_ = refusal_at(function_, inst, tangents_.runtime(),
                             "the bits of a number that carries a derivative are made into a number again");
       return false;
     }
-    if ((bits & of_text) && hands_to_reader(inst)) return refuse_text(inst);
+    if (inst.op == Op::apply_type && (from_float || shows_in_type(inst))) {
+      refusal_ = refusal_at(function_, inst, tangents_.runtime(),
+                            "a number that carries a derivative is made a parameter of a type");
+      return false;
+    }
+    if ((bits & of_text) && (hands_to_reader(inst) || makes_number_of_text(inst, tangents_))) return refuse_text(inst);
+    if (inst.op == Op::invoke || inst.op == Op::call || inst.op == Op::call_splat) return visit_text_in_call(id);
+    if (inst.op == Op::native) visit_text_in_native(id);
     if (inst.op == Op::store_global) {
       keep_at(inst.aux_as<Binding>(), bits);
       return true;
@@ -282,7 +294,8 @@ class Analysis {
       return true;
     }
     const BuiltinTypes& builtin = tangents_.runtime().types.builtin();
-    if (inst.op == Op::bitcast && from_float && !tangents_.is_float(inst.type))
+    if (from_float && !tangents_.is_float(inst.type) && (inst.op == Op::bitcast || inst.op == Op::native) &&
+        hands_on_integer(inst))
       bits |= of_bits;
     else if (!bits || inst.type == builtin.boolean || !hands_on_bits(inst))
       bits = 0;
@@ -292,20 +305,86 @@ class Analysis {
   // A call whose result is declared to have no derivative.
   bool visit_text(std::uint32_t id) {
     const ir::Inst& inst = function_.insts[id];
+    const bool is_reader = hands_to_reader(inst);
     bool from_varied = false;
     bool from_text = false;
     for (Operand o : inst.operands) {
       from_varied |= varied(o);
-      from_text |= made_of_bits(o) && holds_text(type_of(o));
+      from_text |= is_told(o) || (made_of_bits(o) && is_reader && may_be_text(tangents_, type_of(o)));
     }
     if (from_text && may_carry(inst.type)) return refuse_text(inst);
     if (!from_varied && !from_text) return true;
-    // Text, a hash; and the stream that it was printed into.
-    if (holds_text(inst.type)) make_of_bits(Operand::inst(id), of_text);
-    if (inst.type == tangents_.runtime().types.builtin().uint64) make_of_bits(Operand::inst(id), of_bits);
-    for (Operand o : inst.operands)
-      if (!may_carry(type_of(o)) && is_mutable_text(type_of(o))) keep_in(o, of_text);
+    // Text, a hash; and the stream that it was printed into. The value of a text.
+    if (holds_text(tangents_, inst.type)) make_of_bits(Operand::inst(id), of_text);
+    if (inst.type == tangents_.runtime().types.builtin().uint64 || (from_text && is_reader))
+      make_of_bits(Operand::inst(id), of_bits);
+    keep_in_mutable(inst, of_text);
     return true;
+  }
+  // What the callee makes of texts and numbers, as its code says; of one that is not known, when it runs.
+  bool visit_text_in_call(std::uint32_t id) {
+    const ir::Inst& inst = function_.insts[id];
+    bool told = false;
+    bool may_tell = false;
+    bool may_show = holds_text(tangents_, inst.type);
+    for (Operand o : inst.operands) {
+      told |= inst.op == Op::invoke ? is_told(o) : made_of_bits(o) != 0;
+      may_tell |= varied(o);
+      may_show |= is_mutable_text(tangents_, type_of(o));
+    }
+    if (inst.op != Op::invoke) {
+      if (!told && !(may_tell && may_show)) return true;
+      if (may_be_text(tangents_, inst.type)) make_of_bits(Operand::inst(id), of_text);
+      if (told) keep_in_mutable(inst, of_text);
+      return true;
+    }
+    Specialization& target = *inst.aux_as<Specialization>();
+    const bool writes = target.current && (target.current->effects & effect_writes);
+    if (!told && !outside_ && !(may_tell && (may_show || writes))) return true;
+    const TextSummary callee = memory_.texts().of(target);
+    MemoryMask texts = outside_ ? outside : 0;  // parameters of the callee
+    MemoryMask numbers = 0;
+    for (std::size_t i = 0; i < inst.operands.size(); ++i) {
+      const MemoryMask bit = parameter_mask(parameter_of_operand(target, i));
+      if (is_told(inst.operands[i])) texts |= bit;
+      if (varied(inst.operands[i])) numbers |= bit;
+    }
+    if (callee.read & texts) return refuse_text(inst);
+    if (callee.result & (texts | numbers)) {
+      if (may_be_text(tangents_, inst.type)) make_of_bits(Operand::inst(id), of_text);
+      else if ((callee.result & texts) && !may_carry(inst.type)) make_of_bits(Operand::inst(id), of_bits);
+    }
+    if (!(callee.kept & (texts | numbers))) return true;
+    if (callee.keepers & outside) keep_outside();
+    for (std::size_t i = 0; i < inst.operands.size(); ++i)
+      if ((callee.keepers & parameter_mask(parameter_of_operand(target, i))) &&
+          is_mutable_text(tangents_, type_of(inst.operands[i])))
+        keep_in(inst.operands[i], of_text);
+    return true;
+  }
+  void visit_text_in_native(std::uint32_t id) {
+    const ir::Inst& inst = function_.insts[id];
+    const bool told = std::any_of(inst.operands.begin(), inst.operands.end(),
+                                  [&](Operand o) { return varied(o) || made_of_bits(o); });
+    const OutsideEffects effects = outside_effects(inst);
+    if (effects.reads && outside_) make_of_bits(Operand::inst(id), of_text);
+    if (!told) return;
+    if (effects.writes) keep_outside();
+    if (holds_text(tangents_, inst.type)) make_of_bits(Operand::inst(id), of_text);
+    if (inst.aux_as<const NativeInfo>()->effects & effect_writes) keep_in_mutable(inst, of_text);
+  }
+  bool shows_in_type(const ir::Inst& inst) {
+    return std::any_of(inst.operands.begin(), inst.operands.end(),
+                       [&](Operand o) { return is_told(o) && holds_text(tangents_, type_of(o)); });
+  }
+  // Text or bits and nothing else: what may carry derivatives itself holds numbers that are not made of text.
+  bool is_told(Operand o) { return made_of_bits(o) && !may_carry(type_of(o)); }
+  void keep_outside() {
+    if (!outside_) outside_ = changed_ = true;
+  }
+  void keep_in_mutable(const ir::Inst& inst, std::uint8_t what) {
+    for (Operand o : inst.operands)
+      if (is_mutable_text(tangents_, type_of(o))) keep_in(o, what);
   }
   bool refuse_text(const ir::Inst& inst) {
     refusal_ = refusal_at(function_, inst, tangents_.runtime(),
@@ -316,37 +395,25 @@ class Analysis {
   bool hands_to_reader(const ir::Inst& inst) const {
     if (inst.op != Op::call && inst.op != Op::call_splat && inst.op != Op::invoke) return false;
     return std::any_of(inst.operands.begin(), inst.operands.end(), [&](Operand o) {
-      if (!o.is_constant()) return false;
-      const Value callee = function_.constant_value(o);
-      const Runtime& runtime = tangents_.runtime();
-      return std::any_of(std::begin(readers_of_text), std::end(readers_of_text), [&](const char* name) {
-        const Binding* binding = runtime.base->find(tangents_.runtime().symbol(name));
-        return binding && binding->value.defined() && callee.identical(binding->value);
-      });
+      return o.is_constant() && reads_text(tangents_.runtime(), function_.constant_value(o));
     });
   }
   static constexpr std::uint8_t of_bits = 1;
   static constexpr std::uint8_t of_text = 2;
-  static constexpr const char* readers_of_text[] = {"parse", "tryparse", "include_string"};
 
-  static bool is_memory_object(Value value) {
-    const DataType* data = as_data(value.type);
-    return data && (data->is_mutable || data->object_kind == DataType::ObjectKind::array ||
-                    data->object_kind == DataType::ObjectKind::cell);
-  }
   std::uint8_t made_of_bits(Operand o) const {
-    if (o.is_inst()) return bits_[o.index()];
+    if (o.is_inst()) return result_.texts[o.index()];
     const Value value = function_.constant_value(o);
     return is_memory_object(value) ? kept_at(value.object) : 0;
   }
   void make_of_bits(Operand o, std::uint8_t what) {
-    if ((bits_[o.index()] | what) == bits_[o.index()]) return;
-    bits_[o.index()] |= what;
+    if (!o.is_inst() || (result_.texts[o.index()] | what) == result_.texts[o.index()]) return;
+    result_.texts[o.index()] |= what;
     changed_ = true;
   }
   std::uint8_t kept_at(const void* memory) const {
     const auto found = kept_.find(memory);
-    return found == kept_.end() ? 0 : found->second;
+    return (found == kept_.end() ? 0 : found->second) | (outside_ ? of_text : 0);
   }
   void keep_at(const void* memory, std::uint8_t what) {
     if (!what || (kept_at(memory) | what) == kept_at(memory)) return;
@@ -364,66 +431,52 @@ class Analysis {
       make_of_bits(memory, what);
       const ir::Inst& from = function_.insts[memory.index()];
       if (from.op == Op::load_global) return keep_at(from.aux_as<Binding>(), what);
+      if (from.op == Op::invoke) return keep_in_constants(from, what);  // what it gives may be part of these
       if (from.operands.empty() || !leads_to_memory(from.op)) return;
       memory = from.operands[0];
     }
   }
-  static bool leads_to_memory(Op op) {
-    return op == Op::field_at || op == Op::get_field || op == Op::array_get || op == Op::array_share ||
-           op == Op::refine || op == Op::type_assert;
+  void keep_in_constants(const ir::Inst& call, std::uint8_t what) {
+    for (Operand o : call.operands)
+      if (o.is_constant() && is_mutable_text(tangents_, type_of(o))) keep_in(o, what);
   }
-  // Of what an object holds beside text nothing is made of text.
-  bool may_be_text(const Type* t) { return !tangents_.known(t) || holds_text(t); }
   // Of an operand that is made of bits or text the result is, too.
   bool hands_on_bits(const ir::Inst& inst) {
-    if (ir::is_integer_arithmetic(inst.op)) return true;
+    if (hands_on_integer(inst)) return true;
     switch (inst.op) {
-      case Op::bitcast:
-      case Op::select:
-      case Op::sext_int:
-      case Op::zext_int:
-      case Op::trunc_int:
-      case Op::sdiv_int:
-      case Op::udiv_int:
-      case Op::srem_int:
-      case Op::urem_int:
-      case Op::refine:
-      case Op::type_assert:
-      case Op::array_share:
-        return true;
       case Op::array_get:
       case Op::field_at:
       case Op::get_field:
-        return (made_of_bits(inst.operands[0]) & of_bits) || may_be_text(inst.type);
+        return (made_of_bits(inst.operands[0]) & of_bits) || inst.type == tangents_.runtime().types.builtin().uint8 ||
+               may_be_text(tangents_, inst.type);
       case Op::load_global:
         return true;
       default:
-        return holds_text(inst.type);  // pieces of text, text in tuples and objects
+        return may_be_text(tangents_, inst.type);  // pieces of text, text in tuples and objects
     }
   }
-  bool is_mutable_text(const Type* t) {
-    const DataType* data = as_data(t);
-    const bool memory = data && (data->is_mutable || data->object_kind == DataType::ObjectKind::array);
-    return memory && holds_text(t);
-  }
-  // Texts, symbols, characters, bytes, and what is made of such (parts of texts, streams).
-  bool holds_text(const Type* t, int depth = 0) {
-    const BuiltinTypes& builtin = tangents_.runtime().types.builtin();
-    if (t == builtin.string || t == builtin.symbol || t == builtin.character) return true;
-    if (depth > 4) return false;
-    const auto any_of = [&](const auto& types) {
-      for (const Type* part : types)
-        if (holds_text(part, depth + 1)) return true;
-      return false;
-    };
-    if (const UnionType* choices = as_union(t)) return any_of(choices->members);
-    const DataType* data = as_data(t);
-    if (!data || !data->is_concrete || data->is_type_of_type || may_carry(t)) return false;
-    if (data->object_kind == DataType::ObjectKind::array)
-      return data->params[0] == builtin.uint8 || holds_text(data->params[0], depth + 1);
-    for (const Field& field : data->fields)
-      if (holds_text(field.type, depth + 1)) return true;
-    return false;
+  // Where what was raised is looked at: in reverse mode it is in a box (normal_form.hpp).
+  void find_caught() {
+    is_caught_.assign(function_.insts.size(), false);
+    const Method* method = function_.method;  // Base.caught_call hands on what was raised, and is differentiated again
+    if (method && method->name && method->module == tangents_.runtime().base &&
+        std::string(method->name->name).starts_with("caught_call"))
+      return;
+    std::vector<Operand> boxes;
+    for (const ir::Block& block : function_.blocks) {
+      if (block.terminator == ~0u || block.insts.empty()) continue;
+      const ir::Inst& last = function_.insts[block.insts.back()];
+      const ir::Inst& terminator = function_.insts[block.terminator];
+      if (terminator.op == Op::branch && terminator.aux == branch_on_raise && last.op == Op::cell_set)
+        boxes.push_back(last.operands[0]);
+    }
+    for (const ir::Block& block : function_.blocks)
+      for (std::uint32_t id : block.insts) {
+        const ir::Inst& inst = function_.insts[id];
+        is_caught_[id] = inst.op == Op::caught ||
+                         (inst.op == Op::cell_get &&
+                          std::find(boxes.begin(), boxes.end(), inst.operands[0]) != boxes.end());
+      }
   }
 
   // What the forward half of a derivative gives back (the result's accumulators, the record) is written by its other
@@ -529,8 +582,9 @@ class Analysis {
   std::vector<bool> global_;      // read from globals
   std::vector<bool> written_slots_;
   std::vector<bool> undefined_;
-  std::vector<std::uint8_t> bits_;                      // what is made of what is varied: of_bits, of_text
+  std::vector<bool> is_caught_;                         // what was raised, where it is caught
   std::unordered_map<const void*, std::uint8_t> kept_;  // the same of constants that are memory, and of globals
+  bool outside_ = false;  // text of what is varied is kept outside of the function
   bool forward_mode_;
   bool changed_ = false;
 };

@@ -25,6 +25,8 @@ struct Activity {
   bool any_varied = false;
   std::vector<RuleKind> rules;          // by inst: of invokes
   std::vector<char> active_parameters;  // of the entry: asked for, or written
+  std::vector<std::uint8_t> texts;      // made of the text or the bits of what is varied
+  bool tells(ir::Operand o) const { return o.is_inst() && texts[o.index()] != 0; }
   bool carries(ir::Operand o) const { return o.is_inst() && varied[o.index()]; }
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "lang/diff/rules.hpp"
+#include "lang/diff/texts.hpp"
 #include "lang/infer/growth.hpp"
 
 namespace slope::diff {
@@ -20,6 +21,13 @@ MemoryEffects::MemoryEffects(Runtime& runtime, World world, std::function<Code(S
       code_(std::move(code)),
       overwritten_(std::move(overwritten)),
       scope_(scope) {}
+
+MemoryEffects::~MemoryEffects() = default;
+
+TextEffects& MemoryEffects::texts() {
+  if (!texts_) texts_ = std::make_unique<TextEffects>(runtime_, world_, code_);
+  return *texts_;
+}
 
 namespace {
 

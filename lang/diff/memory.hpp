@@ -43,6 +43,8 @@ struct MemorySummary {
 // What `overwritten` says of a function with a stateful rule that stores what its code stores (`overwrites` gives nothing).
 inline constexpr MemoryMask as_its_code_says = ~MemoryMask{0};
 
+class TextEffects;
+
 class MemoryEffects {
  public:
   // `code`: typed code of a specialisation, null when there is none. `overwritten`: which operands a function with a
@@ -62,6 +64,8 @@ class MemoryEffects {
     bool empty() const { return constants.empty() && bindings.empty(); }
   };
   Globals globals(const ir::Function& function);
+  TextEffects& texts();  // of the same code and world (texts.hpp)
+  ~MemoryEffects();
 
  private:
   struct Known {
@@ -98,6 +102,7 @@ class MemoryEffects {
   std::unordered_map<Specialization*, Known> summaries_;
   std::vector<Specialization*> waiting_;  // to analyse: new, or a callee's summary grew
   Specialization* analysed_ = nullptr;
+  std::unique_ptr<TextEffects> texts_;
 };
 
 }  // namespace slope::diff

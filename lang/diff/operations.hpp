@@ -45,12 +45,13 @@ bool restores_memory(Value callee, Runtime& runtime);
 bool is_written_out(Value callee, Runtime& runtime);
 // What a call whose target is found at run time calls, when that is no operand: a builtin, or an operator's function.
 Value implied_callee(const ir::Inst& inst, Runtime& runtime);
-// What Core.dynamic_forward and the like are told of a call's operands, callee first, is one bit each; the last stands
-// for all from there on.
-inline constexpr std::size_t dynamic_call_bits = 62;
+// What Core.dynamic_forward and the like are told of a call's operands, callee first, is two bits each: whether it may
+// carry a derivative, and whether it may be made of the text of what does. The last stand for all from there on.
+inline constexpr std::size_t dynamic_call_bits = 30;
 inline std::uint64_t dynamic_call_bit(std::size_t i) {
   return std::uint64_t{1} << (i < dynamic_call_bits ? i : dynamic_call_bits);
 }
+inline std::uint64_t dynamic_text_bit(std::size_t i) { return dynamic_call_bit(i) << (dynamic_call_bits + 1); }
 // A call whose target is found at run time: also the reading and writing of fields of what is not known.
 bool is_dynamic_call(const ir::Function& function, const ir::Inst& inst, Runtime& runtime);
 std::string why_refused(const ir::Inst& inst, Runtime& runtime);

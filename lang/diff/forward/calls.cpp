@@ -104,6 +104,7 @@ bool Forward::dynamic_call(std::uint32_t id) {
     Operand o = inst.operands[i];
     bool carries = varied(o) || (shadows.size() >= dynamic_call_bits && rest_carries);
     if (carries) active |= dynamic_call_bit(shadows.size());
+    if (activity_.tells(o)) active |= dynamic_text_bit(shadows.size());
     shadows.push_back(carries && tangents_.has_shadow(type_of(o)) ? shadow(o) : none_here);
     Operand leaf = varied(o) && tangents_.has_cotangent(type_of(o)) ? leaves_as(o, builtin_.any)[0] : Operand();
     tangents.push_back(leaf.valid() ? leaf : none_here);

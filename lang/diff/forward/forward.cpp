@@ -306,7 +306,9 @@ bool Forward::inst(std::uint32_t id) {
     default:
       break;
   }
-  if (flows && is_dynamic_call(*primal_, inst, runtime_)) return dynamic_call(id);
+  const bool tells = inst.op == Op::call && std::any_of(inst.operands.begin(), inst.operands.end(),
+                                                        [&](Operand o) { return activity_.tells(o); });
+  if ((flows || tells) && is_dynamic_call(*primal_, inst, runtime_)) return dynamic_call(id);
   clone(id);
   if (!activity_.varied[id]) return true;
   bool done = true;

@@ -45,6 +45,7 @@ bool Reverse::forward_dynamic(std::uint32_t id) {
   auto note = [&](std::size_t i, Operand o) {
     bool carries = varied(o) || (i >= dynamic_call_bits && rest_carries);
     if (carries) active |= dynamic_call_bit(i);
+    if (activity_.tells(o)) active |= dynamic_text_bit(i);
     shadows.push_back(carries && tangents_.has_shadow(type_of(o)) ? shadow(o) : f_.constant(runtime_.nothing()));
   };
   if (inst.op == Op::call)

@@ -80,7 +80,7 @@ bool Reverse::forward_inst(std::uint32_t id) {
   if (calls_derivative(id)) return forward_call(id);
   if (is_dynamic_call(*primal_, inst, runtime_)) {
     bool any = activity_.varied[id];
-    for (Operand o : inst.operands) any |= varied(o);
+    for (Operand o : inst.operands) any |= varied(o) || (inst.op == Op::call && activity_.tells(o));
     if (any) return forward_dynamic(id);
   }
   if (!forward_effect(id)) return false;

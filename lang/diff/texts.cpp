@@ -1,0 +1,350 @@
+#include "lang/diff/texts.hpp"
+
+#include <algorithm>
+
+#include "lang/diff/rules.hpp"
+
+namespace slope::diff {
+
+using ir::Op;
+using ir::Operand;
+
+namespace {
+
+// Any, or another abstract type.
+bool is_open(const Type* t) {
+  const DataType* data = as_data(t);
+  return data && !data->is_concrete;
+}
+
+// Types nest, and may contain themselves.
+constexpr int deepest_text = 4;
+
+bool holds_text_within(TangentTypes& tangents, const Type* t, int depth) {
+  const BuiltinTypes& builtin = tangents.runtime().types.builtin();
+  if (t == builtin.string || t == builtin.symbol || t == builtin.character) return true;
+  if (depth > deepest_text) return false;
+  const auto holds = [&](const Type* part) { return holds_text_within(tangents, part, depth + 1); };
+  if (const UnionType* choices = as_union(t))
+    return std::any_of(choices->members.begin(), choices->members.end(), holds);
+  const DataType* data = as_data(t);
+  if (!data || !data->is_concrete || data->is_type_of_type) return false;
+  if (data->object_kind == DataType::ObjectKind::array)
+    return data->params[0] == builtin.uint8 || holds(data->params[0]) || is_open(data->params[0]);
+  return std::any_of(data->fields.begin(), data->fields.end(), [&](const Field& field) { return holds(field.type); });
+}
+
+std::string_view name_of_native(const ir::Inst& native) { return native.aux_as<const NativeInfo>()->name; }
+
+}  // namespace
+
+bool holds_text(TangentTypes& tangents, const Type* type) { return holds_text_within(tangents, type, 0); }
+
+bool may_be_text(TangentTypes& tangents, const Type* type) {
+  if (const UnionType* choices = as_union(type))
+    return std::any_of(choices->members.begin(), choices->members.end(),
+                       [&](const Type* part) { return may_be_text(tangents, part); });
+  return is_open(type) || holds_text(tangents, type);
+}
+
+bool is_memory_object(Value value) {
+  const DataType* data = value.defined() ? as_data(value.type) : nullptr;
+  return data && (data->is_mutable || data->object_kind == DataType::ObjectKind::array ||
+                  data->object_kind == DataType::ObjectKind::cell);
+}
+
+bool is_mutable_text(TangentTypes& tangents, const Type* type) {
+  const DataType* data = as_data(type);
+  const bool memory = data && (data->is_mutable || data->object_kind == DataType::ObjectKind::array);
+  return memory && holds_text(tangents, type);
+}
+
+bool reads_text(Runtime& runtime, Value callee) {
+  constexpr const char* readers[] = {"parse", "tryparse", "include_string"};
+  return callee.defined() && std::any_of(std::begin(readers), std::end(readers), [&](const char* name) {
+           const Binding* binding = runtime.base->find(runtime.symbol(name));
+           return binding && binding->value.defined() && callee.identical(binding->value);
+         });
+}
+
+bool makes_float_of_bits(const ir::Inst& inst, TangentTypes& tangents) {
+  return (inst.op == Op::bitcast || inst.op == Op::sitofp || inst.op == Op::uitofp) && tangents.is_float(inst.type);
+}
+
+// parse_float64 and its like.
+bool makes_number_of_text(const ir::Inst& inst, TangentTypes& tangents) {
+  return inst.op == Op::native && name_of_native(inst).starts_with("parse_") && tangents.known(inst.type) &&
+         tangents.differentiable(inst.type);
+}
+
+bool hands_on_integer(const ir::Inst& inst) {
+  if (ir::is_integer_arithmetic(inst.op)) return true;
+  switch (inst.op) {
+    case Op::bitcast:
+    case Op::select:
+    case Op::sext_int:
+    case Op::zext_int:
+    case Op::trunc_int:
+    case Op::sdiv_int:
+    case Op::udiv_int:
+    case Op::srem_int:
+    case Op::urem_int:
+    case Op::refine:
+    case Op::type_assert:
+    case Op::array_share:
+    case Op::string_byte:
+      return true;
+    case Op::native: {
+      const std::string_view name = name_of_native(inst);
+      return name.ends_with("_hash") || name.starts_with("parse_");
+    }
+    default:
+      return false;
+  }
+}
+
+bool leads_to_memory(Op op) {
+  return op == Op::field_at || op == Op::get_field || op == Op::array_get || op == Op::array_share ||
+         op == Op::refine || op == Op::type_assert;
+}
+
+OutsideEffects outside_effects(const ir::Inst& native) {
+  const std::string_view name = name_of_native(native);
+  const bool is_file = name.starts_with("file_") || name.starts_with("directory_");
+  return {is_file || name == "environment_text" || name.starts_with("standard_"), is_file};
+}
+
+std::size_t parameter_of_operand(const Specialization& callee, std::size_t operand) {
+  const std::size_t fixed = callee.method->arg_count;
+  return callee.method->is_vararg ? std::min(operand, fixed) : operand;
+}
+
+TextEffects::TextEffects(Runtime& runtime, World world, std::function<MemoryEffects::Code(Specialization&)> code)
+    : runtime_(runtime), tangents_(tangent_types(runtime)), world_(world), code_(std::move(code)) {}
+
+// One function's summary, by sweeps over its code until nothing changes. A value's mask: the parameters that it is made
+// of, whether they are numbers or texts.
+class TextEffects::Analysis {
+ public:
+  Analysis(TextEffects& effects, const ir::Function& function, Specialization& caller)
+      : effects_(effects),
+        caller_(caller),
+        tangents_(effects.tangents_),
+        function_(function),
+        mask_(function.insts.size(), 0),
+        slots_(function.slots.size(), 0) {
+    const std::vector<std::uint32_t>& parameters = function.blocks[0].parameters;
+    for (std::size_t i = 0; i < parameters.size(); ++i) mask_[parameters[i]] = parameter_mask(i);
+  }
+
+  TextSummary run() {
+    do {
+      changed_ = false;
+      for (const ir::Block& block : function_.blocks) {
+        for (std::uint32_t id : block.insts) visit(id);
+        for (const ir::Edge& edge : block.edges)
+          for (std::size_t i = 0; i < edge.arguments.size(); ++i)
+            add(function_.blocks[edge.target].parameters[i], of(edge.arguments[i]));
+        if (block.terminator != ~0u && function_.insts[block.terminator].op == Op::ret)
+          summary_.result |= of(function_.insts[block.terminator].operands[0]);
+      }
+    } while (changed_);
+    return summary_;
+  }
+
+ private:
+  const Type* type_of(Operand o) const { return function_.type_of(o, effects_.runtime_.types); }
+  MemoryMask of(Operand o) const {
+    if (o.is_inst()) return mask_[o.index()];
+    return o.is_constant() && is_memory_object(function_.constant_value(o)) ? outside : 0;
+  }
+  void add(std::uint32_t id, MemoryMask mask) { grow(mask_[id], mask); }
+  void grow(MemoryMask& into, MemoryMask mask) {
+    if ((into | mask) == into) return;
+    into |= mask;
+    changed_ = true;
+  }
+  MemoryMask all_of(const ir::Inst& inst, bool texts_only) const {
+    MemoryMask all = 0;
+    for (Operand o : inst.operands)
+      if (!texts_only || may_be_text(tangents_, type_of(o))) all |= of(o);
+    return all;
+  }
+  void keep(MemoryMask keepers, MemoryMask what) {
+    summary_.keepers |= keepers;
+    summary_.kept |= what;
+  }
+  // In memory, and in what leads there: it is read again from that.
+  void keep_in(Operand memory, MemoryMask what) {
+    while (what) {
+      keep(of(memory), what & ~of(memory));
+      if (!memory.is_inst()) return;
+      add(memory.index(), what);
+      const ir::Inst& from = function_.insts[memory.index()];
+      if (from.operands.empty() || !leads_to_memory(from.op)) return;
+      memory = from.operands[0];
+    }
+  }
+  void keep_in_mutable(const ir::Inst& inst, MemoryMask what) {
+    for (Operand o : inst.operands)
+      if (is_mutable_text(tangents_, type_of(o))) keep_in(o, what);
+  }
+  MemoryMask shown_in_type(const ir::Inst& inst) const {
+    MemoryMask all = 0;
+    for (Operand o : inst.operands)
+      if (holds_text(tangents_, type_of(o)) || tangents_.is_float(type_of(o))) all |= of(o);
+    return all;
+  }
+  bool calls_reader(const ir::Inst& inst) const {
+    return std::any_of(inst.operands.begin(), inst.operands.end(), [&](Operand o) {
+      return o.is_constant() && reads_text(effects_.runtime_, function_.constant_value(o));
+    });
+  }
+  void visit(std::uint32_t id);
+  void invoke(std::uint32_t id);
+  void native(std::uint32_t id);
+  void made_by_operation(std::uint32_t id);
+
+  TextEffects& effects_;
+  Specialization& caller_;
+  TangentTypes& tangents_;
+  const ir::Function& function_;
+  TextSummary summary_;
+  std::vector<MemoryMask> mask_;
+  std::vector<MemoryMask> slots_;
+  bool changed_ = false;
+};
+
+void TextEffects::Analysis::invoke(std::uint32_t id) {
+  const ir::Inst& inst = function_.insts[id];
+  Specialization& target = *inst.aux_as<Specialization>();
+  if (calls_reader(inst)) {
+    if (tangents_.known(inst.type) && !tangents_.differentiable(inst.type)) return add(id, all_of(inst, true));
+    summary_.read |= all_of(inst, true);
+    return;
+  }
+  if (find_rule(effects_.runtime_, target.types, effects_.world_, nullptr) == RuleKind::non_differentiable) {
+    if (may_be_text(tangents_, inst.type)) add(id, all_of(inst, false));
+    return keep_in_mutable(inst, all_of(inst, false));
+  }
+  const TextSummary callee = effects_.known(target, caller_).summary;
+  MemoryMask result = callee.result & outside;
+  MemoryMask kept = callee.kept & outside;
+  summary_.read |= callee.read & outside;
+  for (std::size_t i = 0; i < inst.operands.size(); ++i) {
+    const MemoryMask bit = parameter_mask(parameter_of_operand(target, i));
+    const MemoryMask mask = of(inst.operands[i]);
+    if (callee.read & bit) summary_.read |= mask;
+    if (callee.result & bit) result |= mask;
+    if (callee.kept & bit) kept |= mask;
+  }
+  add(id, result);
+  if (!kept) return;
+  if (callee.keepers & outside) keep(outside, kept);
+  for (std::size_t i = 0; i < inst.operands.size(); ++i)
+    if (callee.keepers & parameter_mask(parameter_of_operand(target, i))) keep_in(inst.operands[i], kept);
+}
+
+void TextEffects::Analysis::native(std::uint32_t id) {
+  const ir::Inst& inst = function_.insts[id];
+  const MemoryMask all = all_of(inst, false);
+  if (makes_number_of_text(inst, tangents_)) {
+    summary_.read |= all_of(inst, true);
+    return;
+  }
+  const OutsideEffects effects = outside_effects(inst);
+  if (effects.reads) add(id, outside);
+  if (effects.writes) keep(outside, all);
+  if (inst.aux_as<const NativeInfo>()->effects & effect_writes) keep_in_mutable(inst, all);
+  made_by_operation(id);
+}
+
+// Lengths and answers are no text of what is asked, and numbers that stand beside a text are not made of it.
+void TextEffects::Analysis::made_by_operation(std::uint32_t id) {
+  const ir::Inst& inst = function_.insts[id];
+  if (inst.op == Op::type_of || inst.type == effects_.runtime_.types.builtin().boolean) return;
+  const bool follows = may_be_text(tangents_, inst.type) || tangents_.differentiable(inst.type);
+  if (follows || hands_on_integer(inst) || inst.op == Op::array_get) add(id, all_of(inst, false));
+}
+
+void TextEffects::Analysis::visit(std::uint32_t id) {
+  const ir::Inst& inst = function_.insts[id];
+  if (makes_float_of_bits(inst, tangents_)) summary_.read |= all_of(inst, false);
+  if (inst.op == Op::apply_type) summary_.read |= shown_in_type(inst);
+  switch (inst.op) {
+    case Op::load_global:
+      if (may_be_text(tangents_, inst.type)) add(id, outside);
+      return;
+    case Op::store_global:
+      return keep(outside, of(inst.operands[0]));
+    case Op::invoke:
+      return invoke(id);
+    case Op::native:
+      return native(id);
+    case Op::call:
+    case Op::call_splat:
+      if (calls_reader(inst)) {
+        summary_.read |= all_of(inst, true);
+        return;
+      }
+      add(id, all_of(inst, false));
+      return keep_in_mutable(inst, all_of(inst, false));
+    case Op::slot_set:
+      return grow(slots_[inst.aux], of(inst.operands[0]));
+    case Op::slot_get:
+      return add(id, slots_[inst.aux]);
+    default:
+      break;
+  }
+  if (ir::is_store(inst.op) && inst.operands.size() > 1) {
+    const Operand stored = inst.operands[inst.op == Op::set_field ? 2 : 1];
+    if (!tangents_.is_float(type_of(stored))) keep_in(inst.operands[0], of(stored));
+    return;
+  }
+  made_by_operation(id);
+}
+
+TextEffects::Known& TextEffects::known(Specialization& target, Specialization& caller) {
+  const auto [at, fresh] = summaries_.try_emplace(&target);
+  Known& entry = at->second;
+  if (&caller != &target && std::find(entry.callers.begin(), entry.callers.end(), &caller) == entry.callers.end())
+    entry.callers.push_back(&caller);
+  if (!fresh) return entry;
+  // Types that grow have no end, and the library prints by much code: what is beyond is not followed.
+  constexpr std::size_t most_functions = 400;
+  if (++met_ <= most_functions) entry.code = code_(target);
+  if (entry.code)
+    wait(target, entry);
+  else
+    entry.summary.result = ~MemoryMask{0};
+  return entry;
+}
+
+void TextEffects::wait(Specialization& target, Known& entry) {
+  if (entry.is_waiting || !entry.code) return;
+  entry.is_waiting = true;
+  waiting_.push_back(&target);
+}
+
+// Callees were met after their callers: the last first.
+const TextSummary& TextEffects::of(Specialization& target) {
+  met_ = 0;
+  Known& asked = known(target, target);
+  while (!waiting_.empty()) {
+    Specialization& next = *waiting_.back();
+    waiting_.pop_back();
+    Known& entry = summaries_.at(&next);
+    entry.is_waiting = false;
+    const TextSummary now = Analysis(*this, *entry.code, next).run();
+    TextSummary& kept = entry.summary;
+    const TextSummary was = kept;
+    kept = {kept.read | now.read, kept.result | now.result, kept.kept | now.kept, kept.keepers | now.keepers};
+    if (kept.read == was.read && kept.result == was.result && kept.kept == was.kept && kept.keepers == was.keepers)
+      continue;
+    wait(next, entry);  // it may call itself
+    for (Specialization* caller : entry.callers) wait(*caller, summaries_.at(caller));
+  }
+  return asked.summary;
+}
+
+}  // namespace slope::diff
