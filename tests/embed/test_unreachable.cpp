@@ -91,7 +91,7 @@ TEST_CASE("What a program still has of closures and old modules works") {
 
 TEST_CASE("Closures and old modules count as memory only as long as somebody can reach them") {
   Options options;
-  options.heap_limit = std::size_t{3} << 20;
+  options.heap_limit = std::size_t{16} << 20;
   options.tier = GENERATE(Tier::interpret, Tier::automatic);
   Engine engine(options);
   for (int i = 0; i < 5000; ++i) {
