@@ -116,6 +116,20 @@ bool reference_parts(Runtime& runtime, Context& ctx, Value v, Module*& module, c
   return true;
 }
 
+// The name of the operator that a node begins with. In an expansion it is a reference to the macro's module.
+static std::string operator_of(Runtime& runtime, Context& ctx, const Ast& ast, NodeId node) {
+  const auto children = ast.children(node);
+  if (children.empty()) return {};
+  Module* owner = nullptr;
+  const Symbol* name = nullptr;
+  Value leaf;
+  if (ast.head(children[0]) == Head::value && leaf_value(runtime, ctx, ast, children[0], leaf) &&
+      reference_parts(runtime, ctx, leaf, owner, name))
+    return name->name;
+  return std::string(identifier_text(ast, children[0]));
+}
+
+// Long because it is a table: one case for each head whose expression is more than its parts.
 ExprShape shape_of(Runtime& runtime, Context& ctx, const Ast& ast, NodeId node) {
   const auto& n = ast.node(node);
   ExprShape shape;
@@ -129,17 +143,7 @@ ExprShape shape_of(Runtime& runtime, Context& ctx, const Ast& ast, NodeId node) 
   if (leaf_value(runtime, ctx, ast, node, shape.leaf)) return shape;
   const auto children = ast.children(node);
   shape.head = syntax::head_name(n.head);
-  const auto operator_text = [&] {
-    if (children.empty()) return std::string();
-    // In an expansion the operator is a reference to the one of the macro's module.
-    Module* owner = nullptr;
-    const Symbol* name = nullptr;
-    Value leaf;
-    if (ast.head(children[0]) == Head::value && leaf_value(runtime, ctx, ast, children[0], leaf) &&
-        reference_parts(runtime, ctx, leaf, owner, name))
-      return name->name;
-    return std::string(identifier_text(ast, children[0]));
-  };
+  const auto operator_text = [&] { return operator_of(runtime, ctx, ast, node); };
   switch (n.head) {
     case Head::dot_call:
       if (n.flag == 1 && !operator_text().empty()) {
