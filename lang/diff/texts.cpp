@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lang/diff/rules.hpp"
+#include "lang/infer/growth.hpp"
 
 namespace slope::diff {
 
@@ -312,7 +313,14 @@ TextEffects::Known& TextEffects::known(Specialization& target, Specialization& c
   if (!fresh) return entry;
   // Types that grow have no end, and the library prints by much code: what is beyond is not followed.
   constexpr std::size_t most_functions = 400;
-  if (++met_ <= most_functions) entry.code = code_(target);
+  constexpr std::size_t longest_path = 100;  // of first callers, which may lead around
+  std::vector<const Specialization*> path;
+  for (Specialization* s = &caller; s != &target && path.size() < longest_path; s = summaries_.at(s).callers[0]) {
+    path.push_back(s);
+    if (summaries_.at(s).callers.empty()) break;
+  }
+  std::reverse(path.begin(), path.end());
+  if (++met_ <= most_functions && !infer::types_grow(path, target)) entry.code = code_(target);
   if (entry.code)
     wait(target, entry);
   else
