@@ -265,10 +265,9 @@ class DynamicForward {
       if (!(asked_ & diff::dynamic_text_bit(i)) || !diff::holds_text(tangents_, operands_[i].type) ||
           tangents_.differentiable(operands_[i].type))
         continue;
-      const bool is_read =
-          diff::reads_text(runtime_, operands_[called]) ||
-          (derivatives_.memory(ctx_).texts().of(*target_).read &
-           diff::parameter_mask(diff::parameter_of_operand(*target_, i))) != 0;
+      const bool is_read = diff::reads_text(runtime_, operands_[called]) ||
+                           (derivatives_.memory(ctx_).texts().of(*target_).read &
+                            diff::parameter_mask(diff::parameter_of_operand(*target_, i))) != 0;
       if (is_read && !ctx_.failed())
         return refuse("a number is read from the text of a number that carries a derivative", target_->method);
     }

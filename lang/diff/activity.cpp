@@ -351,8 +351,10 @@ class Analysis {
     }
     if (callee.read & texts) return refuse_text(inst);
     if (callee.result & (texts | numbers)) {
-      if (may_be_text(tangents_, inst.type)) make_of_bits(Operand::inst(id), of_text);
-      else if ((callee.result & texts) && !may_carry(inst.type)) make_of_bits(Operand::inst(id), of_bits);
+      if (may_be_text(tangents_, inst.type))
+        make_of_bits(Operand::inst(id), of_text);
+      else if ((callee.result & texts) && !may_carry(inst.type))
+        make_of_bits(Operand::inst(id), of_bits);
     }
     if (!(callee.kept & (texts | numbers))) return true;
     if (callee.keepers & outside) keep_outside();
@@ -473,9 +475,9 @@ class Analysis {
     for (const ir::Block& block : function_.blocks)
       for (std::uint32_t id : block.insts) {
         const ir::Inst& inst = function_.insts[id];
-        is_caught_[id] = inst.op == Op::caught ||
-                         (inst.op == Op::cell_get &&
-                          std::find(boxes.begin(), boxes.end(), inst.operands[0]) != boxes.end());
+        is_caught_[id] =
+            inst.op == Op::caught ||
+            (inst.op == Op::cell_get && std::find(boxes.begin(), boxes.end(), inst.operands[0]) != boxes.end());
       }
   }
 
@@ -584,7 +586,7 @@ class Analysis {
   std::vector<bool> undefined_;
   std::vector<bool> is_caught_;                         // what was raised, where it is caught
   std::unordered_map<const void*, std::uint8_t> kept_;  // the same of constants that are memory, and of globals
-  bool outside_ = false;  // text of what is varied is kept outside of the function
+  bool outside_ = false;                                // text of what is varied is kept outside of the function
   bool forward_mode_;
   bool changed_ = false;
 };
