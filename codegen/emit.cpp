@@ -189,11 +189,16 @@ void Emitter::enter_scratch(bool keeps_tapes) {
   };
   for (const ir::Loop& loop : forest.loops) {
     if (std::none_of(loop.blocks.begin(), loop.blocks.end(), makes_some)) continue;
-    const ScratchMark mark{b_.CreateAlloca(layout_.i64, nullptr, "scratch_mark"),
-                           b_.CreateAlloca(layout_.ptr, nullptr, "scratch_at"),
-                           b_.CreateAlloca(layout_.ptr, nullptr, "scratch_end")};
+    ScratchMark mark{b_.CreateAlloca(layout_.i64, nullptr, "scratch_mark"),
+                     b_.CreateAlloca(layout_.ptr, nullptr, "scratch_at"),
+                     b_.CreateAlloca(layout_.ptr, nullptr, "scratch_end")};
     b_.CreateStore(scratch_, mark.serial);  // when the loop is the function
     note_scratch(mark);
+    mark.has_inner = std::any_of(forest.loops.begin(), forest.loops.end(), [&](const ir::Loop& inner) {
+      return inner.header != loop.header &&
+             std::find(loop.blocks.begin(), loop.blocks.end(), inner.header) != loop.blocks.end() &&
+             std::any_of(inner.blocks.begin(), inner.blocks.end(), makes_some);
+    });
     scratch_marks_[loop.header] = mark;
   }
 }
@@ -209,6 +214,10 @@ void Emitter::mark_scratch(ir::BlockId target, bool is_next_turn) {
   const ScratchMark& mark = known->second;
   if (!is_next_turn) {
     b_.CreateStore(helper(Helper::scratch_enter, {context_}), mark.serial);
+    return note_scratch(mark);
+  }
+  if (mark.has_inner) {
+    helper(Helper::scratch_turn, {context_, b_.CreateLoad(layout_.i64, mark.serial)});
     return note_scratch(mark);
   }
   // In the chunk in which the loop began its turns only move what is free.

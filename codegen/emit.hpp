@@ -287,6 +287,7 @@ class Emitter {
     llvm::AllocaInst* serial;
     llvm::AllocaInst* at;
     llvm::AllocaInst* end;
+    bool has_inner = false;  // a loop within it notes its own beginning in each turn, which ends with the turn
   };
   void enter_scratch(bool keeps_tapes);
   void mark_scratch(ir::BlockId target, bool is_next_turn);

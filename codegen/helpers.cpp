@@ -11,6 +11,7 @@
 #include "lang/ir/execute/execute.hpp"
 #include "lang/ir/ir.hpp"
 #include "lang/memory/clear.hpp"
+#include "lang/memory/outliving.hpp"
 #include "lang/memory/tape.hpp"
 #include "lang/runtime/call_cache.hpp"
 #include "lang/runtime/call_native.hpp"
@@ -152,17 +153,7 @@ ArrayObject* array_new_shaped(Context* ctx, const DataType* type, const std::int
 }
 
 // What makes an exception may put the array into it.
-ArrayObject* outliving_array(Context* ctx, ArrayObject* array) {
-  if (!array || !(array->flags & array_in_scratch)) return array;
-  const auto ndims = static_cast<std::size_t>(as_value(array->type->params[1])->value.bits);
-  ArrayObject* copy = ctx->heap->allocate_array(array->type, {dims_of(array), ndims});
-  if (!copy) {  // an empty one is better than one that goes
-    const std::vector<std::int64_t> none(ndims, 0);
-    return ctx->heap->allocate_array(array->type, none);
-  }
-  std::memcpy(copy->data, array->data, static_cast<std::size_t>(array->length) * array->element_size);
-  return copy;
-}
+ArrayObject* outliving_array(Context* ctx, ArrayObject* array) { return slope::outliving_array(*ctx->heap, array); }
 
 // What does not fit into scratch memory is an array like any other.
 ArrayObject* scratch_array(Context* ctx, const DataType* type, const std::int64_t* dims, std::int64_t count,
@@ -272,9 +263,6 @@ bool store_global(Context* ctx, Binding* binding, const Type* type, std::int64_t
 
 void bounds_error(Context* ctx, const Type* type, Object* object, std::int64_t index) {
   SharedAccess shared(*ctx);
-  const DataType* data = as_data(type);
-  if (data && data->object_kind == DataType::ObjectKind::array)
-    object = outliving_array(ctx, static_cast<ArrayObject*>(object));
   ctx->bounds_error(Value(type, object), ctx->runtime->from_int(index));
 }
 

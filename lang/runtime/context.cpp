@@ -5,6 +5,7 @@
 
 #include <initializer_list>
 
+#include "lang/memory/outliving.hpp"
 #include "lang/runtime/call_watch.hpp"
 #include "lang/runtime/runtime.hpp"
 
@@ -33,6 +34,14 @@ bool raise_made(Context& ctx, const DataType* type, std::initializer_list<Value>
 }
 
 const BuiltinTypes& builtin(const Context& ctx) { return ctx.runtime->types.builtin(); }
+
+// What an exception may keep.
+Value outliving(Context& ctx, Value v) {
+  const DataType* type = v.defined() ? as_data(v.type) : nullptr;
+  if (!type || type->object_kind != DataType::ObjectKind::array) return v;
+  ArrayObject* array = outliving_array(*ctx.heap, static_cast<ArrayObject*>(v.object));
+  return array ? Value(v.type, static_cast<const void*>(array)) : Value();
+}
 
 }  // namespace
 
@@ -105,13 +114,13 @@ bool Context::type_error(std::string where, const Type* expected, Value found) {
     inside = where.substr(comma + 5);
     where.resize(comma);
   }
-  return raise_made(
-      *this, builtin(*this).type_error,
-      {runtime->from_symbol(runtime->symbol(where)), new_string(inside), runtime->from_type(expected), found});
+  return raise_made(*this, builtin(*this).type_error,
+                    {runtime->from_symbol(runtime->symbol(where)), new_string(inside), runtime->from_type(expected),
+                     outliving(*this, found)});
 }
 
 bool Context::bounds_error(Value array, Value index) {
-  return raise_made(*this, builtin(*this).bounds_error, {array, index});
+  return raise_made(*this, builtin(*this).bounds_error, {outliving(*this, array), index});
 }
 
 bool Context::undef_var(const Symbol* name) {

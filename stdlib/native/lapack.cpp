@@ -4,6 +4,8 @@
 // LAPACK cannot be interrupted. Under a time limit, one that would take longer than what is left ends the script before
 // it begins (time_suffices). The slowest run on a thread of their own when they take long, with memory of their own: an
 // interrupt ends the script, and nobody waits for what the thread still computes (run_apart).
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -13,6 +15,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <type_traits>
 #include <vector>
@@ -186,17 +189,27 @@ class LeftBehind {
     }();
     return *one;
   }
-  void add(int change) {
+  // False: there are so many already that the caller had better wait for its own.
+  bool begin() {
     const std::lock_guard<std::mutex> lock(mutex_);
-    count_ += change;
+    if (count_ >= most_at_once) return false;
+    ++count_;
+    return true;
+  }
+  void end() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    --count_;
     changed_.notify_all();
   }
 
  private:
+  static constexpr int most_at_once = 4;
   void wait() {
+    if (getpid() != process_) return;  // a child has the count, but not the threads
     std::unique_lock<std::mutex> lock(mutex_);
     changed_.wait(lock, [&] { return count_ == 0; });
   }
+  const pid_t process_ = getpid();
   std::mutex mutex_;
   std::condition_variable changed_;
   int count_ = 0;
@@ -218,17 +231,25 @@ bool run_apart(Call& call, double work, const std::shared_ptr<State>& state, Ste
     bool done = false;
   };
   const auto progress = std::make_shared<Progress>();
+  if (!LeftBehind::all().begin()) {
+    step(*state);
+    return true;
+  }
   (matrices.make_room(), ...);
-  LeftBehind::all().add(1);
-  std::thread([state, step, progress] {
+  const auto run = [state, step, progress] {
     step(*state);
     {
       const std::lock_guard<std::mutex> lock(progress->mutex);
       progress->done = true;
       progress->changed.notify_all();
     }
-    LeftBehind::all().add(-1);
-  }).detach();
+    LeftBehind::all().end();
+  };
+  try {
+    std::thread(run).detach();
+  } catch (const std::system_error&) {  // the system has no more threads
+    run();
+  }
   std::unique_lock<std::mutex> lock(progress->mutex);
   constexpr auto pause = std::chrono::milliseconds(10);
   while (!progress->changed.wait_for(lock, pause, [&] { return progress->done; })) {

@@ -8,6 +8,7 @@
 
 #include "lang/runtime/method.hpp"
 #include "lang/support/tuning.hpp"
+#include "lang/types/object.hpp"
 #include "lang/types/type.hpp"
 
 namespace slope::ir {
@@ -106,8 +107,11 @@ class Escape {
         pass(inst.operands[0], way_[id]);
         pass(inst.operands[1], leaves);
         return;
-      case Op::refine:
       case Op::type_assert:
+        // The exception has the value.
+        if (function_.type_of(inst.operands[0], types_) != inst.type) return pass_all(inst, leaves);
+        return pass_all(inst, way_[id]);
+      case Op::refine:
       case Op::select:
       case Op::tuple:
       case Op::make_closure:
@@ -146,9 +150,12 @@ class Escape {
     }
   }
 
-  // A call that never returns is given copies of arrays that would not outlive the activation (codegen/calls.cpp).
+  // A call that never returns is given copies of arrays that would not outlive the activation (codegen/calls.cpp). Not in
+  // callees: the interpreter may run them, and what they stored before they raised is seen where somebody between them
+  // and the activation catches the exception.
   static bool raises(const Inst& inst) { return inst.type && inst.type->kind == TypeKind::bottom; }
   void pass_unless_arrays(const Inst& inst) {
+    if (depth_ < callee_depth) return pass_all(inst, leaves);
     for (Operand o : inst.operands) {
       const DataType* type = as_data(function_.type_of(o, types_));
       if (!type || !type->is_concrete || type->object_kind != DataType::ObjectKind::array) pass(o, leaves);
@@ -208,6 +215,11 @@ bool may_stay(const Inst& inst) {
   return true;
 }
 
+// What an object takes beside its fields or elements.
+constexpr std::size_t header_bytes(const Inst& inst) {
+  return inst.op == Op::array_new ? sizeof(ArrayObject) : sizeof(Object);
+}
+
 // The bytes of an object whose size is known now, or a number above all.
 std::uint64_t known_bytes(const Function& function, const Inst& inst) {
   constexpr std::uint64_t unknown = ~std::uint64_t{0};
@@ -251,10 +263,13 @@ std::vector<Place> places_of_objects(const Function& function, const Cfg& cfg, T
       if (!may_stay(inst)) continue;
       const Way ways = escape.of(id);
       const std::uint64_t bytes = known_bytes(function, inst);
-      if ((ways & outlive_turn) == 0 && bytes <= frame_object_most && in_frame + bytes <= frame_most) {
-        places[id] = Place::frame;
-        in_frame += bytes;
-        continue;
+      if ((ways & outlive_turn) == 0 && bytes <= frame_object_most) {
+        const std::size_t taken = header_bytes(inst) + std::max<std::size_t>(bytes, sizeof(void*));
+        if (in_frame + taken <= frame_most) {
+          places[id] = Place::frame;
+          in_frame += taken;
+          continue;
+        }
       }
       // A small object is made in the heap in less time than its turn's memory is freed.
       const bool in_turn = in_loop && !keeps_tapes;

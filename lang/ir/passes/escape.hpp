@@ -28,9 +28,9 @@ namespace slope::ir {
 // An object of a function without tapes that takes more is made in the heap after all.
 inline constexpr std::size_t scratch_object_most = std::size_t{64} << 10;
 
-// The most bytes of one object in the frame, and of all of a function.
+// The most bytes of one object in the frame, and of all of a function, with their headers.
 inline constexpr std::size_t frame_object_most = 128;
-inline constexpr std::size_t frame_most = std::size_t{1} << 10;
+inline constexpr std::size_t frame_most = std::size_t{2} << 10;
 
 enum class Place : std::uint8_t { heap, scratch, frame };
 
