@@ -21,6 +21,11 @@ namespace slope::derive {
 
 namespace {
 
+bool has_loops(const ir::Function& function) {
+  return std::any_of(function.blocks.begin(), function.blocks.end(),
+                     [](const ir::Block& block) { return block.is_loop_header; });
+}
+
 // Gives the calls of `callee` another type; whether there are any.
 bool retype_calls(ir::Function& function, const Specialization& callee, const Type* type) {
   bool any = false;
@@ -425,7 +430,11 @@ bool DerivativeCache::put_memory_back(Context& ctx, const Subject& subject, cons
     return false;
   }
   limit_to_worlds_of(ctx, edges, result);
-  opt::optimise(derivatives_.runtime, *result.typed, compiler.opt_options(nullptr));
+  opt::OptOptions options = compiler.opt_options(nullptr);
+  // Loops stay outside the `try`, where each turn would ask whether to stop, and no turns be done together.
+  if (has_loops(*inner.target->current->typed))
+    options.is_primitive = [&](const ir::Inst& call) { return call.aux_as<Specialization>() == inner.target; };
+  opt::optimise(derivatives_.runtime, *result.typed, options);
   dump("grad", *result.typed);
   Synthetic& part = compiler.synthetic("∇" + name_of(subject.target), parameter_types(*result.typed), subject.code);
   sources_[part.target] =

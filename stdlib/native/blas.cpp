@@ -87,7 +87,7 @@ struct Strided {
   Index down, across;
   const T* at(Index i, Index j) const { return data + i * down + j * across; }
 };
-// One product: C = α A B, added to what is there or not; A is m × k with contiguous columns, B is k × n.
+// One product: C = α A B, added to what is there or not; A is m × k, B is k × n.
 template <class T>
 struct Product {
   Index m, n, k;
@@ -101,15 +101,22 @@ struct Product {
 // Vectors of this length are lowered to numbers where the target lacks them, so each of these functions names it.
 #define SLOPE_TILE __attribute__((target("avx2,fma"), always_inline))
 #define SLOPE_TILES __attribute__((target("avx2,fma")))
-// Rows i… of C's columns j…: `vectors` registers of rows times `columns`.
+// Rows i… of C's columns j…: `vectors` registers of rows times `columns`. The rows of A are at `a`, contiguous, their
+// columns `across` apart.
 template <class T, int vectors, int columns>
-SLOPE_TILE inline void multiply_tile(const Product<T>& p, Index i, Index j) {
+SLOPE_TILE inline void multiply_tile(const Product<T>& p, const T* a, Index across, Index i, Index j) {
   typedef T Vector __attribute__((vector_size(32)));
   constexpr Index width = sizeof(Vector) / sizeof(T);
   Vector sums[vectors][columns] = {};
-  const T* a = p.a.at(i, 0);
+  T* const c = p.c + i + j * p.m;
+  const bool from_there = p.adds && p.alpha == T(1);
+  if (from_there)
+#pragma GCC unroll 8
+    for (int q = 0; q < columns; ++q)
+#pragma GCC unroll 8
+      for (int v = 0; v < vectors; ++v) std::memcpy(&sums[v][q], c + v * width + q * p.m, sizeof(Vector));
   const T* b = p.b.at(0, j);
-  for (Index l = 0; l < p.k; ++l, a += p.a.across, b += p.b.down) {
+  for (Index l = 0; l < p.k; ++l, a += across, b += p.b.down) {
     Vector x[vectors];
 #pragma GCC unroll 8
     for (int v = 0; v < vectors; ++v) std::memcpy(&x[v], a + v * width, sizeof(Vector));
@@ -122,11 +129,14 @@ SLOPE_TILE inline void multiply_tile(const Product<T>& p, Index i, Index j) {
   for (int q = 0; q < columns; ++q)
 #pragma GCC unroll 8
     for (int v = 0; v < vectors; ++v) {
-      T* to = p.c + i + v * width + (j + q) * p.m;
-      Vector result = p.alpha * sums[v][q], old;
-      if (p.adds) {
-        std::memcpy(&old, to, sizeof(Vector));
-        result += old;
+      T* to = c + v * width + q * p.m;
+      Vector result = sums[v][q], old;
+      if (!from_there) {
+        result *= p.alpha;
+        if (p.adds) {
+          std::memcpy(&old, to, sizeof(Vector));
+          result += old;
+        }
       }
       std::memcpy(to, &result, sizeof(Vector));
     }
@@ -146,19 +156,81 @@ SLOPE_TILE inline void multiply_row(const Product<T>& p, Index i, Index j) {
     to = p.alpha * sums[q] + (p.adds ? to : T(0));
   }
 }
-template <class T, int columns>
-SLOPE_TILE inline void multiply_columns(const Product<T>& p, Index j) {
-  constexpr Index width = 32 / sizeof(T);
-  Index i = 0;
-  for (; i + 2 * width <= p.m; i += 2 * width) multiply_tile<T, 2, columns>(p, i, j);
-  for (; i + width <= p.m; i += width) multiply_tile<T, 1, columns>(p, i, j);
-  for (; i < p.m; ++i) multiply_row<T, columns>(p, i, j);
+
+// Some rows of A, as they stand or, when A is a transpose, copied so that they are contiguous.
+template <class T>
+class Rows {
+ public:
+  Rows(const Product<T>& p, Index most) : p_(p), is_straight_(p.a.down == 1) {
+    if (!is_straight_ && most * p.k > few) many_.resize(static_cast<std::size_t>(most * p.k));
+  }
+  // `count`, a multiple of 4, from row i on; the columns are then `across` apart.
+  SLOPE_TILE const T* at(Index i, Index count, Index& across) {
+    across = is_straight_ ? p_.a.across : count;
+    if (is_straight_) return p_.a.data + i;
+    T* to = many_.empty() ? few_ : many_.data();
+    for (Index r = 0; r < count; r += 4) copy_four(p_.a.at(i + r, 0), to + r, count);
+    return to;
+  }
+
+ private:
+  SLOPE_TILE void copy_four(const T* a, T* to, Index across) const {
+    typedef T Four __attribute__((vector_size(4 * sizeof(T))));
+    const Index down = p_.a.down;
+    Index l = 0;
+    for (; l + 4 <= p_.k; l += 4) {
+      Four row[4], half[4], column[4];
+#pragma GCC unroll 4
+      for (int r = 0; r < 4; ++r) std::memcpy(&row[r], a + l + r * down, sizeof(Four));
+#pragma GCC unroll 2
+      for (int r = 0; r < 4; r += 2) {
+        half[r] = __builtin_shufflevector(row[r], row[r + 1], 0, 4, 2, 6);
+        half[r + 1] = __builtin_shufflevector(row[r], row[r + 1], 1, 5, 3, 7);
+      }
+#pragma GCC unroll 2
+      for (int r = 0; r < 2; ++r) {
+        column[r] = __builtin_shufflevector(half[r], half[r + 2], 0, 1, 4, 5);
+        column[r + 2] = __builtin_shufflevector(half[r], half[r + 2], 2, 3, 6, 7);
+      }
+#pragma GCC unroll 4
+      for (int q = 0; q < 4; ++q) std::memcpy(to + (l + q) * across, &column[q], sizeof(Four));
+    }
+    for (; l < p_.k; ++l)
+      for (Index r = 0; r < 4; ++r) to[l * across + r] = a[l + r * down];
+  }
+
+  const Product<T>& p_;
+  bool is_straight_;
+  static constexpr Index few = 1024;  // a small product needs no memory of the heap
+  alignas(32) T few_[few];
+  std::vector<T> many_;
+};
+
+template <class T, int vectors>
+SLOPE_TILE inline void multiply_rows(const Product<T>& p, Rows<T>& rows, Index i) {
+  Index across = 0, j = 0;
+  const T* a = rows.at(i, vectors * static_cast<Index>(32 / sizeof(T)), across);
+  for (; j + 4 <= p.n; j += 4) multiply_tile<T, vectors, 4>(p, a, across, i, j);
+  if (j + 2 <= p.n) {
+    multiply_tile<T, vectors, 2>(p, a, across, i, j);
+    j += 2;
+  }
+  if (j < p.n) multiply_tile<T, vectors, 1>(p, a, across, i, j);
 }
 template <class T>
 SLOPE_TILE inline void multiply(const Product<T>& p) {
-  Index j = 0;
-  for (; j + 4 <= p.n; j += 4) multiply_columns<T, 4>(p, j);
-  for (; j < p.n; ++j) multiply_columns<T, 1>(p, j);
+  constexpr Index width = 32 / sizeof(T);
+  Index i = 0;
+  if (p.m >= width) {
+    Rows<T> rows(p, 2 * width);
+    for (; i + 2 * width <= p.m; i += 2 * width) multiply_rows<T, 2>(p, rows, i);
+    for (; i + width <= p.m; i += width) multiply_rows<T, 1>(p, rows, i);
+  }
+  for (; i < p.m; ++i) {
+    Index j = 0;
+    for (; j + 4 <= p.n; j += 4) multiply_row<T, 4>(p, i, j);
+    for (; j < p.n; ++j) multiply_row<T, 1>(p, i, j);
+  }
 }
 SLOPE_TILES void multiply_in_tiles(const Product<double>& p) { multiply(p); }
 SLOPE_TILES void multiply_in_tiles(const Product<float>& p) { multiply(p); }
@@ -235,33 +307,9 @@ bool gemv(Call& call, const Type* element) {
   return call.give_nothing();
 }
 
-// The transpose of a matrix for one product; a small one needs no memory of the heap.
-template <class T>
-class Transposed {
- public:
-  // m × n
-  const T* of(const T* a, Index m, Index n) {
-    T* out = few_;
-    if (m * n > few) {
-      many_.resize(static_cast<std::size_t>(m * n));
-      out = many_.data();
-    }
-    constexpr Index tile = 8;  // rows and columns whose lines stay in the cache together
-    for (Index i0 = 0; i0 < m; i0 += tile)
-      for (Index j = 0; j < n; ++j)
-        for (Index i = i0; i < std::min(m, i0 + tile); ++i) out[j + i * n] = a[i + j * m];
-    return out;
-  }
-
- private:
-  static constexpr Index few = 256;
-  T few_[few];
-  std::vector<T> many_;
-};
-
 // From so many rows and columns of the result on, the kernel of products is faster than dot products by more than what
-// the transpose costs. So it is when the dot products would be of few numbers.
-constexpr Index transposed_from = 8;
+// the copy of rows costs. So it is when the dot products would be of few numbers.
+constexpr Index copied_from = 8;
 constexpr Index dots_from = 16;
 
 // The same column by column; A is k × m with contiguous columns when it is transposed.
@@ -283,9 +331,13 @@ template <class T>
 bool gemm(Call& call, const Type* element) {
   bool ta = false, tb = false;
   ArrayObject *a = nullptr, *b = nullptr, *c = nullptr;
-  if (!call.boolean(0, ta) || !call.boolean(1, tb) || !call.array_of(3, element, 2, a) ||
-      !call.array_of(4, element, 2, b) || !call.array_of(6, element, 2, c))
+  if (!call.boolean(0, ta) || !call.boolean(1, tb) || !call.array_of(3, element, 2, a)) return false;
+  if (call[4].type == call[3].type && call[6].type == call[3].type) {
+    b = static_cast<ArrayObject*>(call[4].object);
+    c = static_cast<ArrayObject*>(call[6].object);
+  } else if (!call.array_of(4, element, 2, b) || !call.array_of(6, element, 2, c)) {
     return false;
+  }
   Index m = dims_of(a)[ta ? 1 : 0], k = dims_of(a)[ta ? 0 : 1], n = dims_of(b)[tb ? 0 : 1];
   if (dims_of(b)[tb ? 1 : 0] != k || dims_of(c)[0] != m || dims_of(c)[1] != n)
     return call.ctx.raise_message(call.builtin.dimension_mismatch, "matrices do not fit");
@@ -298,7 +350,8 @@ bool gemm(Call& call, const Type* element) {
   if (pa == to) pa = (copy_a.assign(pa, pa + a->length), copy_a.data());
   if (pb == to) pb = (copy_b.assign(pb, pb + b->length), copy_b.data());
   constexpr Index largest = 2147483647;
-  if (m * n >= blas_from / std::max<Index>(k, 1) && std::max({m, n, k}) <= largest) {
+  if (static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) >= blas_from &&
+      std::max({m, n, k}) <= largest) {
     if (auto* blas = openblas<Gemm<T>>(Routines<T>::gemm)) {
       int im = static_cast<int>(m), ik = static_cast<int>(k);
       int lda = std::max(1, static_cast<int>(dims_of(a)[0])), ldb = std::max(1, static_cast<int>(dims_of(b)[0])),
@@ -314,13 +367,15 @@ bool gemm(Call& call, const Type* element) {
       return call.give_nothing();
     }
   }
-  Product<T> product{m, n, k, {pa, 1, m}, {pb, tb ? n : 1, tb ? 1 : k}, alpha, to, beta != T(0)};
-  if (product.adds) scale(to, m * n, beta);
-  const bool by_dots = ta && (n < transposed_from || m < transposed_from) && (k >= dots_from || !has_tiles());
-  Transposed<T> straight;
-  if (ta && !by_dots) product.a.data = straight.of(pa, k, m);
+  const bool adds = beta != T(0);
+  if (adds && beta != T(1)) scale(to, m * n, beta);
+  const Index rows_of_a = ta ? k : m, rows_of_b = tb ? n : k;
+  const Product<T> product{
+      m,     n,  k,   {pa, ta ? rows_of_a : 1, ta ? 1 : rows_of_a}, {pb, tb ? rows_of_b : 1, tb ? 1 : rows_of_b},
+      alpha, to, adds};
+  const bool by_dots = ta && (n < copied_from || m < copied_from) && k >= dots_from;
   if (by_dots || !has_tiles()) {
-    multiply_by_columns(product, by_dots);
+    multiply_by_columns(product, ta);
   } else {
     multiply_in_tiles(product);
   }
