@@ -229,7 +229,11 @@ SLOPE_TILE inline void multiply(const Product<T>& p) {
   for (; i < p.m; ++i) {
     Index j = 0;
     for (; j + 4 <= p.n; j += 4) multiply_row<T, 4>(p, i, j);
-    for (; j < p.n; ++j) multiply_row<T, 1>(p, i, j);
+    if (j + 2 <= p.n) {
+      multiply_row<T, 2>(p, i, j);
+      j += 2;
+    }
+    if (j < p.n) multiply_row<T, 1>(p, i, j);
   }
 }
 SLOPE_TILES void multiply_in_tiles(const Product<double>& p) { multiply(p); }
@@ -255,8 +259,8 @@ struct Routines<float> {
   static constexpr const char* gemm = "sgemm_";
 };
 template <class T>
-using Gemm = void(const char*, const char*, const int*, const int*, const int*, const T*, const T*, const int*,
-                  const T*, const int*, const T*, T*, const int*);
+using GemmRoutine = void(const char*, const char*, const int*, const int*, const int*, const T*, const T*, const int*,
+                         const T*, const int*, const T*, T*, const int*);
 
 template <class T>
 T number(Value v);
@@ -327,6 +331,69 @@ void multiply_by_columns(const Product<T>& p, bool transposed) {
   }
 }
 
+// Of a matrix, without asking for its number of dimensions: what dims_of gives.
+const Index* shape_of(const ArrayObject* matrix) { return matrix->words + 1; }
+
+// C = α op(A) op(B) + β C; op(A) is m × k.
+template <class T>
+struct Gemm {
+  bool ta, tb;
+  Index m, n, k;
+  T alpha;
+  const T* a;
+  const T* b;
+  T beta;
+  T* c;
+  Index rows_of_a() const { return ta ? k : m; }
+  Index rows_of_b() const { return tb ? n : k; }
+};
+
+// So many columns at a time as take some hundredths of a second: the host may want to stop it.
+template <class T>
+__attribute__((noinline)) bool multiply_by(GemmRoutine<T>* blas, Call& call, const Gemm<T>& p) {
+  const int m = static_cast<int>(p.m), k = static_cast<int>(p.k);
+  const int lda = std::max(1, static_cast<int>(p.rows_of_a())), ldb = std::max(1, static_cast<int>(p.rows_of_b())),
+            ldc = std::max(1, m);
+  const Index at_once = std::max<Index>(8, multiplications_at_once / std::max<Index>(1, p.m * p.k));
+  for (Index j = 0; j < p.n; j += at_once) {
+    if (call.ctx.interrupt.load(std::memory_order_relaxed)) return call.ctx.stop();
+    const int columns = static_cast<int>(std::min(at_once, p.n - j));
+    blas(p.ta ? "T" : "N", p.tb ? "T" : "N", &m, &columns, &k, &p.alpha, p.a, &lda, p.tb ? p.b + j : p.b + j * ldb,
+         &ldb, &p.beta, p.c + j * p.m, &ldc);
+  }
+  return call.give_nothing();
+}
+
+template <class T>
+bool multiply(Call& call, const Gemm<T>& p) {
+  constexpr Index largest = 2147483647;
+  if (static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k) >= blas_from && p.m <= largest &&
+      p.n <= largest && p.k <= largest) {
+    if (auto* blas = openblas<GemmRoutine<T>>(Routines<T>::gemm)) return multiply_by(blas, call, p);
+  }
+  const bool adds = p.beta != T(0);
+  if (adds && p.beta != T(1)) scale(p.c, p.m * p.n, p.beta);
+  const Index lda = p.rows_of_a(), ldb = p.rows_of_b();
+  const Strided<T> a{p.a, p.ta ? lda : 1, p.ta ? 1 : lda}, b{p.b, p.tb ? ldb : 1, p.tb ? 1 : ldb};
+  const Product<T> product{p.m, p.n, p.k, a, b, p.alpha, p.c, adds};
+  const bool by_dots = p.ta && (p.n < copied_from || p.m < copied_from) && p.k >= dots_from;
+  if (by_dots || !has_tiles()) {
+    multiply_by_columns(product, p.ta);
+  } else {
+    multiply_in_tiles(product);
+  }
+  return call.give_nothing();
+}
+
+// C is a factor, too.
+template <class T>
+__attribute__((noinline)) bool multiply_copies(Call& call, Gemm<T> p) {
+  std::vector<T> a, b;
+  if (p.a == p.c) p.a = (a.assign(p.a, p.a + p.m * p.k), a.data());
+  if (p.b == p.c) p.b = (b.assign(p.b, p.b + p.k * p.n), b.data());
+  return multiply(call, p);
+}
+
 template <class T>
 bool gemm(Call& call, const Type* element) {
   bool ta = false, tb = false;
@@ -338,48 +405,21 @@ bool gemm(Call& call, const Type* element) {
   } else if (!call.array_of(4, element, 2, b) || !call.array_of(6, element, 2, c)) {
     return false;
   }
-  Index m = dims_of(a)[ta ? 1 : 0], k = dims_of(a)[ta ? 0 : 1], n = dims_of(b)[tb ? 0 : 1];
-  if (dims_of(b)[tb ? 1 : 0] != k || dims_of(c)[0] != m || dims_of(c)[1] != n)
+  const Index m = shape_of(a)[ta ? 1 : 0], k = shape_of(a)[ta ? 0 : 1], n = shape_of(b)[tb ? 0 : 1];
+  if (shape_of(b)[tb ? 1 : 0] != k || shape_of(c)[0] != m || shape_of(c)[1] != n)
     return call.ctx.raise_message(call.builtin.dimension_mismatch, "matrices do not fit");
-  T alpha = number<T>(call[2]), beta = number<T>(call[5]);
-  T* to = reinterpret_cast<T*>(c->data);
   if (m == 0 || n == 0) return call.give_nothing();
-  const T* pa = reinterpret_cast<const T*>(a->data);
-  const T* pb = reinterpret_cast<const T*>(b->data);
-  std::vector<T> copy_a, copy_b;
-  if (pa == to) pa = (copy_a.assign(pa, pa + a->length), copy_a.data());
-  if (pb == to) pb = (copy_b.assign(pb, pb + b->length), copy_b.data());
-  constexpr Index largest = 2147483647;
-  if (static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) >= blas_from &&
-      std::max({m, n, k}) <= largest) {
-    if (auto* blas = openblas<Gemm<T>>(Routines<T>::gemm)) {
-      int im = static_cast<int>(m), ik = static_cast<int>(k);
-      int lda = std::max(1, static_cast<int>(dims_of(a)[0])), ldb = std::max(1, static_cast<int>(dims_of(b)[0])),
-          ldc = std::max(1, im);
-      // So many columns at a time as take some hundredths of a second: the host may want to stop it.
-      const Index at_once = std::max<Index>(8, multiplications_at_once / std::max<Index>(1, m * k));
-      for (Index j = 0; j < n; j += at_once) {
-        if (call.ctx.interrupt.load(std::memory_order_relaxed)) return call.ctx.stop();
-        int columns = static_cast<int>(std::min(at_once, n - j));
-        blas(ta ? "T" : "N", tb ? "T" : "N", &im, &columns, &ik, &alpha, pa, &lda, tb ? pb + j : pb + j * ldb, &ldb,
-             &beta, to + j * m, &ldc);
-      }
-      return call.give_nothing();
-    }
-  }
-  const bool adds = beta != T(0);
-  if (adds && beta != T(1)) scale(to, m * n, beta);
-  const Index rows_of_a = ta ? k : m, rows_of_b = tb ? n : k;
-  const Product<T> product{
-      m,     n,  k,   {pa, ta ? rows_of_a : 1, ta ? 1 : rows_of_a}, {pb, tb ? rows_of_b : 1, tb ? 1 : rows_of_b},
-      alpha, to, adds};
-  const bool by_dots = ta && (n < copied_from || m < copied_from) && k >= dots_from;
-  if (by_dots || !has_tiles()) {
-    multiply_by_columns(product, ta);
-  } else {
-    multiply_in_tiles(product);
-  }
-  return call.give_nothing();
+  const Gemm<T> p{ta,
+                  tb,
+                  m,
+                  n,
+                  k,
+                  number<T>(call[2]),
+                  reinterpret_cast<const T*>(a->data),
+                  reinterpret_cast<const T*>(b->data),
+                  number<T>(call[5]),
+                  reinterpret_cast<T*>(c->data)};
+  return p.a == p.c || p.b == p.c ? multiply_copies(call, p) : multiply(call, p);
 }
 
 // blas_gemv(transposed, α, A, x, β, y)
