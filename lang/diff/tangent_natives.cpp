@@ -664,8 +664,8 @@ const Type* gives_bool(TypeTable& types, std::span<const Type* const>) { return 
 const Type* gives_int(TypeTable& types, std::span<const Type* const>) { return types.builtin().int64; }
 
 const NativeInfo tangent_natives[] = {
-    {"take_rule_state", take_rule_state, effect_throws | effect_reads | effect_writes, nullptr},
-    {"give_rule_state", give_rule_state, effect_throws | effect_writes, nullptr},
+    {"take_rule_state", take_rule_state, effect_throws | effect_reads | effect_writes, nullptr, false, false, true},
+    {"give_rule_state", give_rule_state, effect_throws | effect_writes, nullptr, false, false, true},
     {"fingerprint", fingerprint, effect_reads | effect_allocates, gives_int},
     {"tangent_kinds", tangent_kinds, effect_throws, gives_int},
     {"user_tangent", user_tangent, effect_throws, gives_user_tangent},

@@ -251,8 +251,8 @@ const NativeInfo objects_natives[] = {
     {"new_box", new_box, effect_makes, [](TypeTable& t, ArgumentTypes) -> const Type* { return t.builtin().cell; }},
     {"object_hash", object_hash, effect_throws | effect_reads, returns_int},
     {"symbol_hash", symbol_hash, effect_none, returns_int, false, false, true},
-    {"same_elements", same_elements, effect_throws | effect_reads, returns_bool},
-    {"shares_memory", shares_memory, effect_throws | effect_reads, returns_bool},
+    {"same_elements", same_elements, effect_throws | effect_reads, returns_bool, false, false, true},
+    {"shares_memory", shares_memory, effect_throws | effect_reads, returns_bool, false, false, true},
 };
 
 }  // namespace
