@@ -329,7 +329,7 @@ const NativeInfo types_natives[] = {
     {"type_size", type_size, effect_throws, returns_int},
     {"tuple_eltype", tuple_eltype, effect_throws, nullptr},
     {"tuple_type", tuple_type, effect_throws, nullptr},
-    {"fieldnames", fieldnames, effect_makes, nullptr},
+    {"fieldnames", fieldnames, effect_throws, nullptr},
     {"fieldcount", fieldcount, effect_throws, returns_int},
     {"fieldtype", fieldtype, effect_throws, nullptr},
     {"supertype", supertype, effect_throws, nullptr},
