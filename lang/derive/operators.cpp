@@ -483,6 +483,31 @@ class OperatorExpansion {
     return type_of(made) == wanted ? made : Operand();
   }
 
+  Operand shadow_in_direction(Operand x, Operand direction) {
+    const DataType* d = as_data(type_of(x));
+    const DataType* shadow = as_data(tangents_.shadow(d));
+    const DataType* told = as_data(type_of(direction));
+    if (is_plain_ && told && told->is_tuple && told->is_concrete && told->fields.size() == d->fields.size()) {
+      if (const Operand object = object_in_direction(d, shadow, told, direction); object.valid()) return object;
+      if (shadow->is_tuple && arrays_in(x).valid())
+        return call_base("arrays_in_direction", {x, zero_shadow(x), direction}, shadow);
+    }
+    return call_base("direction_shadow", {x, direction}, shadow);
+  }
+  // Of an object of numbers whose direction has a number or nothing for each; invalid otherwise.
+  Operand object_in_direction(const DataType* d, const DataType* shadow, const DataType* told, Operand direction) {
+    if (!diff::is_object_of_numbers(tangents_, d)) return {};
+    std::vector<Operand> parts{constant(runtime_.from_type(shadow))};
+    for (std::size_t i = 0; i < d->fields.size(); ++i) {
+      const Type* wanted = shadow->fields[i].type;
+      const Type* given = told->fields[i].type;
+      if (given != wanted && given != builtin_.nothing) return {};
+      parts.push_back(given == wanted ? field(direction, i, given) : zeros(wanted));
+    }
+    parts.push_back(constant(runtime_.from_bool(false)));  // it may be stored into
+    return emit(Op::make_struct, parts, shadow);
+  }
+
   Operand directional(const ir::Inst& native) {
     std::size_t width = native.operands.size() - 2;
     std::vector<std::vector<Operand>> directions;
@@ -509,9 +534,8 @@ class OperatorExpansion {
     operands.insert(operands.end(), arguments_.begin(), arguments_.end());
     for (std::size_t k = 0; k < width; ++k)
       for (std::size_t i = 0; i < arguments_.size(); ++i) {
-        const Type* type = type_of(arguments_[i]);
-        if (asked[i] && tangents_.has_shadow(type))
-          operands.push_back(call_base("direction_shadow", {arguments_[i], directions[k][i]}, tangents_.shadow(type)));
+        if (asked[i] && tangents_.has_shadow(type_of(arguments_[i])))
+          operands.push_back(shadow_in_direction(arguments_[i], directions[k][i]));
       }
     for (std::size_t k = 0; k < width; ++k)
       for (std::size_t i = 0; i < arguments_.size(); ++i) {
