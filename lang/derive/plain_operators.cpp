@@ -5,7 +5,7 @@
 // A plain type is a number or another type without a derivative, an array of numbers, or an immutable struct (a tuple,
 // a closure) of plain fields. Not plain: what may hold itself or anything, and what users see in another form than the
 // derivative does (dictionaries). A gradient may also be with respect to arrays of structs of numbers, and mutable structs
-// of numbers.
+// of numbers; an argument with a direction may be such a mutable struct.
 #include "lang/derive/derivatives.hpp"
 #include "lang/diff/operations.hpp"
 #include "lang/diff/tangent.hpp"
@@ -100,9 +100,11 @@ bool Derivatives::is_plain_operator(const ir::Function& function, const ir::Inst
   if (is_type || !is_plain_type(type_of(0))) return false;
   const DataType* arguments = as_data(type_of(1));
   diff::TangentTypes& tangents = diff::tangent_types(runtime);
-  const Plain which = kind == Operator::gradient ? Plain::point : Plain::always;
-  if (!arguments || !arguments->is_tuple || !is_plain(tangents, arguments, most_levels, which)) return false;
-  if (kind != Operator::with_directions) return true;
+  if (!arguments || !arguments->is_tuple || !arguments->is_concrete) return false;
+  if (kind != Operator::with_directions)
+    return is_plain(tangents, arguments, most_levels, kind == Operator::gradient ? Plain::point : Plain::always);
+  for (const Field& argument : arguments->fields)
+    if (!is_plain_type(argument.type) && !diff::is_object_of_numbers(tangents, as_data(argument.type))) return false;
   for (std::size_t k = 2; k < inst.operands.size(); ++k) {
     const DataType* direction = as_data(type_of(k));
     if (!direction || !direction->is_tuple || !direction->is_concrete ||
