@@ -471,6 +471,7 @@ class OperatorExpansion {
     const DataType* given = as_data(type_of(kept));
     if (d && d->object_kind == DataType::ObjectKind::array && type_of(kept) == wanted)
       return call_base("zeroed_like!", {kept, x}, wanted);
+    if (is_plain_ && given == builtin_.nothing && diff::is_object_of_numbers(tangents_, d)) return zero_shadow(x);
     bool plain = d && d->is_concrete && d->object_kind == DataType::ObjectKind::fields && !d->is_mutable && given &&
                  (given->is_tuple || given->is_named_tuple) && given->fields.size() == d->fields.size();
     if (!plain) return {};
