@@ -8,6 +8,7 @@
 // link of the free list, and the object's first field is written to the same place, under the class of the object's
 // fields: if both had classes, LLVM would conclude that they are apart and could write the field first.
 #include "codegen/emit.hpp"
+#include "codegen/known_memory.hpp"
 #include "lang/ir/passes/escape.hpp"
 #include "lang/memory/heap_blocks.hpp"
 #include "lang/support/tuning.hpp"
@@ -81,6 +82,7 @@ Emitter::V Emitter::take_cell(Heap::CellKind kind, const DataType* type, llvm::f
   llvm::PHINode* object = b_.CreatePHI(layout_.ptr, 2, "object");
   object->addIncoming(cell, ready);
   object->addIncoming(made, made_end);
+  mark_known(*object, kind.bytes);
   return object;
 }
 
@@ -276,6 +278,7 @@ Emitter::V Emitter::vector_in_scratch(const DataType* type, V length, llvm::func
   llvm::PHINode* array = b_.CreatePHI(layout_.ptr, 2, "array");
   array->addIncoming(begin, ready);
   array->addIncoming(made, made_end);
+  mark_known(*array, outside_header);
   return array;
 }
 

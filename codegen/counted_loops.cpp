@@ -173,7 +173,36 @@ class CountedLoop {
     limit_.start = evolution_.getMinusSCEV(next->getStart(), limit_.step);
     limit_.bound = predicate == ICmpInst::ICMP_SLE ? right : evolution_.getMinusSCEV(right, evolution_.getOne(i64_));
     counter_ = latch_;
+    if (limit_.step->isOne() && predicate == ICmpInst::ICMP_SLE) count_ones(right);
     return true;
+  }
+
+  // Of `while i <= n`, i growing by one, the number of turns is known unless n is the largest number of all (then the
+  // loop has no end). That is one condition more; where the loop is not copied it counts nothing.
+  void count_ones(const SCEV* bound) {
+    const SCEV* last = evolution_.getSMaxExpr(limit_.start, bound);
+    const SCEV* turns = evolution_.getMinusSCEV(last, limit_.start);
+    llvm::SCEVExpander expander(evolution_, latch_->getModule()->getDataLayout(), "turns");
+    llvm::Instruction* end = preheader_->getTerminator();
+    if (!is_cheap(expander, turns, end) || !is_cheap(expander, bound, end)) return;
+    const SCEV* largest = evolution_.getConstant(llvm::APInt::getSignedMaxValue(64));
+    conditions_.push_back(Condition{ICmpInst::ICMP_NE, bound, nullptr, largest, false, nullptr});
+    turns_ = turns;
+    last_ = last;
+    limit_ = {};
+  }
+
+  // The loop that was counted so says when it ends: LLVM then finds the number as well.
+  void end_at_last() {
+    auto* branch = llvm::cast<BranchInst>(latch_->getTerminator());
+    auto* compare = llvm::cast<ICmpInst>(branch->getCondition());
+    const unsigned leaving = loop_->contains(branch->getSuccessor(0)) ? 1 : 0;
+    llvm::Value* next = compare->getOperand(loop_->isLoopInvariant(compare->getOperand(0)) ? 1 : 0);
+    llvm::SCEVExpander expander(evolution_, latch_->getModule()->getDataLayout(), "last");
+    const SCEV* end = evolution_.getAddExpr(last_, evolution_.getOne(i64_));
+    llvm::Value* stop = expander.expandCodeFor(end, i64_, preheader_->getTerminator());
+    llvm::IRBuilder<> b(branch);
+    branch->setCondition(b.CreateICmp(leaving == 0 ? ICmpInst::ICMP_EQ : ICmpInst::ICMP_NE, next, stop));
   }
 
   // Prefers what is there: the value that a variable of the loop starts with, give or take a constant. (Left alone, the
@@ -419,6 +448,7 @@ class CountedLoop {
     }
     leave_alone(checked);
     for (BranchInst* branch : removed_) always_stay(branch, *loop_);
+    if (last_) end_at_last();
     if (limit_.step) {  // few turns
       if (!polls_.empty() && !counts_fuel(polls_[0])) {
         for (llvm::CallInst* poll : polls_) poll->eraseFromParent();
@@ -580,7 +610,8 @@ class CountedLoop {
   BasicBlock* counter_ = nullptr;  // ends in the exit whose turns are known
   const SCEV* turns_ = nullptr;    // how often that exit is not taken
   llvm::Type* i64_ = nullptr;
-  Condition limit_;  // what is known instead; without step: nothing
+  Condition limit_;             // what is known instead; without step: nothing
+  const SCEV* last_ = nullptr;  // of a loop that ends by `<=`: what its variable is in the last turn
   std::uint64_t most_ = most_turns;
   std::vector<llvm::CallInst*> polls_;
   std::vector<Condition> conditions_;

@@ -34,6 +34,7 @@
 #include <llvm/Transforms/Vectorize/SLPVectorizer.h>
 
 #include "codegen/counted_loops.hpp"
+#include "codegen/known_memory.hpp"
 #include "codegen/neighbours.hpp"
 #include "codegen/quick_code.hpp"
 #include "codegen/rotating_sums.hpp"
@@ -106,6 +107,7 @@ struct Passes::Impl {
     }
     f.addPass(llvm::SimplifyCFGPass(early));
     f.addPass(llvm::InstCombinePass());
+    f.addPass(KnownMemoryPass());
     {
       llvm::LoopPassManager second;
       second.addPass(llvm::IndVarSimplifyPass());
