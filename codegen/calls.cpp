@@ -240,6 +240,7 @@ Val Emitter::call_native_code(const Signature& signature, llvm::FunctionCallee c
   auto member = [&](unsigned i) -> V { return type ? b_.CreateExtractValue(call, i) : static_cast<V>(call); };
   if (signature.has_status) fail_when(b_.CreateICmpNE(member(members - 1), b_.getInt8(0)));
   for (unsigned i = 0; i < r.leaves.size(); ++i) result.leaves.push_back(member(i));
+  mark_result(result);
   return result;
 }
 

@@ -395,7 +395,7 @@ class CountedLoop {
   }
 
   bool version() {
-    if (removed_.empty()) return false;
+    if (removed_.empty() && (!last_ || polls_.empty())) return false;
     const llvm::DataLayout& layout = counter_->getModule()->getDataLayout();
     llvm::SCEVExpander expander(evolution_, layout, "check");
     llvm::Instruction* end = preheader_->getTerminator();

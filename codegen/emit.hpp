@@ -168,6 +168,7 @@ class Emitter {
   V store_values(llvm::ArrayRef<Val> values);  // into the buffer for arguments of dynamic calls
   V result_buffer() { return buffers_.result(); }
   Val load_result(const Type* type);  // from the buffer for results
+  void mark_result(const Val& result);  // of a call
 
   // --- arithmetic.cpp ---
   bool emit_arithmetic(const ir::Inst& inst, Val& result);

@@ -1,4 +1,5 @@
 #include "codegen/emit.hpp"
+#include "codegen/known_memory.hpp"
 
 namespace slope::codegen {
 
@@ -351,7 +352,18 @@ Val Emitter::load_result(const Type* type) {
   if (layout_.of(type).kind == Kind::none) return none(type);
   V word = b_.CreateLoad(layout_.ptr, result_buffer());
   V payload = b_.CreateLoad(layout_.i64, at(result_buffer(), 8));
-  return from_dynamic(word, payload, type);
+  Val result = from_dynamic(word, payload, type);
+  mark_result(result);
+  return result;
+}
+
+// Of what a call returned: the headers of arrays may be read.
+void Emitter::mark_result(const Val& result) {
+  const std::vector<std::uint64_t> known = layout_.known_bytes(result.type);
+  for (std::size_t i = 0; i < result.leaves.size() && i < known.size(); ++i) {
+    auto* made = llvm::dyn_cast<llvm::Instruction>(result.leaves[i]);
+    if (made && known[i]) mark_known(*made, known[i]);
+  }
 }
 
 }  // namespace slope::codegen
