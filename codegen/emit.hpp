@@ -167,7 +167,7 @@ class Emitter {
   Val boolean(V bit) { return {layout_.builtin().boolean, {bit}, nullptr}; }
   V store_values(llvm::ArrayRef<Val> values);  // into the buffer for arguments of dynamic calls
   V result_buffer() { return buffers_.result(); }
-  Val load_result(const Type* type);  // from the buffer for results
+  Val load_result(const Type* type);    // from the buffer for results
   void mark_result(const Val& result);  // of a call
 
   // --- arithmetic.cpp ---

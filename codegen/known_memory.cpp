@@ -105,7 +105,8 @@ class KnownMemory {
       return true;
     }
     if (auto* select = llvm::dyn_cast<llvm::SelectInst>(base))
-      return is_known(select->getTrueValue(), bytes, at, merges) && is_known(select->getFalseValue(), bytes, at, merges);
+      return is_known(select->getTrueValue(), bytes, at, merges) &&
+             is_known(select->getFalseValue(), bytes, at, merges);
     const llvm::APInt size(layout_.getIndexTypeSizeInBits(base->getType()), bytes);
     return llvm::isDereferenceableAndAlignedPointer(base, llvm::Align(8), size, layout_, &at, &assumptions_,
                                                     &dominators_, &library_);

@@ -85,7 +85,7 @@ struct Heap::Impl {
 #if defined(__SANITIZE_ADDRESS__)
 inline constexpr std::size_t least_spare = ~std::size_t{0};  // uses of freed memory are to be found
 #else
-inline constexpr std::size_t least_spare = 64u << 10;
+inline constexpr std::size_t least_spare = tuning::heap_least_spare;
 #endif
 inline constexpr std::size_t buffer_margin = 64;  // around an array's memory, still taken for a pointer into it
 // Bytes allocated between two collections, at least: about what the caches hold, for garbage is written before it is
