@@ -6,6 +6,7 @@
 #include "lang/ir/execute/execute.hpp"
 #include "lang/lower/desugar/desugar.hpp"
 #include "lang/lower/emit.hpp"
+#include "lang/lower/expr.hpp"
 #include "lang/lower/generated.hpp"
 #include "lang/lower/type_expression.hpp"
 
@@ -243,6 +244,20 @@ class Methods {
     return ast_.head(name) == Head::identifier || dotted ? std::string(ast_.name_of(name)) : "function";
   }
 
+  // The function `out.name` of a module, for `M.f(x) = …`: made when it is not there.
+  bool function_of_module(Module* owner, Callee& out) {
+    Binding* binding = owner == module_ ? runtime_.binding(module_, out.name) : runtime_.resolve(owner, out.name);
+    // A function that the library lacks exists from then on: packages give methods to many.
+    if (binding == nullptr && is_library(runtime_, owner)) binding = runtime_.binding(owner, out.name);
+    if (is_library(runtime_, owner) && !binding->value.defined())
+      out.value = runtime_.generic_function(owner, out.name);
+    if (out.value.defined()) return true;
+    if (binding == nullptr || (!binding->value.defined() && owner != module_ && !is_library(runtime_, module_)))
+      return ctx_.undef_var(out.name);
+    out.value = binding->value.defined() ? binding->value : runtime_.generic_function(owner, out.name);
+    return true;
+  }
+
   bool find_callee(Callee& out) {
     const auto& builtin = runtime_.types.builtin();
     if (signature_->is_object) {
@@ -265,23 +280,23 @@ class Methods {
         if (!types_.evaluate(parts[0], owner)) return false;
         if (owner.type != builtin.module)
           return raise_at(ctx_, signature_->span, "invalid function name in a definition: not a module");
-        Binding* binding =
-            owner.module == module_ ? runtime_.binding(module_, out.name) : runtime_.resolve(owner.module, out.name);
-        // A function that the library lacks exists from then on: packages give methods to many.
-        if (binding == nullptr && is_library(runtime_, owner.module))
-          binding = runtime_.binding(owner.module, out.name);
-        if (is_library(runtime_, owner.module) && !binding->value.defined())
-          out.value = runtime_.generic_function(owner.module, out.name);
-        if (out.value.defined()) break;
-        if (binding == nullptr ||
-            (!binding->value.defined() && owner.module != module_ && !is_library(runtime_, module_)))
-          return ctx_.undef_var(out.name);
-        out.value = binding->value.defined() ? binding->value : runtime_.generic_function(owner.module, out.name);
+        if (!function_of_module(owner.module, out)) return false;
+        break;
+      }
+      case Head::value: {  // of an Expr: a function, a type, or a GlobalRef
+        const auto& spliced = state_of(runtime_).spliced.values;
+        Module* owner = nullptr;
+        if (ast_.node(callee).value < spliced.size() &&
+            reference_parts(runtime_, ctx_, spliced[ast_.node(callee).value], owner, out.name)) {
+          if (!function_of_module(owner, out)) return false;
+          break;
+        }
+        out.name = runtime_.symbol("");
+        if (!types_.evaluate(callee, out.value)) return false;
         break;
       }
       case Head::curly:
-      case Head::where:
-      case Head::value: {
+      case Head::where: {
         out.name = runtime_.symbol(ast_.head(callee) == Head::curly && ast_.child_count(callee) > 0
                                        ? identifier_text(ast_, ast_.child(callee, 0))
                                        : "");

@@ -210,6 +210,19 @@ ExprShape shape_of(Runtime& runtime, Context& ctx, const Ast& ast, NodeId node) 
         rest(0);
       }
       break;
+    case Head::let_:
+      if (!children.empty() && ast.head(children[0]) == Head::block && ast.child_count(children[0]) == 0) {
+        Value none = runtime.from_symbol(runtime.symbol("block"));
+        if (!ir::execute(ctx, ir::Op::expr, &none, 1, 0, none)) {
+          ctx.take_error();
+          none = runtime.nothing();
+        }
+        constant(keep(runtime, none));  // no variables: no line either
+        rest(1);
+      } else {
+        rest(0);
+      }
+      break;
     case Head::struct_:
       constant(truth(n.flag == 1));
       rest(0);
@@ -228,6 +241,7 @@ ExprShape shape_of(Runtime& runtime, Context& ctx, const Ast& ast, NodeId node) 
         constant(line_number(runtime, ctx, ast.node(child).span));
         shape.parts.push_back({child, {}});
       }
+      if (children.empty() && ast.head(node) == Head::block) constant(line_number(runtime, ctx, n.span));
       break;
     default:
       rest(0);

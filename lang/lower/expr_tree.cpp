@@ -430,6 +430,8 @@ class Reader {
       if (name == "meta" && args.size() == 2 && args[0].type == builtin.symbol && args[0].symbol->name == "generated")
         return compilers_generator(args[1]);
       if (name == "copyast" && args.size() == 1) return read(args[0]);
+      if (name == "top" && args.size() == 1 && args[0].type == builtin.symbol)  // a name of Base, whatever is visible
+        return reference(runtime_.base, args[0].symbol);
       if (name == "isdefined" && args.size() == 1) {
         const NodeId parts[] = {ast_.identifier("@isdefined", span_), read(args[0])};
         return ast_.make(Head::macrocall, span_, parts);

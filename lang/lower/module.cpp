@@ -4,6 +4,7 @@
 
 #include "lang/lower/definition.hpp"
 #include "lang/lower/desugar/desugar.hpp"
+#include "lang/lower/state.hpp"
 #include "lang/support/exception_safe.hpp"
 
 namespace slope::lower {
@@ -13,6 +14,24 @@ using syntax::Head;
 using syntax::no_node;
 using syntax::NodeId;
 
+namespace {
+
+// What a macro raised is a LoadError, as in Julia, of a statement that has no other error.
+bool raise_of_statement(Runtime& runtime, Context& ctx, const std::vector<Diagnostic>& diagnostics,
+                        std::span<const Value> raised) {
+  if (ctx.failed() || raised.empty() || diagnostics.size() != raised.size())
+    return raise_diagnostics(runtime, ctx, diagnostics);
+  const Span at = diagnostics.front().span;
+  Rooted fields(runtime.heap);
+  fields.values.push_back(string_constant(runtime, runtime.sources.file(at.file).name()));
+  fields.values.push_back(runtime.from_int(runtime.sources.line_of(at)));
+  fields.values.push_back(raised.front());
+  Value made;
+  return runtime.new_object(ctx, runtime.types.builtin().load_error, fields.values.data(), 3, made) && ctx.raise(made);
+}
+
+}  // namespace
+
 bool run_statements(Runtime& runtime, Context& ctx, Module* module, std::shared_ptr<Ast> ast,
                     std::span<const NodeId> statements, Value& result) {
   const Restored world(ctx.world, ctx.world);
@@ -20,9 +39,13 @@ bool run_statements(Runtime& runtime, Context& ctx, Module* module, std::shared_
   for (const NodeId statement : statements) {
     ctx.world = top_world(runtime);
     std::vector<Diagnostic> diagnostics;
+    auto& macro_errors = state_of(runtime).macro_errors.values;
+    const std::size_t of_others = macro_errors.size();  // a macro may run statements, too
     auto body = lower_statement(runtime, ctx, module, ast, statement, diagnostics);
     if (body == nullptr) {
-      ok = !ctx.failed() && (diagnostics.empty() || raise_diagnostics(runtime, ctx, diagnostics));
+      ok = !ctx.failed() && (diagnostics.empty() ||
+                             raise_of_statement(runtime, ctx, diagnostics, std::span(macro_errors).subspan(of_others)));
+      macro_errors.resize(of_others);
       if (ok) continue;
       break;
     }

@@ -67,10 +67,11 @@ struct SourcedBody {
 };
 
 struct LoweringState {
-  explicit LoweringState(Heap& heap) : constants(heap), spliced(heap) {}
+  explicit LoweringState(Heap& heap) : constants(heap), spliced(heap), macro_errors(heap) {}
   Rooted constants;                                // literals that instructions hold
   std::unordered_map<std::string, Value> strings;  // interned string literals, in `constants`
   Rooted spliced;                                  // what Head::value nodes index
+  Rooted macro_errors;                             // what macros of the statement that is being lowered raised
   // The source of a generator is being lowered: its constants live and die with its code, which the collector sees from
   // then on. Code that macros define meanwhile stays.
   bool of_source = false;

@@ -11,7 +11,7 @@ namespace slope::lower {
 //   P{T}(; x = 1, y) where {T} = P{T}(x, y)
 Form* Desugar::macro_kwdef(NodeId node, std::span<const NodeId> arguments) {
   const Span at = span(node);
-  NodeId definition = arguments[0];
+  const NodeId definition = expanded_target(arguments[0]);  // @kwdef @m struct …
   if (ast_->head(definition) != Head::struct_ || ast_->child_count(definition) != 2)
     return error(node, "`@kwdef` stands before a struct definition");
   const NodeId signature = ast_->child(definition, 0);

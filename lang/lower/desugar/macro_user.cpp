@@ -39,6 +39,7 @@ Form* Desugar::user_macro(NodeId node, Value macro, Module* definer) {
     const Value raised = ctx_.take_error();
     if (std::exchange(quote_expansion_, false))
       return native(span(node), "throw", {constant(span(node), keep(runtime_, raised))});
+    state_of(runtime_).macro_errors.values.push_back(raised);
     return error(node, "in macro expansion: " + runtime_.exception_text(ctx_, raised));
   };
   Rooted arguments(runtime_.heap);
