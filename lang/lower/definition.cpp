@@ -127,6 +127,8 @@ class Methods {
     types_.names = hints.names;
     Value generator;
     const bool generated = hints.is_generated || has_generated_part(ast_, signature_->body);
+    if (generated && signature_->has_vararg_default)
+      return raise_at(ctx_, signature_->span, "a vararg parameter of a generated function has no default value");
     if (generated) {
       if (!signature_->keywords.empty()) return define_with_keywords(hints, result);
       if (!define_generator(runtime_, ctx_, module_, *signature_, generator)) return false;

@@ -313,6 +313,27 @@ class Reader {
     return true;
   }
 
+  // f(a, c...=x) takes x for c when nothing is given for it: if c === (), c = (x,).
+  bool vararg_default() {
+    ParameterSyntax& parameter = out_.parameters.back();
+    if (!out_.keywords.empty() || out_.body == no_node || parameter.pattern == no_node ||
+        ast_.head(parameter.pattern) != Head::identifier) {
+      report(diagnostics_, parameter.span,
+             "a vararg parameter with a default value beside keywords is not part of Slope");
+      return false;
+    }
+    const Span at = parameter.span;
+    const NodeId name = parameter.pattern;
+    const NodeId none[] = {ast_.identifier("===", at), name, ast_.make(Head::tuple, at, {})};
+    const NodeId one[] = {std::exchange(parameter.default_value, no_node)};
+    const NodeId given[] = {name, ast_.make(Head::tuple, at, one)};
+    const NodeId parts[] = {ast_.make(Head::call, at, none), ast_.make(Head::assign, at, given)};
+    const NodeId body[] = {ast_.make(Head::if_, at, parts), out_.body};
+    out_.body = ast_.make(Head::block, at, body);
+    out_.has_vararg_default = true;
+    return true;
+  }
+
   bool check() {
     bool seen_default = false;
     for (std::size_t i = 0; i < out_.parameters.size(); ++i) {
@@ -321,10 +342,7 @@ class Reader {
         report(diagnostics_, parameter.span, "invalid `...` on a parameter that is not the last");
         return false;
       }
-      if (parameter.is_vararg && parameter.default_value != no_node) {
-        report(diagnostics_, parameter.span, "a vararg parameter with a default value is not part of Slope");
-        return false;
-      }
+      if (parameter.is_vararg && parameter.default_value != no_node && !vararg_default()) return false;
       if (parameter.default_value != no_node) {
         seen_default = true;
       } else if (seen_default && !parameter.is_vararg) {
@@ -358,7 +376,7 @@ class Reader {
     return true;
   }
 
-  const Ast& ast_;
+  Ast& ast_;
   SignatureSyntax& out_;
   std::vector<Diagnostic>& diagnostics_;
 };

@@ -47,6 +47,7 @@ struct SignatureSyntax {
   std::vector<KeywordSyntax> keywords;
   syntax::NodeId return_type = syntax::no_node;
   syntax::NodeId body = syntax::no_node;  // none: `function f end`
+  bool has_vararg_default = false;        // which the body begins with
 
   std::size_t optional_count() const;
   std::size_t positional_count() const;  // without a vararg
