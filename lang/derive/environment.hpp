@@ -33,6 +33,9 @@ class DerivationEnvironment final : public diff::Environment {
   bool built_rule(const DataType* call_types, diff::BuiltRule& rule) override {
     return derivatives_.rules.find(ctx_, call_types, false, rule, edges);
   }
+  std::int64_t memory_of_rule(const DataType* forward_step, const DataType* pullback) override {
+    return reinterpret_cast<std::intptr_t>(derivatives_.stores.of_rule(ctx_, forward_step, pullback));
+  }
   diff::MemoryEffects& memory() override { return derivatives_.memory(ctx_); }
   Runtime& runtime() override { return derivatives_.runtime; }
   World world() override { return ctx_.world; }

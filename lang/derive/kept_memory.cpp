@@ -509,6 +509,138 @@ bool KeptMemory::put_back_later(Value taken) {
   return ok || ctx_.out_of_memory();
 }
 
+// --- of rules ---
+
+bool KeptMemory::keep_for_pullback(const RuleStores& rule, Value pullback, const Value* call, std::size_t count,
+                                   Value& result) {
+  const SharedAccess access(ctx_);
+  std::unordered_set<const void*> read;  // arrays that share memory by that, too
+  const auto read_from = [&](Value root) {
+    reach(root, [&](Object* object, bool) {
+      read.insert(object);
+      if (is_object(object, DataType::ObjectKind::array)) read.insert(static_cast<const ArrayObject*>(object)->data);
+    });
+  };
+  if (!rule.reads_all) {
+    read_from(pullback);
+    for (Value v : rule.constants) read_from(v);
+    for (const Binding* binding : rule.globals) read_from(binding->value);
+    empty(seen_);
+  }
+  const auto is_read = [&](const Object* object) {
+    return rule.reads_all || read.contains(object) ||
+           (is_object(object, DataType::ObjectKind::array) &&
+            read.contains(static_cast<const ArrayObject*>(object)->data));
+  };
+  const Value streams = library_value(runtime_, KnownName::io_type);
+  const auto level = static_cast<std::size_t>(open(true));
+  const Stores& stores = rule.stores;
+  for (Binding* binding : stores.assigned)
+    if (rule.reads_all || std::find(rule.globals.begin(), rule.globals.end(), binding) != rule.globals.end())
+      keep_global(binding);
+  const auto look = [&](Value root) {
+    reach(root, [&](Object* object, bool) {
+      const DataType* type = object->type;
+      const bool is_mutable = type->is_mutable || type->object_kind != DataType::ObjectKind::fields;
+      if (!is_mutable || !stores.may_hit(type) || !is_read(object)) return;
+      if (!is_random_generator(runtime_, type) && !is_subtype(runtime_.types, type, streams.as_type))
+        keep_object(object);
+    });
+  };
+  for (std::size_t i = 0; i < count; ++i)
+    if (stores.arguments & diff::parameter_mask(std::min(i, rule.fixed))) look(call[i]);
+  if (stores.arguments & diff::global_memory) {
+    for (Value v : stores.constants) look(v);
+    for (const Binding* binding : stores.globals) look(binding->value);
+  }
+  empty(seen_);
+  const bool ok = copy_entries(level, Copies::all, true, result);
+  cut_to(level - 1);
+  return ok;
+}
+
+// Whether the object holds what its copy does.
+bool KeptMemory::holds_content_of(const Value* pair) const {
+  const Entry entry = entry_of(pair, runtime_.types.builtin());
+  const Entry present = as_it_is(entry);
+  const Object* copy = pair[1].object;
+  const char* content =
+      entry.kind == Entry::Kind::array ? static_cast<const ArrayObject*>(copy)->data : copy->payload();
+  return present.bytes == entry.bytes && present.length == entry.length &&
+         (entry.bytes == 0 || std::memcmp(present_content(entry), content, entry.bytes) == 0);
+}
+
+bool KeptMemory::is_as_kept(Value kept) {
+  if (as_data(kept.type)->object_kind != DataType::ObjectKind::array || !expect_taken(kept)) return true;
+  const auto* pairs = static_cast<const ArrayObject*>(kept.object);
+  for (std::int64_t i = 0; i < pairs->length; i += 2)
+    if (!holds_content_of(reinterpret_cast<const Value*>(pairs->data) + i)) return false;
+  return true;
+}
+
+bool KeptMemory::give_to_pullback(Value kept, Value& found) {
+  found = runtime_.nothing();
+  return is_as_kept(kept) ? !ctx_.failed() : exchange_later(kept, found);
+}
+
+// Whole numbers that a pullback has counted up, and what it appended, belong to what was there (`done`). False: no memory.
+bool KeptMemory::add_to_found(const Value* kept, Value* found, bool& done) {
+  const BuiltinTypes& builtin = runtime_.types.builtin();
+  const Entry entry = entry_of(kept, builtin);
+  done = false;
+  if (entry.kind == Entry::Kind::global || entry.kind == Entry::Kind::cell) return true;
+  auto* object = static_cast<Object*>(entry.what);
+  const DataType* type = object->type;
+  const bool is_array = entry.kind == Entry::Kind::array;
+  const Type* element = is_array ? array_element_type(static_cast<ArrayObject*>(object))
+                                 : (type->fields.size() == 1 ? type->fields[0].type : nullptr);
+  const Entry present = as_it_is(entry);
+  const Entry before = entry_of(found, builtin);
+  const auto content = [&](const Value* pair) {
+    const Object* copy = pair[1].object;
+    return is_array ? static_cast<const ArrayObject*>(copy)->data : copy->payload();
+  };
+  if (element == builtin.int64 && present.bytes == entry.bytes && before.bytes == entry.bytes) {
+    auto* now = reinterpret_cast<std::uint64_t*>(const_cast<char*>(present_content(entry)));
+    for (std::size_t i = 0; i < entry.bytes / sizeof(std::uint64_t); ++i)
+      now[i] += reinterpret_cast<const std::uint64_t*>(content(found))[i] -
+                reinterpret_cast<const std::uint64_t*>(content(kept))[i];
+    done = true;
+  } else if (is_array && present.length > entry.length && before.length >= entry.length &&
+             array_ndims(static_cast<ArrayObject*>(object)) == 1 &&
+             (entry.bytes == 0 || std::memcmp(present_content(entry), content(kept), entry.bytes) == 0)) {
+    auto* array = static_cast<ArrayObject*>(object);
+    if (!ctx_.heap->resize_vector(array, present.length + before.length - entry.length)) return false;
+    std::memmove(array->data + before.bytes, array->data + entry.bytes, present.bytes - entry.bytes);
+    if (before.bytes) std::memcpy(array->data, content(found), before.bytes);
+    ctx_.heap->rewrote(array);
+    done = true;
+  }
+  if (done) found[1] = found[0];
+  return true;
+}
+
+bool KeptMemory::take_from_pullback(Value kept, Value found, const DataType*& shared) {
+  shared = nullptr;
+  if (as_data(found.type)->object_kind != DataType::ObjectKind::array) return true;
+  if (!expect_taken(kept) || !expect_taken(found)) return false;
+  diff::TangentTypes& tangents = diff::tangent_types(runtime_);
+  const auto* left = static_cast<const ArrayObject*>(kept.object);
+  const auto* there = static_cast<const ArrayObject*>(found.object);
+  if (left->length != there->length) return ctx_.argument_error("take_from_pullback takes what give_to_pullback gave");
+  for (std::int64_t i = 0; i < left->length; i += 2) {
+    const auto* pair = reinterpret_cast<const Value*>(left->data) + i;
+    if (holds_content_of(pair)) continue;
+    // Numbers that the pullback works with are its own. What it notes otherwise would be lost.
+    const DataType* type = pair[0].type == runtime_.types.builtin().int64 ? nullptr : pair[0].object->type;
+    if (type && tangents.differentiable(type)) continue;
+    bool done = false;
+    if (!add_to_found(pair, reinterpret_cast<Value*>(there->data) + i, done)) return ctx_.out_of_memory();
+    if (!done) shared = type ? type : runtime_.types.builtin().any;
+  }
+  return put_back_later(found) && !shared;
+}
+
 bool KeptMemory::open_for(Value taken, std::int64_t& level) {
   if (!expect_taken(taken)) return false;
   level = open(true);

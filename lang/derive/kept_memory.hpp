@@ -43,6 +43,15 @@ struct Stores {
   // Shadows of what it stores into stay as they are: that has no other memory with derivatives in it.
   bool only_numbers(diff::TangentTypes& tangents) const;
 };
+// What the forward step of a rule may store into memory that was there before it, and what its pullback may read besides
+// what itself leads to (rule_memory.cpp).
+struct RuleStores {
+  Stores stores;
+  std::size_t fixed = 0;   // as KeptMemory::keep has it
+  bool reads_all = false;  // not known
+  std::vector<Value> constants;
+  std::vector<Binding*> globals;
+};
 bool holds_only_numbers(diff::TangentTypes& tangents, const DataType* type);
 bool is_reference(Value v);  // an object on the heap
 // What generators of random numbers hold is no data: the next call gets other numbers, as without derivatives.
@@ -55,7 +64,10 @@ class StoresOfFunctions {
   // Lives as long as the engine: code has its address.
   const Stores& of(Context& ctx, Specialization& target);
   std::vector<Value> names_of(Context& ctx, Specialization& target);
+  // Null: nothing. Types of calls: of the step, of the pullback that it gives.
+  const RuleStores* of_rule(Context& ctx, const DataType* forward_step, const DataType* pullback);
   bool knows(const Stores* stores) const { return addresses_.contains(stores); }
+  bool knows(const RuleStores* stores) const { return rule_addresses_.contains(stores); }
   bool assigns(const void* binding) const { return assigned_.contains(binding); }  // some function does
   void forget();                                                                   // functions may have been freed
   void trace(Tracer& tracer) const;
@@ -63,6 +75,7 @@ class StoresOfFunctions {
  private:
   bool is_of_library(const Module* module) const;
   void find_roots(Context& ctx, Specialization& target, Stores& stores);
+  void find_reads(Context& ctx, const DataType* pullback, RuleStores& rule);
   void find_library_objects();
 
   Derivatives& derivatives_;
@@ -72,6 +85,8 @@ class StoresOfFunctions {
   std::deque<Stores> all_;
   std::unordered_set<const Stores*> addresses_;  // of all_
   std::unordered_set<const void*> assigned_;     // of all_
+  std::deque<RuleStores> all_of_rules_;
+  std::unordered_set<const RuleStores*> rule_addresses_;  // of all_of_rules_
   std::unordered_map<const Specialization*, diff::MemoryEffects::Globals> names_;
   std::unordered_set<const void*> of_library_;  // objects that the library's globals hold
 };
@@ -117,6 +132,15 @@ class KeptMemory final : public CallWatch {
   // Of what can be reached from the roots: copies of what the sweeps of a derivative do not put back in between (objects,
   // small arrays without derivatives), for exchange_later, and a number that differs when other memory does.
   bool keep_seen(const std::vector<Value>& roots, Value& copies, std::uint64_t& others);
+  // After a rule's forward step, `call` as keep has it: copies of what it may have stored and its pullback may read, for
+  // give_to_pullback. Nothing when there is nothing.
+  bool keep_for_pullback(const RuleStores& rule, Value pullback, const Value* call, std::size_t count, Value& result);
+  // Before the pullback: its memory is as its own call left it. What was there, for take_from_pullback.
+  bool give_to_pullback(Value kept, Value& found);
+  // After it. False, with an error, or without one: it has stored into what may not be its own (`shared`).
+  bool take_from_pullback(Value kept, Value found, const DataType*& shared);
+  // Whether that is what the call left: nothing was stored into it since.
+  bool is_as_kept(Value kept);
   // As put_back; what was there until then, as a value for put_back_later.
   bool exchange(std::int64_t level, Value& result);
   // False, with an error: it is no such value, which a program may have made by hand.
@@ -193,6 +217,8 @@ class KeptMemory final : public CallWatch {
   Level& top() { return levels_[depth_ - 1]; }
   void cut_to(std::size_t depth);
   std::unordered_set<const Object*> reached_from(Value root);
+  bool holds_content_of(const Value* pair) const;
+  bool add_to_found(const Value* kept, Value* found, bool& done);
   bool leaves(const Level& level, const Entry& entry) const { return level.within && entry.later; }
 
   Context& ctx_;
@@ -218,5 +244,6 @@ bool may_recompute(Context& ctx, Specialization& target, bool again);
 
 KeptMemory& kept_memory_of(Context& ctx);
 void define_kept_memory_natives(Runtime& runtime);
+void define_rule_memory_natives(Runtime& runtime);
 
 }  // namespace slope::derive

@@ -305,7 +305,7 @@ class Analysis {
   // A call whose result is declared to have no derivative.
   bool visit_text(std::uint32_t id) {
     const ir::Inst& inst = function_.insts[id];
-    const bool is_reader = hands_to_reader(inst);
+    const bool is_reader = reads_texts(inst);
     bool from_varied = false;
     bool from_text = false;
     for (Operand o : inst.operands) {
@@ -313,6 +313,7 @@ class Analysis {
       from_text |= is_told(o) || (made_of_bits(o) && is_reader && may_be_text(tangents_, type_of(o)));
     }
     if (from_text && may_carry(inst.type)) return refuse_text(inst);
+    if (from_text && is_reader && is_number_object(inst.type)) return refuse_text(inst);
     if (!from_varied && !from_text) return true;
     // Text, a hash; and the stream that it was printed into. The value of a text.
     if (holds_text(tangents_, inst.type)) make_of_bits(Operand::inst(id), of_text);
@@ -335,21 +336,26 @@ class Analysis {
     if (inst.op != Op::invoke) {
       if (!told && !(may_tell && may_show)) return true;
       if (may_be_text(tangents_, inst.type)) make_of_bits(Operand::inst(id), of_text);
-      if (told) keep_in_mutable(inst, of_text);
+      for (Operand o : inst.operands)  // of numbers: into streams and lists of texts
+        if (is_mutable_text(tangents_, type_of(o)) && (told || !may_carry(type_of(o)))) keep_in(o, of_text);
       return true;
     }
     Specialization& target = *inst.aux_as<Specialization>();
     const bool writes = target.current && (target.current->effects & effect_writes);
-    if (!told && !outside_ && !(may_tell && (may_show || writes))) return true;
+    const bool beside = std::any_of(inst.operands.begin(), inst.operands.end(),
+                                    [&](Operand o) { return (made_of_bits(o) & of_text) && !is_told(o); });
+    if (!told && !beside && !outside_ && !(may_tell && (may_show || writes))) return true;
     const TextSummary callee = memory_.texts().of(target);
     MemoryMask texts = outside_ ? outside : 0;  // parameters of the callee
+    MemoryMask holders = texts;
     MemoryMask numbers = 0;
     for (std::size_t i = 0; i < inst.operands.size(); ++i) {
       const MemoryMask bit = parameter_mask(parameter_of_operand(target, i));
       if (is_told(inst.operands[i])) texts |= bit;
+      if (made_of_bits(inst.operands[i]) & of_text) holders |= bit;
       if (varied(inst.operands[i])) numbers |= bit;
     }
-    if (callee.read & texts) return refuse_text(inst);
+    if ((callee.read & texts) || (callee.read_of_text & holders)) return refuse_text(inst);
     if (callee.result & (texts | numbers)) {
       if (may_be_text(tangents_, inst.type))
         make_of_bits(Operand::inst(id), of_text);
@@ -393,12 +399,36 @@ class Analysis {
                           "a number is read from the text of a number that carries a derivative");
     return false;
   }
-  // A call with text of unknown type, or through a function that calls what it is given.
-  bool hands_to_reader(const ir::Inst& inst) const {
-    if (inst.op != Op::call && inst.op != Op::call_splat && inst.op != Op::invoke) return false;
-    return std::any_of(inst.operands.begin(), inst.operands.end(), [&](Operand o) {
-      return o.is_constant() && reads_text(tangents_.runtime(), function_.constant_value(o));
-    });
+  // A call with text of unknown type.
+  bool hands_to_reader(const ir::Inst& inst) {
+    Specialization* target = nullptr;
+    if (inst.op == Op::call || (inst.op == Op::native && may_carry(inst.type)))
+      target = memory_.texts().with_texts(function_, inst);
+    return target && is_read(inst, *target, memory_.texts().of(*target).read, of_text);
+  }
+  // A function that is declared to be a constant, but makes numbers of texts.
+  bool reads_texts(const ir::Inst& inst) {
+    if (inst.op != Op::invoke || !may_be_read_number(tangents_, inst.type)) return false;
+    Specialization& target = *inst.aux_as<Specialization>();
+    const auto is_text = [&](Operand o) { return made_of_bits(o) && may_be_text(tangents_, type_of(o)); };
+    if (std::none_of(inst.operands.begin(), inst.operands.end(), is_text)) return false;
+    Specialization* told = memory_.texts().with_texts(function_, inst);
+    const TextSummary callee = memory_.texts().of(told ? *told : target);
+    const MemoryMask made = may_carry(inst.type) ? 0 : callee.result;  // whole numbers
+    if (may_carry(inst.type) || !positional_call(tangents_.runtime(), target.types))
+      return is_read(inst, target, callee.read | made, of_bits | of_text);
+    return true;  // keywords lead through code that is not followed for whole numbers
+  }
+  bool is_read(const ir::Inst& inst, const Specialization& target, MemoryMask read, std::uint8_t what) const {
+    for (std::size_t i = 0; i < inst.operands.size(); ++i)
+      if ((read & parameter_mask(parameter_of_operand(target, i))) && (made_of_bits(inst.operands[i]) & what))
+        return true;
+    return false;
+  }
+  // A big number: what is made of it is not followed.
+  bool is_number_object(const Type* type) {
+    const DataType* data = as_data(type);
+    return data && data->is_concrete && !data->is_isbits && !holds_text(tangents_, type);
   }
   static constexpr std::uint8_t of_bits = 1;
   static constexpr std::uint8_t of_text = 2;
@@ -432,6 +462,11 @@ class Analysis {
       }
       make_of_bits(memory, what);
       const ir::Inst& from = function_.insts[memory.index()];
+      // It may be seen in parts.
+      if (from.op == Op::make_struct)
+        for (Operand part : from.operands)
+          if (part.is_inst() && is_mutable_text(tangents_, type_of(part)) && !(made_of_bits(part) & what))
+            keep_in(part, what);
       if (from.op == Op::load_global) return keep_at(from.aux_as<Binding>(), what);
       if (from.op == Op::invoke) return keep_in_constants(from, what);  // what it gives may be part of these
       if (from.operands.empty() || !leads_to_memory(from.op)) return;

@@ -71,6 +71,9 @@ class Environment {
                           Refusal& refusal) = 0;
   // What the rule's builder made for such calls, once (build_rrule). False: it raised.
   virtual bool built_rule(const DataType* call_types, struct BuiltRule& rule) = 0;
+  // What a rule's forward step may store into memory from before it that its pullback may read: an address for
+  // keep_for_pullback (lang/derive/rule_memory.cpp); 0: nothing. Both types are those of calls.
+  virtual std::int64_t memory_of_rule(const DataType* forward_step, const DataType* pullback) = 0;
   virtual class MemoryEffects& memory() = 0;
   virtual Runtime& runtime() = 0;
   virtual World world() = 0;

@@ -238,7 +238,8 @@ bool keeps_memory(const ir::Inst& native) {
   const std::string_view name = native.aux_as<const NativeInfo>()->name;
   return name == "keep_memory" || name == "keep_memory_within" || name == "put_back_memory" ||
          name == "exchange_memory" || name == "keep_unchanged" || name == "watch_calls" || name == "open_level_for" ||
-         name == "close_level" || name == "check_kept_numbers";
+         name == "close_level" || name == "check_kept_numbers" || name == "give_to_pullback" ||
+         name == "take_from_pullback";
 }
 
 bool builtin_stores(Value callee) {

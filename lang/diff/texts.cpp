@@ -32,7 +32,8 @@ bool holds_text_within(TangentTypes& tangents, const Type* t, int depth) {
   if (!data || !data->is_concrete || data->is_type_of_type) return false;
   if (data->object_kind == DataType::ObjectKind::array)
     return data->params[0] == builtin.uint8 || holds(data->params[0]) || is_open(data->params[0]);
-  return std::any_of(data->fields.begin(), data->fields.end(), [&](const Field& field) { return holds(field.type); });
+  return std::any_of(data->fields.begin(), data->fields.end(),
+                     [&](const Field& field) { return holds(field.type) || is_open(field.type); });
 }
 
 std::string_view name_of_native(const ir::Inst& native) { return native.aux_as<const NativeInfo>()->name; }
@@ -60,22 +61,21 @@ bool is_mutable_text(TangentTypes& tangents, const Type* type) {
   return memory && holds_text(tangents, type);
 }
 
-bool reads_text(Runtime& runtime, Value callee) {
-  constexpr const char* readers[] = {"parse", "tryparse", "include_string"};
-  return callee.defined() && std::any_of(std::begin(readers), std::end(readers), [&](const char* name) {
-           const Binding* binding = runtime.base->find(runtime.symbol(name));
-           return binding && binding->value.defined() && callee.identical(binding->value);
-         });
-}
-
 bool makes_float_of_bits(const ir::Inst& inst, TangentTypes& tangents) {
   return (inst.op == Op::bitcast || inst.op == Op::sitofp || inst.op == Op::uitofp) && tangents.is_float(inst.type);
 }
 
-// parse_float64 and its like.
+// parse_float64 and its like; code that is run.
 bool makes_number_of_text(const ir::Inst& inst, TangentTypes& tangents) {
-  return inst.op == Op::native && name_of_native(inst).starts_with("parse_") && tangents.known(inst.type) &&
-         tangents.differentiable(inst.type);
+  if (inst.op != Op::native) return false;
+  const std::string_view name = name_of_native(inst);
+  if (name == "eval_expression" || name.ends_with("_parse")) return true;
+  return name.starts_with("parse_") && (!tangents.known(inst.type) || tangents.differentiable(inst.type));
+}
+
+bool may_be_read_number(TangentTypes& tangents, const Type* type) {
+  return type != tangents.runtime().types.builtin().boolean && type != tangents.runtime().types.builtin().nothing &&
+         type->kind != TypeKind::bottom && (is_open(type) || !holds_text(tangents, type));
 }
 
 bool hands_on_integer(const ir::Inst& inst) {
@@ -133,9 +133,13 @@ class TextEffects::Analysis {
         tangents_(effects.tangents_),
         function_(function),
         mask_(function.insts.size(), 0),
+        texts_(function.insts.size(), 0),
         slots_(function.slots.size(), 0) {
     const std::vector<std::uint32_t>& parameters = function.blocks[0].parameters;
-    for (std::size_t i = 0; i < parameters.size(); ++i) mask_[parameters[i]] = parameter_mask(i);
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      mask_[parameters[i]] = parameter_mask(i);
+      if (may_be_text(tangents_, function.insts[parameters[i]].type)) texts_[parameters[i]] = parameter_mask(i);
+    }
   }
 
   TextSummary run() {
@@ -145,7 +149,7 @@ class TextEffects::Analysis {
         for (std::uint32_t id : block.insts) visit(id);
         for (const ir::Edge& edge : block.edges)
           for (std::size_t i = 0; i < edge.arguments.size(); ++i)
-            add(function_.blocks[edge.target].parameters[i], of(edge.arguments[i]));
+            add(function_.blocks[edge.target].parameters[i], of(edge.arguments[i]), text_of(edge.arguments[i]));
         if (block.terminator != ~0u && function_.insts[block.terminator].op == Op::ret)
           summary_.result |= of(function_.insts[block.terminator].operands[0]);
       }
@@ -159,7 +163,16 @@ class TextEffects::Analysis {
     if (o.is_inst()) return mask_[o.index()];
     return o.is_constant() && is_memory_object(function_.constant_value(o)) ? outside : 0;
   }
-  void add(std::uint32_t id, MemoryMask mask) { grow(mask_[id], mask); }
+  // The same, without what comes from numbers that stand beside texts.
+  MemoryMask text_of(Operand o) const { return o.is_inst() ? texts_[o.index()] : of(o); }
+  void add(std::uint32_t id, MemoryMask mask, MemoryMask texts) {
+    grow(mask_[id], mask);
+    grow(texts_[id], texts);
+  }
+  void read(MemoryMask mask, MemoryMask texts) {
+    summary_.read |= mask;
+    summary_.read_of_text |= texts;
+  }
   void grow(MemoryMask& into, MemoryMask mask) {
     if ((into | mask) == into) return;
     into |= mask;
@@ -171,6 +184,16 @@ class TextEffects::Analysis {
       if (!texts_only || may_be_text(tangents_, type_of(o))) all |= of(o);
     return all;
   }
+  MemoryMask all_texts_of(const ir::Inst& inst) const {
+    MemoryMask all = 0;
+    for (Operand o : inst.operands) all |= text_of(o);
+    return all;
+  }
+  void add_all(std::uint32_t id) {
+    const ir::Inst& inst = function_.insts[id];
+    const bool is_number = tangents_.is_float(inst.type);
+    add(id, all_of(inst, false), is_number ? 0 : all_texts_of(inst));
+  }
   void keep(MemoryMask keepers, MemoryMask what) {
     summary_.keepers |= keepers;
     summary_.kept |= what;
@@ -180,7 +203,7 @@ class TextEffects::Analysis {
     while (what) {
       keep(of(memory), what & ~of(memory));
       if (!memory.is_inst()) return;
-      add(memory.index(), what);
+      add(memory.index(), what, what);
       const ir::Inst& from = function_.insts[memory.index()];
       if (from.operands.empty() || !leads_to_memory(from.op)) return;
       memory = from.operands[0];
@@ -196,11 +219,8 @@ class TextEffects::Analysis {
       if (holds_text(tangents_, type_of(o)) || tangents_.is_float(type_of(o))) all |= of(o);
     return all;
   }
-  bool calls_reader(const ir::Inst& inst) const {
-    return std::any_of(inst.operands.begin(), inst.operands.end(), [&](Operand o) {
-      return o.is_constant() && reads_text(effects_.runtime_, function_.constant_value(o));
-    });
-  }
+  void declared_constant(std::uint32_t id, Specialization& target);
+  void called_with_texts(std::uint32_t id);
   void visit(std::uint32_t id);
   void invoke(std::uint32_t id);
   void native(std::uint32_t id);
@@ -212,34 +232,64 @@ class TextEffects::Analysis {
   const ir::Function& function_;
   TextSummary summary_;
   std::vector<MemoryMask> mask_;
+  std::vector<MemoryMask> texts_;  // of it
   std::vector<MemoryMask> slots_;
   bool changed_ = false;
 };
 
+// A function whose result is declared to have no derivative: a text of what it is given, or what it makes of texts.
+void TextEffects::Analysis::declared_constant(std::uint32_t id, Specialization& target) {
+  const ir::Inst& inst = function_.insts[id];
+  if (may_be_text(tangents_, inst.type)) {
+    const MemoryMask all = all_of(inst, false);
+    add(id, all, all);
+  }
+  keep_in_mutable(inst, all_of(inst, false));
+  if (!all_texts_of(inst) || !may_be_read_number(tangents_, inst.type)) return;
+  Specialization* told = effects_.with_texts(function_, inst);
+  const TextSummary callee = effects_.known(told ? *told : target, caller_).summary;
+  const bool has_keywords = positional_call(effects_.runtime_, target.types) != nullptr;  // as in activity.cpp
+  MemoryMask result = has_keywords && !tangents_.differentiable(inst.type) ? all_texts_of(inst) : 0;
+  for (std::size_t i = 0; i < inst.operands.size(); ++i) {
+    const MemoryMask bit = parameter_mask(parameter_of_operand(target, i));
+    const MemoryMask texts = text_of(inst.operands[i]);
+    if (callee.read & bit) read(texts, texts);
+    if (callee.result & bit) result |= texts;
+  }
+  add(id, result, result);
+}
+
+void TextEffects::Analysis::called_with_texts(std::uint32_t id) {
+  const ir::Inst& inst = function_.insts[id];
+  Specialization* target = all_texts_of(inst) ? effects_.with_texts(function_, inst) : nullptr;
+  if (!target) return;
+  const TextSummary callee = effects_.known(*target, caller_).summary;
+  for (std::size_t i = 0; i < inst.operands.size(); ++i) {
+    const MemoryMask texts = text_of(inst.operands[i]);
+    if (callee.read & parameter_mask(parameter_of_operand(*target, i))) read(texts, texts);
+  }
+}
+
 void TextEffects::Analysis::invoke(std::uint32_t id) {
   const ir::Inst& inst = function_.insts[id];
   Specialization& target = *inst.aux_as<Specialization>();
-  if (calls_reader(inst)) {
-    if (tangents_.known(inst.type) && !tangents_.differentiable(inst.type)) return add(id, all_of(inst, true));
-    summary_.read |= all_of(inst, true);
-    return;
-  }
-  if (find_rule(effects_.runtime_, target.types, effects_.world_, nullptr) == RuleKind::non_differentiable) {
-    if (may_be_text(tangents_, inst.type)) add(id, all_of(inst, false));
-    return keep_in_mutable(inst, all_of(inst, false));
-  }
+  if (find_rule(effects_.runtime_, target.types, effects_.world_, nullptr) == RuleKind::non_differentiable)
+    return declared_constant(id, target);
   const TextSummary callee = effects_.known(target, caller_).summary;
   MemoryMask result = callee.result & outside;
+  MemoryMask result_texts = result;
   MemoryMask kept = callee.kept & outside;
-  summary_.read |= callee.read & outside;
+  read(callee.read & outside, callee.read_of_text & outside);
   for (std::size_t i = 0; i < inst.operands.size(); ++i) {
     const MemoryMask bit = parameter_mask(parameter_of_operand(target, i));
     const MemoryMask mask = of(inst.operands[i]);
-    if (callee.read & bit) summary_.read |= mask;
-    if (callee.result & bit) result |= mask;
+    const MemoryMask texts = text_of(inst.operands[i]);
+    if (callee.read & bit) read(mask, callee.read_of_text & bit ? texts : 0);
+    if (callee.result & bit) result |= mask, result_texts |= texts;
     if (callee.kept & bit) kept |= mask;
   }
-  add(id, result);
+  if (holds_text(tangents_, inst.type)) result_texts = result;  // a text of numbers
+  add(id, result, tangents_.is_float(inst.type) ? 0 : result_texts);
   if (!kept) return;
   if (callee.keepers & outside) keep(outside, kept);
   for (std::size_t i = 0; i < inst.operands.size(); ++i)
@@ -249,12 +299,10 @@ void TextEffects::Analysis::invoke(std::uint32_t id) {
 void TextEffects::Analysis::native(std::uint32_t id) {
   const ir::Inst& inst = function_.insts[id];
   const MemoryMask all = all_of(inst, false);
-  if (makes_number_of_text(inst, tangents_)) {
-    summary_.read |= all_of(inst, true);
-    return;
-  }
+  if (makes_number_of_text(inst, tangents_)) return read(all_of(inst, true), all_texts_of(inst));
+  if (name_of_native(inst) == "invoke_latest") called_with_texts(id);
   const OutsideEffects effects = outside_effects(inst);
-  if (effects.reads) add(id, outside);
+  if (effects.reads) add(id, outside, outside);
   if (effects.writes) keep(outside, all);
   if (inst.aux_as<const NativeInfo>()->effects & effect_writes) keep_in_mutable(inst, all);
   made_by_operation(id);
@@ -265,16 +313,18 @@ void TextEffects::Analysis::made_by_operation(std::uint32_t id) {
   const ir::Inst& inst = function_.insts[id];
   if (inst.op == Op::type_of || inst.type == effects_.runtime_.types.builtin().boolean) return;
   const bool follows = may_be_text(tangents_, inst.type) || tangents_.differentiable(inst.type);
-  if (follows || hands_on_integer(inst) || inst.op == Op::array_get) add(id, all_of(inst, false));
+  if (follows || hands_on_integer(inst) || inst.op == Op::array_get) add_all(id);
+  // The text of a number.
+  if (inst.op == Op::native && holds_text(tangents_, inst.type)) add(id, 0, all_of(inst, false));
 }
 
 void TextEffects::Analysis::visit(std::uint32_t id) {
   const ir::Inst& inst = function_.insts[id];
-  if (makes_float_of_bits(inst, tangents_)) summary_.read |= all_of(inst, false);
-  if (inst.op == Op::apply_type) summary_.read |= shown_in_type(inst);
+  if (makes_float_of_bits(inst, tangents_)) read(all_of(inst, false), all_texts_of(inst));
+  if (inst.op == Op::apply_type) read(shown_in_type(inst), all_texts_of(inst));
   switch (inst.op) {
     case Op::load_global:
-      if (may_be_text(tangents_, inst.type)) add(id, outside);
+      if (may_be_text(tangents_, inst.type)) add(id, outside, outside);
       return;
     case Op::store_global:
       return keep(outside, of(inst.operands[0]));
@@ -284,16 +334,13 @@ void TextEffects::Analysis::visit(std::uint32_t id) {
       return native(id);
     case Op::call:
     case Op::call_splat:
-      if (calls_reader(inst)) {
-        summary_.read |= all_of(inst, true);
-        return;
-      }
-      add(id, all_of(inst, false));
+      called_with_texts(id);
+      add_all(id);
       return keep_in_mutable(inst, all_of(inst, false));
     case Op::slot_set:
       return grow(slots_[inst.aux], of(inst.operands[0]));
     case Op::slot_get:
-      return add(id, slots_[inst.aux]);
+      return add(id, slots_[inst.aux], may_be_text(tangents_, inst.type) ? slots_[inst.aux] : 0);
     default:
       break;
   }
@@ -303,6 +350,22 @@ void TextEffects::Analysis::visit(std::uint32_t id) {
     return;
   }
   made_by_operation(id);
+}
+
+// What a call does whose types are not all known, if texts are what it is given there.
+Specialization* TextEffects::with_texts(const ir::Function& function, const ir::Inst& inst) {
+  const BuiltinTypes& builtin = runtime_.types.builtin();
+  if (inst.op == Op::call_splat || inst.operands.empty() || !inst.operands[0].is_constant()) return nullptr;
+  if (function.constant_value(inst.operands[0]).type == builtin.builtin_function) return nullptr;
+  std::vector<const Type*> types;
+  for (Operand o : inst.operands) {
+    const Type* type = o.is_constant() ? runtime_.types.type_of_constant(function.constant_value(o))
+                                       : function.type_of(o, runtime_.types);
+    const UnionType* choices = as_union(type);
+    const bool is_text = is_open(type) || (choices && is_subtype(runtime_.types, builtin.string, type));
+    types.push_back(is_text ? builtin.string : type);
+  }
+  return runtime_.lookup_specialization(runtime_.types.tuple(types), world_);
 }
 
 TextEffects::Known& TextEffects::known(Specialization& target, Specialization& caller) {
@@ -346,8 +409,10 @@ const TextSummary& TextEffects::of(Specialization& target) {
     const TextSummary now = Analysis(*this, *entry.code, next).run();
     TextSummary& kept = entry.summary;
     const TextSummary was = kept;
-    kept = {kept.read | now.read, kept.result | now.result, kept.kept | now.kept, kept.keepers | now.keepers};
-    if (kept.read == was.read && kept.result == was.result && kept.kept == was.kept && kept.keepers == was.keepers)
+    kept = {kept.read | now.read, kept.result | now.result, kept.kept | now.kept, kept.keepers | now.keepers,
+            kept.read_of_text | now.read_of_text};
+    if (kept.read == was.read && kept.read_of_text == was.read_of_text && kept.result == was.result &&
+        kept.kept == was.kept && kept.keepers == was.keepers)
       continue;
     wait(next, entry);  // it may call itself
     for (Specialization* caller : entry.callers) wait(*caller, summaries_.at(caller));

@@ -16,10 +16,11 @@ namespace slope::diff {
 inline constexpr MemoryMask outside = global_memory;
 
 struct TextSummary {
-  MemoryMask read = 0;     // a number is made of what is text of them
-  MemoryMask result = 0;   // the result is made of them
-  MemoryMask kept = 0;     // made into text or bytes that are stored…
-  MemoryMask keepers = 0;  // …into memory that these lead to
+  MemoryMask read = 0;          // a number is made of what is text of them
+  MemoryMask result = 0;        // the result is made of them
+  MemoryMask kept = 0;          // made into text or bytes that are stored…
+  MemoryMask keepers = 0;       // …into memory that these lead to
+  MemoryMask read_of_text = 0;  // as `read`, without what comes from numbers that stand beside texts in them
 };
 
 // Texts, symbols, characters, bytes, and what holds such.
@@ -28,8 +29,8 @@ bool holds_text(TangentTypes& tangents, const Type* type);
 bool may_be_text(TangentTypes& tangents, const Type* type);
 bool is_mutable_text(TangentTypes& tangents, const Type* type);
 bool is_memory_object(Value value);
-// A function that makes values of text: parse and its like.
-bool reads_text(Runtime& runtime, Value callee);
+// Neither text nor truth: what a reader of texts may give.
+bool may_be_read_number(TangentTypes& tangents, const Type* type);
 // An operation that makes a number of text or bits, or a text's number: what it is given comes back.
 bool makes_float_of_bits(const ir::Inst& inst, TangentTypes& tangents);
 bool makes_number_of_text(const ir::Inst& inst, TangentTypes& tangents);
@@ -48,6 +49,8 @@ class TextEffects {
  public:
   TextEffects(Runtime& runtime, World world, std::function<MemoryEffects::Code(Specialization&)> code);
   const TextSummary& of(Specialization& target);
+  // Null: nothing is known.
+  Specialization* with_texts(const ir::Function& function, const ir::Inst& call);
 
  private:
   class Analysis;

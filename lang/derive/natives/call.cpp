@@ -81,6 +81,7 @@ void define_natives(Runtime& runtime) {
   define_forward_natives(runtime);
   define_dynamic_natives(runtime);
   define_kept_memory_natives(runtime);
+  define_rule_memory_natives(runtime);
 }
 
 bool DerivedCall::fits(const Specialization& synthetic) const {

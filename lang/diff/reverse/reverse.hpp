@@ -146,6 +146,8 @@ class Reverse : private Transform {
   // --- rules.cpp ---
   bool forward_rrule(std::uint32_t id);
   bool backward_rrule(std::uint32_t id);
+  void keep_for_pullback(std::uint32_t id, const std::vector<ir::Operand>& call, const DataType* call_types,
+                         ir::Operand pullback, const Type* pullback_type);
   void backward_scalar_rule(std::uint32_t id);
   // `y` times the partials of `function`, whose arguments are the operands from `first` on.
   void backward_partials(std::uint32_t id, ir::Operand function, std::size_t first, ir::Operand y);
@@ -181,9 +183,10 @@ class Reverse : private Transform {
   std::unordered_map<std::uint32_t, int> found_slot_of_;
   // What steps keep of the forward sweep, by primal inst.
   std::vector<ValueIndex> extra_of_;  // old value of a store, pullback of a rule, record of a call
-  std::unordered_map<std::uint32_t, ValueIndex> old_shadow_of_;        // what a store takes out of a shadow
-  std::unordered_map<std::uint32_t, ValueIndex> cut_off_of_;           // what a resize cuts off
-  std::unordered_map<std::uint32_t, ValueIndex> arguments_before_of_;  // when rules are checked
+  std::unordered_map<std::uint32_t, ValueIndex> old_shadow_of_;         // what a store takes out of a shadow
+  std::unordered_map<std::uint32_t, ValueIndex> cut_off_of_;            // what a resize cuts off
+  std::unordered_map<std::uint32_t, ValueIndex> kept_for_pullback_of_;  // what a rule's forward step stored
+  std::unordered_map<std::uint32_t, ValueIndex> arguments_before_of_;   // when rules are checked
   std::unordered_map<std::uint32_t, Environment::Halves> halves_of_;
   std::unordered_map<std::uint32_t, ValueIndex> stack_of_;  // the stack that was opened for a call
   // Arrays that it writes, with what they held.

@@ -162,10 +162,29 @@ bool Reverse::forward_rrule(std::uint32_t id) {
   Operand pullback = f_.emit(Op::field_at, {result}, pair_data->params[1], 1);
   values_.set_value(id, value, inst.type);
   extra_of_[id] = values_.remember(pullback, pair_data->params[1]);
+  keep_for_pullback(id, operands, runtime_.types.tuple(types), pullback, pair_data->params[1]);
   if (tangents_.has_shadow(inst.type)) {
     set_shadow(id, zero_shadow_of(value, tangents_.shadow(inst.type)));
   }
   return true;
+}
+
+// What the rule's forward step stored into memory from before it: another call may store there before the pullback of
+// this one reads it (lang/derive/rule_memory.cpp).
+void Reverse::keep_for_pullback(std::uint32_t id, const std::vector<Operand>& call, const DataType* call_types,
+                                Operand pullback, const Type* pullback_type) {
+  const Type* result = primal_->insts[id].type;
+  const Type* cotangent = tangents_.has_shadow(result)      ? tangents_.shadow(result)
+                          : tangents_.has_cotangent(result) ? tangents_.cotangent(result)
+                                                            : builtin_.nothing;
+  if (cotangent == tangents_.dynamic() || holds_complex(runtime_.types, result)) cotangent = builtin_.any;
+  const Type* types[] = {pullback_type, cotangent};
+  const std::int64_t stores = env_.memory_of_rule(call_types, runtime_.types.tuple(types));
+  if (stores == 0) return;
+  const Operand given = f_.emit(Op::tuple, call, call_types);
+  const Operand kept =
+      call_library(f_, KnownName::keep_for_pullback, {int_constant(f_, stores), pullback, given}, builtin_.any);
+  kept_for_pullback_of_[id] = values_.remember(kept, builtin_.any);
 }
 
 // A rule's value has a shadow of its own. When it is memory of an argument and one of them is stored into, the other
@@ -201,7 +220,16 @@ bool Reverse::backward_rrule(std::uint32_t id) {
         {r_.constant(library_value(runtime_, KnownName::complex_tangent)), type_constant(r_, inst.type), cotangent},
         nullptr);
   Operand pullback = values_.in_reverse(extra_of_[id]);
+  const auto kept = kept_for_pullback_of_.find(id);
+  if (kept == kept_for_pullback_of_.end()) {
+    give_rule_result(inst, r_.emit(Op::call, {pullback, cotangent}, nullptr));
+    return true;
+  }
+  const Operand left = values_.in_reverse(kept->second);
+  const Operand name = rule_name(r_, inst);
+  const Operand found = call_library(r_, KnownName::give_to_pullback, {name, left}, builtin_.any);
   give_rule_result(inst, r_.emit(Op::call, {pullback, cotangent}, nullptr));
+  call_library(r_, KnownName::take_from_pullback, {name, left, found}, nullptr);
   return true;
 }
 
