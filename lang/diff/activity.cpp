@@ -342,8 +342,8 @@ class Analysis {
     }
     Specialization& target = *inst.aux_as<Specialization>();
     const bool writes = target.current && (target.current->effects & effect_writes);
-    const bool beside = std::any_of(inst.operands.begin(), inst.operands.end(),
-                                    [&](Operand o) { return (made_of_bits(o) & of_text) && !is_told(o); });
+    const bool beside =
+        std::any_of(inst.operands.begin(), inst.operands.end(), [&](Operand o) { return is_beside_numbers(o); });
     if (!told && !beside && !outside_ && !(may_tell && (may_show || writes))) return true;
     const TextSummary callee = memory_.texts().of(target);
     MemoryMask texts = outside_ ? outside : 0;  // parameters of the callee
@@ -352,10 +352,13 @@ class Analysis {
     for (std::size_t i = 0; i < inst.operands.size(); ++i) {
       const MemoryMask bit = parameter_mask(parameter_of_operand(target, i));
       if (is_told(inst.operands[i])) texts |= bit;
-      if (made_of_bits(inst.operands[i]) & of_text) holders |= bit;
+      if (is_told(inst.operands[i]) || is_beside_numbers(inst.operands[i])) holders |= bit;
       if (varied(inst.operands[i])) numbers |= bit;
     }
-    if ((callee.read & texts) || (callee.read_of_text & holders)) return refuse_text(inst);
+    // The library's code for derivatives of derivatives hands on what it is given, in objects of any kind.
+    const bool of_library = function_.method && is_of_library(tangents_.runtime(), function_.method) &&
+                            is_of_library(tangents_.runtime(), target.method);
+    if (!of_library && ((callee.read & texts) || (callee.read_of_text & holders))) return refuse_text(inst);
     if (callee.result & (texts | numbers)) {
       if (may_be_text(tangents_, inst.type))
         make_of_bits(Operand::inst(id), of_text);
@@ -387,6 +390,11 @@ class Analysis {
   }
   // Text or bits and nothing else: what may carry derivatives itself holds numbers that are not made of text.
   bool is_told(Operand o) { return made_of_bits(o) && !may_carry(type_of(o)); }
+  // An object of a known type that holds such a text and numbers of its own.
+  bool is_beside_numbers(Operand o) {
+    const DataType* type = as_data(type_of(o));
+    return (made_of_bits(o) & of_text) && type && type->is_concrete && may_carry(type) && tangents_.known(type);
+  }
   void keep_outside() {
     if (!outside_) outside_ = changed_ = true;
   }
@@ -402,6 +410,8 @@ class Analysis {
   // A call with text of unknown type.
   bool hands_to_reader(const ir::Inst& inst) {
     Specialization* target = nullptr;
+    // The library's own calls of what it is given are looked at when they run.
+    if (function_.method && is_of_library(tangents_.runtime(), function_.method)) return false;
     if (inst.op == Op::call || (inst.op == Op::native && may_carry(inst.type)))
       target = memory_.texts().with_texts(function_, inst);
     return target && is_read(inst, *target, memory_.texts().of(*target).read, of_text);
@@ -409,6 +419,7 @@ class Analysis {
   // A function that is declared to be a constant, but makes numbers of texts.
   bool reads_texts(const ir::Inst& inst) {
     if (inst.op != Op::invoke || !may_be_read_number(tangents_, inst.type)) return false;
+    if (function_.method && is_of_library(tangents_.runtime(), function_.method)) return false;
     Specialization& target = *inst.aux_as<Specialization>();
     const auto is_text = [&](Operand o) { return made_of_bits(o) && may_be_text(tangents_, type_of(o)); };
     if (std::none_of(inst.operands.begin(), inst.operands.end(), is_text)) return false;

@@ -32,8 +32,9 @@ bool holds_text_within(TangentTypes& tangents, const Type* t, int depth) {
   if (!data || !data->is_concrete || data->is_type_of_type) return false;
   if (data->object_kind == DataType::ObjectKind::array)
     return data->params[0] == builtin.uint8 || holds(data->params[0]) || is_open(data->params[0]);
-  return std::any_of(data->fields.begin(), data->fields.end(),
-                     [&](const Field& field) { return holds(field.type) || is_open(field.type); });
+  return std::any_of(data->fields.begin(), data->fields.end(), [&](const Field& field) {
+    return holds(field.type) || (data->is_mutable && is_open(field.type));
+  });
 }
 
 std::string_view name_of_native(const ir::Inst& native) { return native.aux_as<const NativeInfo>()->name; }
@@ -321,7 +322,7 @@ void TextEffects::Analysis::made_by_operation(std::uint32_t id) {
 void TextEffects::Analysis::visit(std::uint32_t id) {
   const ir::Inst& inst = function_.insts[id];
   if (makes_float_of_bits(inst, tangents_)) read(all_of(inst, false), all_texts_of(inst));
-  if (inst.op == Op::apply_type) read(shown_in_type(inst), all_texts_of(inst));
+  if (inst.op == Op::apply_type) read(shown_in_type(inst), shown_in_type(inst) & all_texts_of(inst));
   switch (inst.op) {
     case Op::load_global:
       if (may_be_text(tangents_, inst.type)) add(id, outside, outside);
@@ -334,7 +335,8 @@ void TextEffects::Analysis::visit(std::uint32_t id) {
       return native(id);
     case Op::call:
     case Op::call_splat:
-      called_with_texts(id);
+      // The library's own calls of what it is given are looked at when they run.
+      if (!is_of_library(effects_.runtime_, caller_.method)) called_with_texts(id);
       add_all(id);
       return keep_in_mutable(inst, all_of(inst, false));
     case Op::slot_set:
