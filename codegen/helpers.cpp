@@ -348,6 +348,8 @@ void* replace(Context* ctx, QuickCode* quick, std::int64_t where) {
   SharedAccess shared(*ctx);
   try {
     return quick->replacer->replace(*ctx, *quick, {where});
+  } catch (const Stopped&) {  // the next safe point tells
+    return nullptr;
   } catch (const std::bad_alloc&) {  // it goes on without
     quick->never();
     return nullptr;

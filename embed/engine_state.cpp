@@ -526,28 +526,32 @@ namespace {
 class PassingText {
  public:
   PassingText(Runtime& runtime, std::string name, std::string text)
-      : file(static_cast<FileId>(runtime.sources.size())),
+      : bytes_(SourceFile::bytes(name, text)),
+        file(runtime.sources.add(std::move(name), std::move(text))),
         runtime_(runtime),
-        bytes_(sizeof(SourceFile) + name.size() + text.size()),
+        added_(runtime.sources.added()),
         world_(runtime.world()),
         names_(runtime.types.name_count()) {
     runtime.outside_heap.add(bytes_);
-    runtime.sources.add(std::move(name), std::move(text));
   }
   ~PassingText() {
     if (!ended_well || runtime_.world() != world_ || runtime_.types.name_count() != names_ ||
-        runtime_.sources.size() != file + 1 || runtime_.observer || runtime_.records_frames ||
-        runtime_.describes_code || is_in(runtime_.context.trace) || is_in(runtime_.context.last_trace))
+        runtime_.sources.added() != added_ || runtime_.observer || runtime_.records_frames || runtime_.describes_code ||
+        is_in(runtime_.context.trace) || is_in(runtime_.context.last_trace))
       return;
     bool is_kept = false;
     runtime_.coroutines->each_state(
         [&](World, const std::vector<TraceEntry>& trace) { is_kept = is_kept || is_in(trace); });
     if (is_kept) return;
-    runtime_.sources.remove_last();
+    runtime_.sources.remove(file);
     runtime_.outside_heap.remove(bytes_);
   }
   PassingText(const PassingText&) = delete;
 
+ private:
+  const std::size_t bytes_;
+
+ public:
   const FileId file;
   bool ended_well = false;  // else somebody may show the line of the error
 
@@ -557,7 +561,7 @@ class PassingText {
   }
 
   Runtime& runtime_;
-  std::size_t bytes_;
+  std::size_t added_;  // texts, with this one
   World world_;
   std::size_t names_;
 };
@@ -567,7 +571,10 @@ class PassingText {
 Result<api::Value> EngineState::run(std::string name, std::string text) {
   if (broken) return *broken;
   Entry entry(*this);
-  if (uses_ == 1) runtime.free_unreachable_when_due();
+  if (uses_ == 1) {
+    runtime.free_unreachable_when_due();
+    runtime.free_unused_texts_when_due();
+  }
   PassingText passing(runtime, std::move(name), std::move(text));
   const FileId file = passing.file;
   RawValue result = runtime.nothing();

@@ -16,6 +16,7 @@
 #include "lang/diff/tangent.hpp"
 #include "lang/infer/growth.hpp"
 #include "lang/ir/passes/passes.hpp"
+#include "lang/runtime/stop_scope.hpp"
 
 namespace slope::derive {
 
@@ -148,7 +149,7 @@ DerivativeCache::Entry* DerivativeCache::find(Context& ctx, const Key& key, Spec
   const Making making(derivatives_.compiler, counts, known != entries_.end());
   if (key.kind == DerivativeKind::gradient) gradients_in_work_.push_back(key);
   in_work_.push_back(&target);
-  Entry* made = build(ctx, key, target, refusal);
+  Entry* const made = without_stops([&] { return build(ctx, key, target, refusal); });
   in_work_.pop_back();
   if (key.kind == DerivativeKind::gradient) gradients_in_work_.pop_back();
   // In automatic mode the first derivatives are interpreted: machine code would cost more than they take. Halves are
@@ -553,6 +554,10 @@ void DerivativeCache::each_part(const Specialization& primal,
 void DerivativeCache::reach(const Specialization& target, Reached& reached) const {
   each_part(target, [&](const Synthetic& part) { reached.specialization(*part.target); });
   if (const auto source = sources_.find(&target); source != sources_.end()) reached.function(*source->second);
+}
+
+void DerivativeCache::reach_refused(Reached& reached) const {
+  for (const auto& [key, refused] : refused_) reached.place(refused.second.span);
 }
 
 void DerivativeCache::forget(const GoneCode& gone) {

@@ -91,6 +91,7 @@ class DerivativeCache {
   // Of all derivatives of `primal`.
   void each_part(const Specialization& primal, const std::function<void(const Synthetic& part)>& look) const;
   void reach(const Specialization& target, Reached& reached) const;
+  void reach_refused(Reached& reached) const;
 
  private:
   struct Key {

@@ -158,4 +158,10 @@ void Derivatives::reach(const Specialization& target, Reached& reached) const {
   cache.reach(target, reached);
 }
 
+void Derivatives::reach_refused(Reached& reached) const {
+  reached.place(refused_);
+  primals.reach_refused(reached);
+  cache.reach_refused(reached);
+}
+
 }  // namespace slope::derive

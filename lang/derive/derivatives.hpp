@@ -67,6 +67,7 @@ class Derivatives {
   Span take_refused() { return std::exchange(refused_, Span{}); }
   void forget(const GoneCode& gone);
   void reach(const Specialization& target, Reached& reached) const;  // what was made of it
+  void reach_refused(Reached& reached) const;                        // where something cannot be differentiated
 
   Compiler& compiler;
   Runtime& runtime;

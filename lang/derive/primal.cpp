@@ -9,6 +9,7 @@
 #include "lang/infer/growth.hpp"
 #include "lang/ir/build.hpp"
 #include "lang/ir/passes/passes.hpp"
+#include "lang/runtime/stop_scope.hpp"
 #include "lang/support/tuning.hpp"
 
 namespace slope::derive {
@@ -89,6 +90,12 @@ void PrimalCodes::trace(Tracer& tracer) const {
   for (const Codes* known : {&primals_, &rule_calls_})
     for (const auto& [target, primal] : *known)
       if (primal.code) derivatives_.runtime.hooks().trace_function(*primal.code, tracer);
+}
+
+void PrimalCodes::reach_refused(Reached& reached) const {
+  for (const Codes* known : {&primals_, &rule_calls_})
+    for (const auto& [target, primal] : *known)
+      if (primal.refusal) reached.place(primal.refusal->span);
 }
 
 void PrimalCodes::reach(const Specialization& target, Reached& reached) const {
@@ -225,6 +232,10 @@ bool PrimalCodes::inline_caught_call(Context& ctx, const Specialization& target,
 
 // The callee's code as differentiation wants it: everything inlined but calls that have rules, at any depth.
 const ir::Function* PrimalCodes::primal(Context& ctx, Specialization& target) {
+  return without_stops([&] { return make_primal(ctx, target); });
+}
+
+const ir::Function* PrimalCodes::make_primal(Context& ctx, Specialization& target) {
   const CollectionPause pause(derivatives_.runtime.heap);
   CodeInstance* basis = derivatives_.compiler.typed_code(ctx, target);
   if (!basis || !basis->typed) return nullptr;

@@ -37,6 +37,7 @@ class PrimalCodes {
   void trace(Tracer& tracer) const;
   void forget(const GoneCode& gone);
   void reach(const Specialization& target, Reached& reached) const;
+  void reach_refused(Reached& reached) const;
 
  private:
   // Calls of rules, and the methods that were found for them; sorted by the calls, without gaps: there are thousands of
@@ -58,6 +59,7 @@ class PrimalCodes {
   };
   using Codes = std::map<const Specialization*, PrimalCode>;
 
+  const ir::Function* make_primal(Context& ctx, Specialization& target);
   bool usable(Context& ctx, const PrimalCode& primal, const CodeInstance* basis) const;
   opt::OptOptions inlining(Context& ctx, const Specialization& target, PrimalCode& noted);
   bool inline_caught_call(Context& ctx, const Specialization& target, ir::Function& code,

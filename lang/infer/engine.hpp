@@ -6,6 +6,7 @@
 
 #include "lang/infer/frame.hpp"
 #include "lang/infer/op_types.hpp"
+#include "lang/runtime/stop_scope.hpp"
 
 namespace slope::infer {
 

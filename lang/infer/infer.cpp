@@ -245,6 +245,7 @@ void Inference::Impl::run(Frame& frame) {
   bool ever_grew = false;
   for (int iteration = 0;; ++iteration) {
     frame.cycle_changed = false;
+    check_stop(ctx);
     solve(frame);
     summarise(frame);
     grew = false;

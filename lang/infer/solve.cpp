@@ -69,6 +69,7 @@ class Solver {
   }
 
   void process(ir::BlockId b) {
+    check_stop(impl_.ctx);
     const ir::Block& block = frame_.fn->blocks[b];
     if (block.handler != ir::no_block && block.is_loop_header) reach(b, block.handler);  // a loop may be interrupted
     for (std::uint32_t id : block.insts) {

@@ -218,6 +218,12 @@ class FormArena {
     each(groups_);
     for (const Lambda& lambda : lambdas_)
       reached.words(lambda.parameter_types.data(), lambda.parameter_types.data() + lambda.parameter_types.size());
+    for (const Form& form : forms_) reached.place(form.span);
+    for (const Variable& variable : variables_) reached.place(variable.span);
+    for (const Lambda& lambda : lambdas_) {
+      reached.place(lambda.span);
+      if (lambda.signature) reach_signature(*lambda.signature, reached);
+    }
   }
 
  private:

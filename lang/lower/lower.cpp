@@ -50,12 +50,25 @@ std::unique_ptr<ir::Function> lower_statement(Runtime& runtime, Context& ctx, Mo
   return function;
 }
 
+void reach_tree(const syntax::Ast& tree, Reached& reached) {
+  if (!reached.wants_places(&tree)) return;
+  for (syntax::NodeId id = 0; id < tree.node_count(); ++id) reached.place(tree.node(id).span);
+}
+
+void reach_signature(const SignatureSyntax& signature, Reached& reached) {
+  reached.place(signature.span);
+  if (signature.ast) reach_tree(*signature.ast, reached);
+}
+
 void reach_syntax(Runtime& runtime, const Method* method, Reached& reached) {
   if (method) {
-    if (!method->body || !method->body->scope) return;
+    if (!method->body) return;
+    if (method->body->ast) reach_tree(*method->body->ast, reached);
+    if (!method->body->scope) return;
     const auto& source = *static_cast<const MethodSource*>(method->body->scope.get());
     reached.word(source.constructed);
     if (source.arena) source.arena->reach(reached);
+    if (source.signature) reach_signature(*source.signature, reached);
     return;
   }
   const LoweringState& state = state_of(runtime);
@@ -65,7 +78,10 @@ void reach_syntax(Runtime& runtime, const Method* method, Reached& reached) {
       reached.word(v.type);
       reached.word(v.pointer);
     }
-    if (definition.prepared && definition.prepared->arena) definition.prepared->arena->reach(reached);
+    if (definition.ast) reach_tree(*definition.ast, reached);
+    if (!definition.prepared) continue;
+    if (definition.prepared->signature) reach_signature(*definition.prepared->signature, reached);
+    if (definition.prepared->arena) definition.prepared->arena->reach(reached);
   }
   reached.words(state.open_modules.data(), state.open_modules.data() + state.open_modules.size());
   reached.words(state.to_start.data(), state.to_start.data() + state.to_start.size());

@@ -291,7 +291,7 @@ bool include_file(Context& ctx, const Value* args, std::size_t count, Value& res
   if (!read_source(ctx, path, text, why)) return false;
   if (!why.empty()) return ctx.raise_message(builtin.system_error, "opening file \"" + path + "\": " + why);
   if (!runtime.hooks().run_file) return ctx.raise_error("include: nothing runs files here");
-  runtime.outside_heap.add(sizeof(SourceFile) + path.size() + text.size());
+  runtime.outside_heap.add(SourceFile::bytes(path, text));
   return runtime.hooks().run_file(ctx, args[0].module, runtime.sources.add(path, std::move(text)), result);
 }
 

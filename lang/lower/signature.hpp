@@ -15,6 +15,10 @@
 #include "lang/support/diagnostic.hpp"
 #include "lang/syntax/ast.hpp"
 
+namespace slope {
+class Reached;
+}
+
 namespace slope::lower {
 
 struct ParameterSyntax {
@@ -53,6 +57,9 @@ struct SignatureSyntax {
   std::size_t positional_count() const;  // without a vararg
   bool is_vararg() const { return !parameters.empty() && parameters.back().is_vararg; }
 };
+
+void reach_signature(const SignatureSyntax& signature, Reached& reached);
+void reach_tree(const syntax::Ast& tree, Reached& reached);
 
 struct Variant {
   enum class Kind : std::uint8_t {

@@ -10,6 +10,7 @@
 #include "lang/lower/expr.hpp"
 #include "lang/lower/type_expression.hpp"
 #include "lang/support/exception_safe.hpp"
+#include "lang/types/expanding.hpp"
 
 namespace slope::lower {
 
@@ -215,6 +216,11 @@ class Types {
     if (data == nullptr || !data->is_abstract || data->is_tuple || data->name == runtime_.types.builtin().type_name)
       return raise_at(ctx_, ast_.node(header_.super).span,
                       "invalid subtyping in definition of " + symbol_->name + ": can only subtype abstract types");
+    const std::vector<const TypeVar*> own(name_->vars.begin(), name_->vars.end());
+    if (supertypes_expand(name_, own, super_))
+      return raise_at(
+          ctx_, ast_.node(header_.super).span,
+          "invalid subtyping in definition of " + symbol_->name + ": its supertypes would grow without end");
     if (!existing_) {
       // Field types may already ask what the type is below of.
       std::vector<const Type*> parameters(name_->vars.begin(), name_->vars.end());

@@ -1,5 +1,6 @@
 #include "lang/ir/passes/checked.hpp"
 #include "lang/opt/opt.hpp"
+#include "lang/runtime/stop_scope.hpp"
 
 namespace slope::opt {
 
@@ -20,10 +21,14 @@ bool optimise(Runtime& runtime, ir::Function& function, const OptOptions& option
   ir::check_after(function, "simplification");
   bool promoted = false;
   for (int round = 0; round < 4; ++round) {
+    check_stop(runtime.context);
     bool changed = round == 0 && ir::checked(function, "inlining", inline_calls(runtime, function, options));
+    check_stop(runtime.context);
     changed |= ir::checked(function, "folding", fold(runtime, function));
     changed |= ir::checked(function, "scalar replacement", scalar_replace(runtime, function));
+    check_stop(runtime.context);
     changed |= ir::checked(function, "redundancy elimination", common_subexpressions(runtime, function));
+    check_stop(runtime.context);
     clean(function);
     if (ir::checked(function, "promotion of cells", promote_cells(runtime, function))) changed = promoted = true;
     if (!changed && round > 0) break;

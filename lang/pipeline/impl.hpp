@@ -11,6 +11,7 @@
 #include "lang/derive/derivatives.hpp"
 #include "lang/pipeline/pipeline.hpp"
 #include "lang/pipeline/synthetic.hpp"
+#include "lang/runtime/stop_scope.hpp"
 
 namespace slope {
 

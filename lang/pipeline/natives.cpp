@@ -39,7 +39,10 @@ bool return_type(Context& ctx, const Value* args, std::size_t count, Value& resu
   std::vector<const Type*> types{ctx.runtime->types.type_of_constant(args[0])};
   if (!ctx.runtime->is_type_value(args[0])) types[0] = args[0].type;
   if (!derive::append_argument_types(ctx, args[1], types)) return false;
-  result = ctx.runtime->from_type(pipeline_of(ctx).return_type(ctx, ctx.runtime->types.tuple(types)));
+  const DataType* const call = ctx.runtime->types.tuple(types);
+  const Type* const found = unless_stopped([&] { return pipeline_of(ctx).return_type(ctx, call); });
+  if (!found) return ctx.stop();
+  result = ctx.runtime->from_type(found);
   return true;
 }
 
@@ -83,7 +86,7 @@ bool compile_call(Context& ctx, const Value* args, std::size_t count, Value& res
     work.pop_back();
     if (!next || next->method->native || next->compile_failed) continue;
     if (--ctx.fuel < 0 || ctx.interrupt.load(std::memory_order_relaxed)) return ctx.stop();
-    const CodeInstance* const code = pipeline.typed_code(ctx, *next);
+    const CodeInstance* const code = pipeline.typed_code_unless_stopped(ctx, *next);
     if (!goes_on_without(ctx)) return false;
     if (!code || !code->typed) continue;
     // Together with small callees: what has an entry afterwards is not made again.

@@ -87,6 +87,14 @@ infer::InferOptions Pipeline::infer_options() {
 }
 
 CodeInstance* Pipeline::typed_code(Context& ctx, Specialization& target) {
+  return without_stops([&] { return infer_code(ctx, target); });
+}
+
+CodeInstance* Pipeline::typed_code_unless_stopped(Context& ctx, Specialization& target) {
+  return unless_stopped([&] { return infer_code(ctx, target); });
+}
+
+CodeInstance* Pipeline::infer_code(Context& ctx, Specialization& target) {
   const CollectionPause pause(runtime_.heap);
   if (CodeInstance* code = derive::valid_code(ctx, target)) return code;
   if (target.method->native) return nullptr;
@@ -121,8 +129,10 @@ void Pipeline::Impl::optimise(Context& ctx, infer::InferResult& result, const op
   // An operator that is expanded may become calls of others.
   for (int round = 0; round < 3; ++round) {
     const std::size_t known_edges = result.edges.size();
-    const bool expanded = pipeline.derivatives().calls_known_gradient(*result.typed) &&
-                          pipeline.derivatives().expand_operators(ctx, *result.typed, result.edges, true);
+    const bool expanded = without_stops([&] {
+      return pipeline.derivatives().calls_known_gradient(*result.typed) &&
+             pipeline.derivatives().expand_operators(ctx, *result.typed, result.edges, true);
+    });
     derive::limit_to_worlds_of(ctx, std::span(result.edges).subspan(known_edges), result);
     if (!expanded && (round > 0 || refining >= 3 || !pipeline.has_decidable_calls(*result.typed))) return;
     if (!refine(ctx, result, options)) return;
@@ -131,9 +141,11 @@ void Pipeline::Impl::optimise(Context& ctx, infer::InferResult& result, const op
 
 bool Pipeline::Impl::refine(Context& ctx, infer::InferResult& result, const opt::OptOptions& options) {
   const StageTime time(pipeline.times, StageTimes::Stage::inference, [&] { return result.typed->name; });
-  ++refining;
-  infer::InferResult again = infer::Inference(runtime, ctx, ctx.world, pipeline.infer_options()).reinfer(*result.typed);
-  --refining;
+  const auto infer = [&] {
+    const Restored deeper(refining, refining + 1);
+    return infer::Inference(runtime, ctx, ctx.world, pipeline.infer_options()).reinfer(*result.typed);
+  };
+  infer::InferResult again = infer();
   if (!again.typed) return false;
   const StageTime second(pipeline.times, StageTimes::Stage::optimisation, [&] { return again.typed->name; });
   opt::optimise(runtime, *again.typed, options);
@@ -187,7 +199,7 @@ CodeInstance* Pipeline::compile(Context& ctx, Specialization& target, std::strin
   const CollectionPause pause(runtime_.heap);
   const Compiling compiling(runtime_);
   const derive::CompileClock clock(*this);
-  CodeInstance* code = typed_code(ctx, target);
+  CodeInstance* code = typed_code_unless_stopped(ctx, target);
   if (!code) {
     why = "its types could not be inferred";
   } else if (!code->boxed.load(std::memory_order_acquire)) {

@@ -50,6 +50,8 @@ class Pipeline final : public derive::Compiler {
                             const Value* live, std::size_t live_count, bool& later) override;
   void toplevel_ended(const ir::Function& body) override;
   CodeInstance* typed_code(Context& ctx, Specialization& target) override;
+  CodeInstance* typed_code_unless_stopped(Context& ctx,
+                                          Specialization& target);  // null also when its program is to stop
   void release_ended(Context& ctx) override;
   void leave_used(std::unordered_set<const Method*>& methods) override;
   void forget(const std::unordered_set<const Method*>& methods,
@@ -106,6 +108,8 @@ class Pipeline final : public derive::Compiler {
 
   Runtime& runtime_;
   Statistics statistics_;
+  CodeInstance* infer_code(Context& ctx, Specialization& target);
+
   std::unique_ptr<Impl> impl_;
 };
 

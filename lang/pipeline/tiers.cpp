@@ -59,7 +59,7 @@ CodeGenerator::Compiled Pipeline::Impl::compile_hot(Context& ctx, Specialization
   const CollectionPause pause(runtime.heap);
   const Compiling compiling(runtime);
   const derive::CompileClock clock(pipeline);
-  CodeInstance* code = pipeline.typed_code(ctx, target);
+  CodeInstance* code = pipeline.typed_code_unless_stopped(ctx, target);
   if (!code) {
     why = "its types could not be inferred";
     return Compiled::failed;
@@ -77,7 +77,7 @@ CodeGenerator::Compiled Pipeline::Impl::compile_hot(Context& ctx, Specialization
 // interpreter (a call of `+` is one instruction there); most of them never get hot once their callers are compiled.
 bool Pipeline::Impl::worth_compiling(Context& ctx, Specialization& target, std::uint32_t calls) {
   constexpr std::uint64_t enough = tuning::compile_instructions;
-  CodeInstance* code = pipeline.typed_code(ctx, target);
+  CodeInstance* code = pipeline.typed_code_unless_stopped(ctx, target);
   if (!code || !code->typed) return true;
   for (const ir::Block& block : code->typed->blocks)
     if (block.is_loop_header) return true;

@@ -16,8 +16,10 @@ void words_of(const std::vector<T>& list, Reached& reached) {
 void Pipeline::reach_function(const ir::Function& function, Reached& reached) {
   reached.word(function.method);
   reached.word(function.return_type);
+  reached.place(function.span);
   for (const ir::Inst& inst : function.insts) {
     reached.word(inst.type);
+    reached.place(inst.span);
     if (inst.op == ir::Op::invoke)
       reached.specialization(*inst.aux_as<Specialization>());
     else
@@ -27,12 +29,14 @@ void Pipeline::reach_function(const ir::Function& function, Reached& reached) {
   words_of(function.slot_types, reached);
   words_of(function.static_params, reached);
   words_of(function.scopes, reached);
+  for (const ir::InlineScope& scope : function.scopes) reached.place(scope.call_site);
 }
 
 void Pipeline::reach_held(Reached& reached) {
   if (runtime_.interpreter)
     for (const ir::Function* function : runtime_.interpreter->running()) reach_function(*function, reached);
   for (const Specialization* pinned : impl_->pinned) reached.specialization(*pinned);
+  impl_->derivatives.reach_refused(reached);
   if (impl_->code_generator) {
     std::vector<const CodeInstance*> in_use;
     impl_->code_generator->find_in_use(runtime_.context, in_use);

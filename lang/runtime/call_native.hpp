@@ -8,6 +8,7 @@
 #include <string>
 
 #include "lang/runtime/context.hpp"
+#include "lang/runtime/stop_scope.hpp"
 
 namespace slope {
 
@@ -16,6 +17,8 @@ namespace slope {
 [[gnu::noinline, gnu::cold]] inline bool raise_exception(Context& ctx, const char* name) {
   try {
     throw;
+  } catch (const Stopped&) {
+    return ctx.stop();
   } catch (const std::bad_alloc&) {
     return ctx.out_of_memory();
   } catch (const std::length_error&) {

@@ -1,5 +1,7 @@
-// What unreachable.cpp is told by those who hold something.
+// What unreachable.cpp and unused_texts.cpp are told by those who hold something.
 #pragma once
+
+#include "lang/support/source.hpp"
 
 namespace slope {
 
@@ -17,6 +19,9 @@ class Reached {
   virtual void function(const ir::Function& function) = 0;
   virtual void code(const CodeInstance& code) = 0;
   virtual void specialization(const Specialization& target) = 0;
+  // A text that errors may show (lang/runtime/unused_texts.cpp); those of a tree when `wants_places` says so, once.
+  virtual void place(Span) {}
+  virtual bool wants_places(const void* /*of_tree*/) { return false; }
 
  protected:
   ~Reached() = default;

@@ -138,6 +138,8 @@ class Runtime : public LibraryNames {
   void destroy_code(std::span<CodeInstance* const> codes);
   // Frees what closures and modules leave behind that nobody can reach. Nothing may run: unreachable.cpp.
   void free_unreachable_when_due();
+  // Frees the texts that no position refers to. Nothing may run: unused_texts.cpp.
+  void free_unused_texts_when_due();
   std::atomic<int> other_heaps{0};  // of workspaces: what their objects refer to is not looked at
   // Text for an exception as `showerror` prints it, without calling Slope code ("BoundsError: attempt to access …").
   std::string exception_text(Context& ctx, Value exception);

@@ -136,12 +136,15 @@ struct Runtime::Impl {
   void release_when_due();
   void drop_replaced();
   void free_retired();
+  void free_unused_texts();
   void retire_generator(const Method& generated);
   void destroy(const std::unordered_set<const Method*>& methods);
   void erase_methods(MethodTable& table, const std::unordered_set<const Method*>& methods);
   bool is_of_library(const Module* module) const;
   std::vector<MethodTable*> spare_tables;          // of types that nobody can reach
   bool is_walked = false;                          // by it
+  std::size_t texts_of_library = 0;                // files that were read before anything ran
+  std::size_t next_look_at_texts = 0;              // when there are so many
   std::unique_ptr<class Unreachable> unreachable;  // what it knows from the last time; null: it never looked
   Invalidation told(const Ended& entry) const;
   void note_end(const CodeInstance& code, const Specialization* through);

@@ -12,6 +12,7 @@
 #include "lang/runtime/runtime_impl.hpp"
 #include "lang/runtime/text_value.hpp"
 #include "lang/support/tuning.hpp"
+#include "lang/types/type_text.hpp"
 
 namespace slope {
 
@@ -676,7 +677,7 @@ namespace {
 // A type in a frame: what has long parameters shows that it has some.
 std::string short_type(const Type* type) {
   constexpr std::size_t most = 60;
-  const std::string text = to_string(type);
+  const std::string text = beginning_of_text(type, most);
   const DataType* data = as_data(type);
   return text.size() <= most || !data || data->params.empty() ? text : text.substr(0, text.find('{')) + "{…}";
 }

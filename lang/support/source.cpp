@@ -55,16 +55,38 @@ std::string_view SourceFile::line(std::uint32_t line_number) const {
   return found;
 }
 
-SourceMap::SourceMap() { files_.emplace_back("<none>", ""); }
+std::size_t SourceFile::bytes(std::string_view name, std::string_view text) {
+  return sizeof(SourceFile) + sizeof(std::unique_ptr<SourceFile>) + name.size() + text.size();
+}
+
+SourceMap::SourceMap() { add("<none>", ""); }
+
+FileId SourceMap::place(std::unique_ptr<SourceFile> file) {
+  if (spare_.empty()) {
+    spare_.reserve(files_.size() + 1);  // so that to remove a file needs no memory
+    files_.push_back(std::move(file));
+    ++added_;
+    return static_cast<FileId>(files_.size() - 1);
+  }
+  const FileId id = spare_.back();
+  spare_.pop_back();
+  files_[id] = std::move(file);
+  ++added_;
+  return id;
+}
 
 FileId SourceMap::add(std::string name, std::string text) {
-  files_.emplace_back(std::move(name), std::move(text));
-  return static_cast<FileId>(files_.size() - 1);
+  return place(std::make_unique<SourceFile>(std::move(name), std::move(text)));
 }
 
 FileId SourceMap::add_shared(std::string name, std::string_view text) {
-  files_.emplace_back(std::move(name), text.data(), text.size());
-  return static_cast<FileId>(files_.size() - 1);
+  return place(std::make_unique<SourceFile>(std::move(name), text.data(), text.size()));
+}
+
+void SourceMap::remove(FileId id) {
+  if (id == 0 || !has(id)) return;
+  files_[id] = nullptr;
+  spare_.push_back(id);
 }
 
 std::string SourceMap::describe(Span span) const {

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -34,6 +35,8 @@ class SourceFile {
   SourceFile(const SourceFile&) = delete;
   const std::string& name() const { return name_; }
   std::string_view text() const { return text_; }
+  std::size_t bytes() const { return bytes(name_, own_); }
+  static std::size_t bytes(std::string_view name, std::string_view text);  // that the file of such a text takes
   LineColumn line_column(std::uint32_t offset) const;
   std::string_view line(std::uint32_t line_number) const;  // without its newline; empty past the end
 
@@ -52,16 +55,24 @@ class SourceMap {
   SourceMap();  // file 0 is the empty file "<none>"
   FileId add(std::string name, std::string text);
   FileId add_shared(std::string name, std::string_view text);  // not copied: `text` outlives this
-  void remove_last() { files_.pop_back(); }  // no position in it is kept anywhere: its number is used again
-  const SourceFile& file(FileId id) const { return files_[id]; }
-  std::size_t size() const { return files_.size(); }
+  // No position in it is kept anywhere, and its number is used again. Till then it is the empty file.
+  void remove(FileId id);
+  const SourceFile& file(FileId id) const { return files_[id] ? *files_[id] : *files_[0]; }
+  bool has(FileId id) const { return id < files_.size() && files_[id]; }
+  std::size_t size() const { return files_.size(); }  // numbers, also those of removed files
+  std::size_t count() const { return files_.size() - spare_.size(); }
+  std::size_t added() const { return added_; }  // ever
 
   std::string describe(Span span) const;   // "file:line:column"
   std::uint32_t line_of(Span span) const;  // 1-based line of the span's begin
   std::string excerpt(Span span) const;    // the line, and under it a caret line; two lines, newline-ended
 
  private:
-  std::deque<SourceFile> files_;
+  FileId place(std::unique_ptr<SourceFile> file);
+
+  std::deque<std::unique_ptr<SourceFile>> files_;
+  std::vector<FileId> spare_;  // has room for all
+  std::size_t added_ = 0;
 };
 
 }  // namespace slope

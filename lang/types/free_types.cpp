@@ -120,6 +120,7 @@ void TypeTable::Impl::free_types(const std::function<bool(const Type*)>& is_dead
   value_set.erase_if(goes);
   std::erase_if(pending, goes);
   std::erase_if(inline_levels, [&](const auto& entry) { return goes(entry.first); });
+  std::erase_if(put_off, [&](const DataType* type) { return goes(type); });
   for (Order& order : orders)
     if (goes(order.a) || goes(order.b)) order = Order();
   // Names last: a type is destroyed by its own parts alone.

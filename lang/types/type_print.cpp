@@ -7,6 +7,7 @@
 #include "lang/types/object.hpp"
 #include "lang/types/symbol.hpp"
 #include "lang/types/type.hpp"
+#include "lang/types/type_text.hpp"
 #include "lang/types/walk.hpp"
 
 namespace slope {
@@ -69,8 +70,10 @@ constexpr std::size_t most_text = std::size_t{1} << 20;
 
 class Printer {
  public:
+  explicit Printer(std::size_t most = most_text) : most_(most) {}
+
   void type(const Type* t) {
-    if (out.size() > most_text) {
+    if (out.size() > most_) {
       if (!out.ends_with("…")) out += "…";
       return;
     }
@@ -106,6 +109,8 @@ class Printer {
   std::string out;
 
  private:
+  const std::size_t most_;  // of bytes
+
   void list(std::span<const Type* const> items) {
     for (std::size_t i = 0; i < items.size(); ++i) {
       if (i) out += ", ";
@@ -484,6 +489,12 @@ class Printer {
 
 std::string to_string(const Type* t) {
   Printer printer;
+  walk_types(t, [&] { printer.type(t); });
+  return std::move(printer.out);
+}
+
+std::string beginning_of_text(const Type* t, std::size_t most) {
+  Printer printer(most);
   walk_types(t, [&] { printer.type(t); });
   return std::move(printer.out);
 }

@@ -165,6 +165,9 @@ struct TypeTable::Impl {
   std::vector<const DataType*> laying_out;
   std::unordered_map<const DataType*, std::uint32_t> inline_levels;  // of aggregates that have aggregates in them
   int layout_depth = 0;
+  std::size_t layouts = 0;  // begun since the outermost
+  // Whose own layout was put off while another's needed it, so that they are stored by reference everywhere.
+  std::unordered_set<const DataType*> put_off;
   bool too_deep = false;        // a type of more than most_type_levels was made; whoever made it reports it
   bool tuple_too_long = false;  // a tuple of more elements than tuning::tuple_elements was to be made
 
@@ -189,6 +192,8 @@ struct TypeTable::Impl {
   void complete_or_note(DataType* type);  // the same; `unfinished` has it when that throws
   void complete_unfinished();
   bool lay_out(DataType* type);  // false: something it needs is not defined yet
+  bool lay_out_part(const DataType* type);
+  bool puts_off_layouts() const;
   bool list_fields(DataType* type, std::vector<Field>& fields, bool& concrete);  // likewise
   void name_defined(TypeName* name);
   void retry_pending();

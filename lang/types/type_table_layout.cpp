@@ -13,6 +13,7 @@ namespace slope {
 
 namespace {
 constexpr int max_layout_depth = tuning::layout_depth;
+constexpr std::size_t most_layouts_at_once = 4096;  // of types whose fields are of new types, and so on
 
 std::uint64_t align_up(std::uint64_t n, std::uint32_t align) { return (n + align - 1) / align * align; }
 
@@ -85,7 +86,7 @@ void TypeTable::Impl::complete(DataType* d) {
     }
   }
   if (d->is_abstract || d->has_layout) return;
-  if (layout_depth > max_layout_depth) return;  // `find_or_make` asks again
+  if (puts_off_layouts()) return;  // `find_or_make` asks again
   if (!lay_out(d)) pending.push_back(d);
 }
 
@@ -121,10 +122,11 @@ bool TypeTable::Impl::list_fields(DataType* d, std::vector<Field>& fields, bool&
       fields.push_back(Field{nullptr, element});
       if (auto* e = as_data(element); e && !e->is_concrete && !e->has_free_vars && !e->name->defined) return false;
       if (auto* e = as_data(element); e && !e->has_layout && !e->has_free_vars && !e->is_abstract) {
-        if (!lay_out(const_cast<DataType*>(e))) return false;
+        if (!lay_out_part(e)) return false;
       }
       // An element that is just being laid out (its own field mentions this tuple) will be concrete.
-      bool in_progress = std::find(laying_out.begin(), laying_out.end(), element) != laying_out.end();
+      bool in_progress = std::find(laying_out.begin(), laying_out.end(), element) != laying_out.end() ||
+                         put_off.contains(as_data(element));
       if (!slope::is_concrete(element) && !in_progress) concrete = false;
     }
   } else if (d->is_named_tuple) {
@@ -146,6 +148,19 @@ bool TypeTable::Impl::list_fields(DataType* d, std::vector<Field>& fields, bool&
   return true;
 }
 
+// `struct B{T}; x::B{B{T}}; end` has fields of new types without end.
+bool TypeTable::Impl::puts_off_layouts() const {
+  return layout_depth > max_layout_depth || (layout_depth > 0 && layouts > most_layouts_at_once);
+}
+
+bool TypeTable::Impl::lay_out_part(const DataType* type) {
+  if (!puts_off_layouts()) return lay_out(const_cast<DataType*>(type));
+  if (std::find(laying_out.begin(), laying_out.end(), type) == laying_out.end() && type->name != builtin.type_name &&
+      !type->name->is_primitive)
+    put_off.insert(type);
+  return true;
+}
+
 bool TypeTable::Impl::lay_out(DataType* d) {
   if (d->has_layout) return true;
   if (std::find(laying_out.begin(), laying_out.end(), d) != laying_out.end()) return true;
@@ -163,7 +178,7 @@ bool TypeTable::Impl::lay_out(DataType* d) {
     Impl& impl;
     Scope(Impl& i, const DataType* type) : impl(i) {
       impl.laying_out.push_back(type);
-      ++impl.layout_depth;
+      impl.layouts = impl.layout_depth++ == 0 ? 0 : impl.layouts + 1;
     }
     ~Scope() {
       impl.laying_out.pop_back();
@@ -185,10 +200,11 @@ bool TypeTable::Impl::lay_out(DataType* d) {
         type->name != builtin.type_name) {
       if (!type->name->defined && std::find(laying_out.begin(), laying_out.end(), type) == laying_out.end())
         return false;
-      if (!lay_out(const_cast<DataType*>(type))) return false;
+      if (!lay_out_part(type)) return false;
     }
-    bool in_progress = type && !type->has_layout && !type->is_abstract && !type->has_free_vars &&
-                       std::find(laying_out.begin(), laying_out.end(), type) != laying_out.end();
+    bool in_progress =
+        type && !type->has_layout && !type->is_abstract && !type->has_free_vars &&
+        (std::find(laying_out.begin(), laying_out.end(), type) != laying_out.end() || put_off.contains(type));
     field.storage = in_progress ? Storage::reference : storage_of(field.type);
     field.size = in_progress ? 8 : stored_size(field.type);
     std::uint32_t field_align = in_progress ? 8 : stored_align(field.type);
@@ -216,7 +232,7 @@ bool TypeTable::Impl::lay_out(DataType* d) {
   if (n == builtin.array_name) d->object_kind = DataType::ObjectKind::array;
   if (d->is_mutable) {
     d->storage = Storage::reference;
-  } else if (all_bits && d->size == 0) {
+  } else if (all_bits && d->size == 0 && !put_off.contains(d)) {
     d->storage = Storage::singleton;
     d->instance = Value(d, std::int64_t{0});
   } else {
@@ -224,7 +240,8 @@ bool TypeTable::Impl::lay_out(DataType* d) {
     // undefined.
     // Large ones lie on the heap, and others hold them by reference: sizes stay small numbers, and nothing copies
     // megabytes word by word.
-    const bool is_inline = all_bits && d->size <= most_inline_bytes && levels < most_inline_levels;
+    const bool is_inline =
+        all_bits && d->size <= most_inline_bytes && levels < most_inline_levels && !put_off.contains(d);
     d->storage = is_inline ? Storage::aggregate : Storage::reference;
     if (is_inline && levels != 0) inline_levels.emplace(d, levels);
   }

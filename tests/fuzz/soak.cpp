@@ -2,8 +2,9 @@
 // them, drops handles and engines. Each kind of work is measured apart: how many bytes a round leaves behind, of malloc's
 // and of the process, in the second half of its time. Goal: none.
 //
-// A find is a kind that leaves more than `most_bytes` of malloc's memory in a round. `--seconds` is the time of each kind
-// (3 by default), `--only` chooses kinds.
+// A find is a kind that leaves more than `most_bytes` of malloc's memory in a round, or more than `most_resident` of the
+// process's, which types and objects are in, too; the latter grows by pages and is looked at after many rounds. `--seconds`
+// is the time of each kind (3 by default), `--only` chooses kinds.
 #include <malloc.h>
 #include <unistd.h>
 
@@ -23,6 +24,8 @@ namespace slope::test {
 namespace {
 
 constexpr double most_bytes = 16;
+constexpr double most_resident = 64;
+constexpr std::uint64_t rounds_for_resident = 1000;
 constexpr std::uint64_t least_measured = 30;  // rounds, on a machine that is slow
 
 double malloc_bytes() {
@@ -157,7 +160,8 @@ FuzzReport fuzz_soak(const FuzzOptions& options) {
       if (!std::regex_search(kind.name, only)) continue;
       const Left left = measure(kind, tier, options.seconds != 0 ? options.seconds : 3);
       ++found.attempts;
-      const bool leaks = left.malloc_a_round > most_bytes;
+      const bool leaks = left.malloc_a_round > most_bytes ||
+                         (left.rounds >= rounds_for_resident && left.resident_a_round > most_resident);
       if (leaks) found.findings.push_back(kind.name);
       std::printf("%s %-10s %-28s %9llu rounds, %8.1f B of malloc and %8.1f B resident a round\n",
                   leaks ? "FOUND" : "     ", title, kind.name, static_cast<unsigned long long>(left.rounds),
