@@ -18,6 +18,7 @@ namespace slope::codegen {
 namespace {
 
 constexpr std::size_t word_bytes = 8;
+constexpr std::int64_t fresh_ahead = 2048;  // bytes from a fresh cell to what is fetched meanwhile
 
 // Marks the bytes that storing a value of the type at `at` writes.
 void cover(std::vector<bool>& bytes, std::size_t at, const Type* type) {
@@ -53,6 +54,10 @@ bool Emitter::allocates_inline(std::size_t bytes, std::size_t words) {
 
 Emitter::V Emitter::take_cell(Heap::CellKind kind, const DataType* type, llvm::function_ref<void(V)> initialize,
                               llvm::function_ref<V()> call) {
+  llvm::BasicBlock* looks = new_block("find_cell");
+  llvm::BasicBlock* listed = new_block("free_cell");
+  llvm::BasicBlock* follows = new_block("fresh_cell");
+  llvm::BasicBlock* taken = new_block("take_fresh_cell");
   llvm::BasicBlock* ready = new_block("allocate");
   llvm::BasicBlock* asks = new_block("ask_heap");
   llvm::BasicBlock* done = new_block("allocated");
@@ -60,11 +65,33 @@ Emitter::V Emitter::take_cell(Heap::CellKind kind, const DataType* type, llvm::f
   V room = at(heap, offset::heap_room);
   V free = at(heap, offset::heap_free + static_cast<std::int64_t>(word_bytes) * kind.size_class);
   V left = b_.CreateSub(b_.CreateLoad(layout_.i64, room), integer(kind.bytes));
-  V cell = b_.CreateLoad(layout_.ptr, free);
-  branch_likely(b_.CreateAnd(b_.CreateICmpSGE(left, integer(0)), b_.CreateIsNotNull(cell)), ready, asks);
+  branch_likely(b_.CreateICmpSGE(left, integer(0)), looks, asks);
+
+  b_.SetInsertPoint(looks);
+  V first = b_.CreateLoad(layout_.ptr, free);
+  b_.CreateCondBr(b_.CreateIsNull(first), follows, listed);
+
+  b_.SetInsertPoint(listed);
+  b_.CreateStore(b_.CreateLoad(layout_.ptr, at(first, offset::free_cell_next)), free);
+  b_.CreateBr(ready);
+
+  b_.SetInsertPoint(follows);
+  V fresh = at(heap, offset::heap_fresh + static_cast<std::int64_t>(offset::fresh_cells_bytes) * kind.size_class);
+  V next = b_.CreateLoad(layout_.ptr, fresh);
+  V end = b_.CreateLoad(layout_.ptr, at(fresh, offset::fresh_cells_end));
+  branch_likely(b_.CreateICmpNE(next, end), taken, asks);
+
+  b_.SetInsertPoint(taken);
+  b_.CreateStore(at(next, kind.bytes), fresh);
+  // Nobody has touched this memory for long.
+  b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {layout_.ptr},
+                     {at(next, fresh_ahead), b_.getInt32(1), b_.getInt32(3), b_.getInt32(1)});
+  b_.CreateBr(ready);
 
   b_.SetInsertPoint(ready);
-  b_.CreateStore(b_.CreateLoad(layout_.ptr, at(cell, offset::free_cell_next)), free);
+  llvm::PHINode* cell = b_.CreatePHI(layout_.ptr, 2, "cell");
+  cell->addIncoming(first, listed);
+  cell->addIncoming(next, taken);
   b_.CreateStore(left, room);
   V count = at(heap, offset::heap_allocations);
   b_.CreateStore(b_.CreateAdd(b_.CreateLoad(layout_.i64, count), integer(1)), count);

@@ -24,6 +24,8 @@ static_assert(offsetof(AllocationFront, room) == heap_room);
 static_assert(offsetof(AllocationFront, allocations) == heap_allocations);
 static_assert(offsetof(AllocationFront, marking) == heap_marking);
 static_assert(offsetof(AllocationFront, free) == heap_free);
+static_assert(offsetof(AllocationFront, fresh) == heap_fresh);
+static_assert(sizeof(FreshCells) == fresh_cells_bytes && offsetof(FreshCells, end) == fresh_cells_end);
 static_assert(offsetof(FreeCell, next) == free_cell_next);
 static_assert(offsetof(Context, interrupt) == context_interrupt);
 static_assert(offsetof(Context, tapes) == context_tapes);

@@ -123,6 +123,8 @@ inline constexpr unsigned heap_room = 0;
 inline constexpr unsigned heap_allocations = 8;
 inline constexpr unsigned heap_marking = 16;
 inline constexpr unsigned heap_free = 24;
+inline constexpr unsigned heap_fresh = heap_free + 32 * 8;
+inline constexpr unsigned fresh_cells_bytes = 16, fresh_cells_end = 8;
 inline constexpr unsigned free_cell_next = 8;
 inline constexpr unsigned context_interrupt = 24;
 inline constexpr unsigned context_world = 32;

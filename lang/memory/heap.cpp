@@ -4,6 +4,9 @@
 // A small array lies in one cell: header, then the elements from 64 bytes on (from the next multiple of 64 where the
 // header is longer). When it grows out of the cell its elements move to memory of their own.
 //
+// A class's free list is what died between others that live. Of a block that is empty, a new one or one in which nothing
+// survived, cells are taken one after the other, and nothing is read or written ahead of them.
+//
 // Bytes are counted as cells and regions, at once. `front.room` says how many may be taken before the next collection or
 // the limit, so one comparison on the way of every allocation serves both; a heap that is stressed or watched grants no
 // room and so hears of every object. What has gone from the room since is counted when somebody asks (settle_front).
@@ -159,24 +162,37 @@ void Heap::count_bytes(std::size_t bytes) {
 bool Heap::prepare_cell(std::uint8_t size_class, std::size_t bytes) {
   settle_front();
   if ((stress_ || statistics_.live_bytes + bytes > impl_->attention) && !reserve_bytes(bytes)) return false;
-  if (!front.free[size_class] && !refill(size_class)) {
+  const auto has_cell = [&] {
+    const FreshCells& fresh = front.fresh[size_class];
+    return front.free[size_class] || fresh.at != fresh.end || refill(size_class);
+  };
+  if (!has_cell()) {
     collect();  // the system has no more memory
-    if (!front.free[size_class] && !refill(size_class)) return false;
+    if (!has_cell()) return false;
   }
   grant_room();
   return true;
 }
 
+Object* Heap::take_cell(std::uint8_t size_class, std::size_t bytes) {
+  if (FreeCell* cell = front.free[size_class]) {
+    front.free[size_class] = cell->next;
+    return reinterpret_cast<Object*>(cell);
+  }
+  FreshCells& fresh = front.fresh[size_class];
+  if (fresh.at == fresh.end) return nullptr;
+  return reinterpret_cast<Object*>(std::exchange(fresh.at, fresh.at + bytes));
+}
+
 Object* Heap::allocate_cell_of_class(const DataType* type, std::uint8_t size_class, std::size_t zeroed_bytes) {
   std::size_t bytes = impl_->classes.size(size_class);
-  if (!front.free[size_class] || front.room < static_cast<std::int64_t>(bytes)) [[unlikely]] {
+  Object* object = front.room < static_cast<std::int64_t>(bytes) ? nullptr : take_cell(size_class, bytes);
+  if (!object) [[unlikely]] {
     if (!prepare_cell(size_class, bytes)) return nullptr;
+    object = take_cell(size_class, bytes);
   }
-  FreeCell* cell = front.free[size_class];
-  front.free[size_class] = cell->next;
   front.room -= static_cast<std::int64_t>(bytes);  // below zero where no room is granted; counted all the same
   ++front.allocations;
-  Object* object = reinterpret_cast<Object*>(cell);
   object->type = type;
   // A word or two, mostly: a call costs more than the stores.
   const std::size_t cleared = zeroed_bytes - sizeof(Object);
@@ -208,14 +224,24 @@ bool Heap::refill(std::uint8_t size_class) {
     if (state.is_swept()) break;
     sweep_next(size_class);
   }
-  if (!state.carving || state.carving->fresh == state.carving->cell_count) {
-    state.carving = impl_->space.take(size_class, impl_->classes.size(size_class));
-    if (!state.carving) return false;
-    state.blocks.push_back(state.carving);
-    state.next_to_sweep = state.blocks.size();
+  FreshCells& fresh = front.fresh[size_class];
+  if (state.carving) {
+    state.carving->note_fresh(fresh.at);
+    if (!fresh.at) fresh = {state.carving->fresh_begin(), state.carving->cells_end()};  // a block that was swept
+    if (fresh.at != fresh.end) return true;
   }
-  front.free[size_class] = state.carving->carve();
-  return front.free[size_class] != nullptr;
+  state.carving = impl_->space.take(size_class, impl_->classes.size(size_class));
+  fresh = {};
+  if (!state.carving) return false;
+  state.blocks.push_back(state.carving);
+  state.next_to_sweep = state.blocks.size();
+  fresh = {state.carving->fresh_begin(), state.carving->cells_end()};
+  return true;
+}
+
+void Heap::note_fresh() const {
+  for (std::size_t i = 0; i < impl_->state.size(); ++i)
+    if (Block* block = impl_->state[i].carving) block->note_fresh(front.fresh[i].at);
 }
 
 Object* Heap::allocate_large(const DataType* type, std::size_t bytes, std::size_t zeroed_bytes) {

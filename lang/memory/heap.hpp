@@ -42,15 +42,22 @@ struct HeapStatistics {
 struct Block;
 struct FreeCell;
 
+// Cells that were not handed out since their block was empty, one after the other.
+struct FreshCells {
+  char* at = nullptr;
+  char* end = nullptr;
+};
+
 // Where small objects come from without a call of the heap: machine code takes them from here as well, at fixed offsets
-// (codegen/layout.cpp). An object of `bytes` may be taken when there is a free cell of its class and room - bytes is not
-// negative. Everything else (collections, limits, watchers) makes the room end.
+// (codegen/layout.cpp). An object of `bytes` may be taken when there is a free or a fresh cell of its class and
+// room - bytes is not negative. Everything else (collections, limits, watchers) makes the room end.
 struct AllocationFront {
   static constexpr std::size_t most_classes = 32;
   std::int64_t room = 0;              // bytes that may be taken before the heap is asked again
   std::uint64_t allocations = 0;      // objects, ever
   std::uint64_t marking = 0;          // 1 while a collection in slices marks: writes of references are reported
-  FreeCell* free[most_classes] = {};  // by size class
+  FreeCell* free[most_classes] = {};  // by size class; what died between others, first to be taken
+  FreshCells fresh[most_classes];
 };
 
 // The objects allocated while it is set: the only memory that a generator of code may change.
@@ -218,6 +225,8 @@ class Heap {
   Object* allocate_cell_of_class(const DataType* type, std::uint8_t size_class, std::size_t zeroed_bytes);
   Object* allocate_object(const DataType* type, std::size_t bytes, std::size_t zeroed_bytes);
   bool refill(std::uint8_t size_class);
+  Object* take_cell(std::uint8_t size_class, std::size_t bytes);  // null: the front has none
+  void note_fresh() const;  // in the blocks, what was taken of their fresh cells
   Object* allocate_large(const DataType* type, std::size_t bytes, std::size_t zeroed_bytes);
   char* allocate_array_memory(ArrayObject* array, std::size_t bytes);
   void free_array_memory(std::uintptr_t begin);

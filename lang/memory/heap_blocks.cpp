@@ -8,12 +8,6 @@
 
 namespace slope {
 
-namespace {
-
-constexpr std::uint32_t carved_bytes = 4096;  // that are linked at once
-
-}  // namespace
-
 void Block::clear_marks() {
   marked = 0;
   std::fill(marks, marks + (cell_count + 63) / 64, std::uint64_t{0});
@@ -34,23 +28,6 @@ FreeCell* Block::sweep() {
   }
   *last = nullptr;
   clear_marks();
-  return list;
-}
-
-// The memory was not touched for long: what the next call will link is asked for here, so that it has come by then.
-FreeCell* Block::carve() {
-  std::uint32_t cell = fresh;
-  fresh = std::min(cell_count, fresh + std::max(std::uint32_t{1}, carved_bytes / cell_size));
-  FreeCell* list = nullptr;
-  FreeCell** last = &list;
-  for (; cell < fresh; ++cell) {
-    auto* free = reinterpret_cast<FreeCell*>(object(cell));
-    __builtin_prefetch(reinterpret_cast<char*>(free) + 2 * carved_bytes, 1);
-    free->type = nullptr;
-    *last = free;
-    last = &free->next;
-  }
-  *last = nullptr;
   return list;
 }
 

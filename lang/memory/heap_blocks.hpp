@@ -5,8 +5,8 @@
 //   cell    an object, or free: then its first word (the type) is null and its second is the next free cell
 //
 // From an address to its cell: the chunk (a hash set of chunk addresses says whether it is one of ours), the block by
-// bits 16…19, the cell by multiplying with the reciprocal of the size. A block hands its cells out in batches: cells
-// from `fresh` on were never used and are not even touched.
+// bits 16…19, the cell by multiplying with the reciprocal of the size. Cells from `fresh` on
+// are free whatever is written there: none was handed out since the block was empty, and nobody touches them before.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,7 @@ struct Block {
   std::uint32_t cell_size = 0;
   std::uint32_t cell_count = 0;
   std::uint32_t reciprocal = 0;  // ceil(2^32 / cell_size): exact for offsets below 2^16
-  std::uint32_t fresh = 0;       // first cell that was never handed out
+  std::uint32_t fresh = 0;  // first cell that was not handed out; of a block in use as FreshCells see note_fresh
   std::uint32_t marked = 0;
   std::uint8_t size_class = 0;
   bool in_use = false;
@@ -56,8 +56,13 @@ struct Block {
   void clear_marks();
   // Links the cells that are free (unmarked), lowest address first, and forgets the marks.
   FreeCell* sweep();
-  // Links some fresh cells; null when there are none. Or all of them, in front of `list`.
-  FreeCell* carve();
+  char* fresh_begin() const { return begin + std::size_t{fresh} * cell_size; }
+  char* cells_end() const { return begin + std::size_t{cell_count} * cell_size; }
+  // `at`: where the first fresh cell is by now, or null when they are not in use.
+  void note_fresh(const char* at) {
+    if (at) fresh = at == cells_end() ? cell_count : cell_at(at);
+  }
+  // Links all fresh cells in front of `list`.
   FreeCell* carve_all(FreeCell* list);
 };
 

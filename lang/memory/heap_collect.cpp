@@ -133,6 +133,7 @@ void Heap::collect_at_once() {
   settle_front();
   impl_->checked_from = __builtin_frame_address(0);
   const auto start = Clock::now();
+  note_fresh();
   abandon_marking();
   begin_marking();
   impl_->collecting = true;
@@ -165,6 +166,7 @@ void Heap::attend(std::size_t bytes) {
   if (stress_ && collects_) return collect_at_once();
   impl_->checked_from = __builtin_frame_address(0);
   const auto start = Clock::now();
+  note_fresh();
   const std::size_t live = statistics_.live_bytes;
   const bool in_slices = slices_held_ == 0 && collects_;
   // Half of it: what a slice does at its end is not measured, as looking at the roots.
@@ -213,6 +215,7 @@ bool Heap::collect_for(std::chrono::nanoseconds budget) {
   settle_front();
   impl_->checked_from = __builtin_frame_address(0);
   const auto start = Clock::now();
+  note_fresh();
   const auto deadline = start + budget;
   if (!front.marking && !impl_->sweeping) {
     if (allocated_since_collection_ < least_growth / 4) return false;

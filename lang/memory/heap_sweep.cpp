@@ -15,7 +15,9 @@ namespace slope {
 
 // Everything waits to be swept from here on.
 void Heap::prepare_sweep() {
+  note_fresh();
   std::fill(std::begin(front.free), std::end(front.free), nullptr);
+  std::fill(std::begin(front.fresh), std::end(front.fresh), FreshCells{});
   for (Impl::SizeClassState& state : impl_->state) {
     state.carving = nullptr;
     state.next_to_sweep = 0;

@@ -31,6 +31,7 @@ void look_at(const Object* object, const char* end, const std::function<void(con
 }  // namespace
 
 void Heap::each_part(const std::function<void(const void* from, const void* to)>& look) const {
+  note_fresh();
   for (const Impl::SizeClassState& state : impl_->state) {
     for (const Block* block : state.blocks) {
       for (std::uint32_t cell = 0; cell < block->fresh; ++cell) {
