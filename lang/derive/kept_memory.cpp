@@ -242,6 +242,45 @@ void KeptMemory::keep(const Stores& stores, const Value* arguments, std::size_t 
   top().begun = true;
 }
 
+bool KeptMemory::keep_before(Stores stores, const Value* arguments, std::size_t count, std::size_t fixed,
+                             std::int64_t active, Value& copies) {
+  const SharedAccess access(ctx_);
+  diff::TangentTypes& tangents = diff::tangent_types(runtime_);
+  const Value streams = library_value(runtime_, KnownName::io_type);
+  const auto is_stream = [&](const Type* type) {
+    return streams.defined() && is_subtype(runtime_.types, type, streams.as_type);
+  };
+  if (stores.calls_unknown) {
+    stores.any_type = true;
+    stores.arguments = ~diff::MemoryMask{0};
+  }
+  copies = runtime_.nothing();
+  const auto level = static_cast<std::size_t>(open(true));
+  for (Binding* binding : stores.assigned) keep_global(binding);
+  const auto look = [&](Value root, bool is_active) {
+    reach(root, [&](Object* object, bool) {
+      const DataType* type = object->type;
+      const bool is_mutable = type->is_mutable || type->object_kind != DataType::ObjectKind::fields;
+      if (is_mutable && stores.may_hit(type) && !(is_active && tangents.differentiable(type)) && !is_stream(type) &&
+          !is_random_generator(runtime_, type))
+        keep_object(object);
+    });
+  };
+  const auto is_active = [&](std::size_t i) { return i < 62 && (active >> i & 1) != 0; };
+  // What is reached from both kinds is the other kind's.
+  for (const bool both : {false, true}) {
+    for (std::size_t i = 0; i < count; ++i)
+      if (is_active(i) == both && (stores.arguments & diff::parameter_mask(std::min(i, fixed)))) look(arguments[i], both);
+    if (both || !(stores.arguments & diff::global_memory)) continue;
+    for (Value v : stores.constants) look(v, false);
+    for (const Binding* binding : stores.globals) look(binding->value, false);
+  }
+  empty(seen_);
+  const bool ok = copy_entries(level, Copies::all, true, copies);
+  cut_to(level - 1);
+  return ok;
+}
+
 bool KeptMemory::restore(const Entry& entry, const char* content) {
   switch (entry.kind) {
     case Entry::Kind::fields:
@@ -855,6 +894,22 @@ bool keep_memory_of(Context& ctx, const Value* args, std::size_t count, Value& r
   return true;
 }
 
+// memory_before(active::Int, f, xs...) → copies of what the call f(xs...) may change (KeptMemory::keep_before)
+bool memory_before(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count < 2 || args[0].type != ctx.runtime->types.builtin().int64)
+    return ctx.argument_error("memory_before takes an Int and a call");
+  result = ctx.runtime->nothing();
+  if (args[1].type == ctx.runtime->types.builtin().builtin_function) return true;
+  Specialization* target = compiler_of(ctx).synthetic_of(args[1]);
+  if (!target) target = ctx.runtime->dispatch_specialized(ctx, args[1], args + 2, count - 2);
+  if (!target) return false;
+  const Stores& stores = derivatives_of(ctx).stores.of(ctx, *target);
+  if (ctx.failed()) return false;
+  if (!stores.any() && !stores.calls_unknown) return true;
+  const std::size_t fixed = target->method->is_vararg ? target->method->arg_count : count;
+  return kept_memory_of(ctx).keep_before(stores, args + 1, count - 1, fixed, args[0].bits, result) || ctx.out_of_memory();
+}
+
 bool take_away(Context& ctx, const Value* args, std::size_t count, bool also_left, Value& result) {
   if (count != 3 || args[0].type != ctx.runtime->types.builtin().int64)
     return ctx.argument_error("take_away_memory takes a level, a value and arguments");
@@ -933,6 +988,7 @@ const NativeInfo kept_memory_natives[] = {
     {"check_kept_numbers", check_kept_numbers, on_memory, gives_nothing, false, false, true},
     {"put_back_memory", put_back_memory, on_memory, gives_nothing, false, false, true},
     {"keep_memory_of", keep_memory_of, on_memory | effect_allocates, gives_int},
+    {"memory_before", memory_before, on_memory | effect_allocates, nullptr},
     {"take_away_memory", take_away_memory, on_memory | effect_allocates, nullptr},
     {"take_away_all", take_away_all, on_memory | effect_allocates, nullptr},
     {"exchange_memory", exchange_memory, on_memory | effect_allocates, nullptr},

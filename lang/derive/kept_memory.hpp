@@ -115,6 +115,10 @@ class KeptMemory final : public CallWatch {
   // before it.
   void keep(const Stores& stores, const Value* arguments, std::size_t count, std::size_t fixed);
   void keep_object(Object* object);
+  // Of the same: copies of what the call may change, for exchange_later; nothing when that is nothing. `active`: bits of
+  // the arguments whose memory with derivatives in it the call's reverse step puts back.
+  bool keep_before(Stores stores, const Value* arguments, std::size_t count, std::size_t fixed, std::int64_t active,
+                   Value& copies);
   // Whether something that carries a derivative may have changed since. A store of an equal number changes the
   // derivative alone, so what was kept counts, whether its content differs or not.
   bool changed_numbers(std::int64_t level);

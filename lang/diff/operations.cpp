@@ -182,6 +182,11 @@ bool puts_back_memory(const ir::Function& function, const ir::Inst& inst, Runtim
          is_one_of(function.constant_value(inst.operands[0]), {KnownName::put_back_memory}, runtime);
 }
 
+bool exchanges_memory(const ir::Function& function, const ir::Inst& inst, Runtime& runtime) {
+  return (inst.op == Op::invoke || inst.op == Op::call) && inst.operands[0].is_constant() &&
+         is_one_of(function.constant_value(inst.operands[0]), {KnownName::exchange_before}, runtime);
+}
+
 bool restores_memory(Value callee, Runtime& runtime) {
   return is_one_of(callee,
                    {KnownName::restore_array, KnownName::restore_content, KnownName::restore_element,

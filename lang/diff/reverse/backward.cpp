@@ -16,6 +16,7 @@ bool Reverse::backward_inst(std::uint32_t id) {
   r_.set_scope(inst.scope);
   bool done = backward_step(id);
   restore_written_arrays(id);  // its own step finds them as it left them
+  restore_changed_memory(id);
   return done;
 }
 
@@ -37,6 +38,10 @@ bool Reverse::backward_step(std::uint32_t id) {
   const ir::Inst inst = primal_->insts[id];
   if (extra_of_[id] != no_value && puts_back_memory(*primal_, inst, runtime_)) {
     backward_put_back(id);
+    return true;
+  }
+  if (extra_of_[id] != no_value && exchanges_memory(*primal_, inst, runtime_)) {
+    call_library(r_, KnownName::exchange_before, {values_.in_reverse(extra_of_[id])}, builtin_.any);
     return true;
   }
   if (const auto found = found_slot_of_.find(id); found != found_slot_of_.end()) {

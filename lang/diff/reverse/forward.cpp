@@ -76,7 +76,12 @@ bool Reverse::forward_inst(std::uint32_t id) {
     forward_put_back(id);
     return true;
   }
+  if (exchanges_memory(*primal_, inst, runtime_)) {
+    extra_of_[id] = values_.remember(clone_inst(id), builtin_.any);  // what was there
+    return true;
+  }
   keep_written_arrays(id);
+  keep_changed_memory(id);
   if (calls_derivative(id)) return forward_call(id);
   if (is_dynamic_call(*primal_, inst, runtime_)) {
     bool any = activity_.varied[id];

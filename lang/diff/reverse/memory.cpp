@@ -114,6 +114,30 @@ void Reverse::keep_written_arrays(std::uint32_t id) {
   }
 }
 
+// What a call may change of other memory is found when it runs (KeptMemory::keep_before). One bit an operand, the callee
+// first, says that its own reverse step puts back what carries a derivative there.
+void Reverse::keep_changed_memory(std::uint32_t id) {
+  if (!overwritten_.changes_recalled(id)) return;
+  const ir::Inst& inst = primal_->insts[id];
+  constexpr std::size_t most_bits = 62;
+  std::int64_t active = 0;
+  std::vector<Operand> arguments(1);
+  for (std::size_t i = 0; i < inst.operands.size(); ++i) {
+    if (i < most_bits && varied(inst.operands[i])) active |= std::int64_t{1} << i;
+    arguments.push_back(values_.forward(inst.operands[i]));
+  }
+  const bool splats = inst.op == Op::call_splat;
+  arguments[0] = f_.constant(runtime_.from_int(splats ? 0 : active));
+  const Operand kept =
+      call_library(f_, splats ? KnownName::memory_before_splat : KnownName::memory_before, arguments, builtin_.any);
+  changed_memory_[id] = values_.remember(kept, builtin_.any);
+}
+
+void Reverse::restore_changed_memory(std::uint32_t id) {
+  if (auto kept = changed_memory_.find(id); kept != changed_memory_.end())
+    call_library(r_, KnownName::exchange_before, {values_.in_reverse(kept->second)}, builtin_.any);
+}
+
 void Reverse::restore_written_arrays(std::uint32_t id) {
   auto kept = written_arrays_.find(id);
   if (kept == written_arrays_.end()) return;

@@ -10,6 +10,8 @@
 // that is everything.
 #include "lang/diff/reverse/overwritten.hpp"
 
+#include <algorithm>
+
 #include "lang/diff/operations.hpp"
 
 namespace slope::diff {
@@ -230,6 +232,60 @@ bool Overwritten::is_stored_after(std::uint32_t id, Operand memory) const {
   return false;
 }
 
+bool Overwritten::is_plain_array(Operand o) const {
+  const DataType* array = as_data(type_of(o));
+  return array && array->is_concrete && array->object_kind == DataType::ObjectKind::array &&
+         array->params.size() == 2 && as_data(array->params[0]) && as_data(array->params[0])->is_isbits && !varied(o) &&
+         o.is_inst();
+}
+
+namespace {
+
+// All memory that a value of the type leads to carries a derivative where the value does.
+bool leads_to_numbers_alone(TangentTypes& tangents, const Type* type, int depth = 0) {
+  const DataType* data = as_data(type);
+  if (!data || !data->is_concrete || depth > 8) return false;
+  if (data->is_isbits) return true;
+  if (!tangents.differentiable(type)) return false;
+  if (data->object_kind == DataType::ObjectKind::array)
+    return data->params.size() == 2 && tangents.differentiable(data->params[0]) &&
+           leads_to_numbers_alone(tangents, data->params[0], depth + 1);
+  return data->object_kind == DataType::ObjectKind::fields &&
+         std::all_of(data->fields.begin(), data->fields.end(), [&](const Field& field) {
+           return leads_to_numbers_alone(tangents, field.type, depth + 1);
+         });
+}
+
+}  // namespace
+
+// What a call stores into this operand is put back after its reverse step.
+bool Overwritten::is_put_back(Operand o) const {
+  return is_plain_array(o) || (varied(o) && leads_to_numbers_alone(tangents_, type_of(o)));
+}
+
+bool Overwritten::changes_recalled(std::uint32_t id) {
+  const ir::Inst& inst = primal_.insts[id];
+  const bool dynamic = is_dynamic_call(primal_, inst, runtime_);
+  if (!dynamic && (inst.op != Op::invoke || activity_.rules[id] == RuleKind::stateful)) return false;
+  std::vector<std::uint32_t> open;
+  const std::vector<std::uint32_t>& written = sharing_.written_by(id);
+  for (std::uint32_t group : written) {
+    bool is_given = false;
+    bool is_open = false;
+    for (Operand o : inst.operands) {
+      if (!sharing_.may_meet(group, sharing_.group(o))) continue;
+      is_given = true;
+      is_open = is_open || !is_put_back(o);
+    }
+    if (is_open || !is_given) open.push_back(group);
+  }
+  if (open.empty() && !written.empty() && inst.op == Op::invoke) {
+    const MemorySummary summary = env_.memory().of_call(inst);
+    if ((summary.writes | summary.unknown) & global_memory) open.push_back(sharing_.outer_group());
+  }
+  return std::any_of(open.begin(), open.end(), [&](std::uint32_t group) { return is_recalled(group, id); });
+}
+
 // An array that carries no derivative, written by a call or a builtin: as a whole.
 std::vector<Operand> Overwritten::arrays_to_restore(std::uint32_t id) {
   std::vector<Operand> result;
@@ -237,10 +293,7 @@ std::vector<Operand> Overwritten::arrays_to_restore(std::uint32_t id) {
   const std::vector<std::uint32_t>& written = sharing_.written_by(id);
   if (written.empty()) return result;
   for (Operand o : inst.operands) {
-    const DataType* array = as_data(type_of(o));
-    bool plain = array && array->is_concrete && array->object_kind == DataType::ObjectKind::array &&
-                 array->params.size() == 2 && as_data(array->params[0]) && as_data(array->params[0])->is_isbits;
-    if (!plain || varied(o) || !o.is_inst()) continue;
+    if (!is_plain_array(o)) continue;
     std::uint32_t group = sharing_.group(o);
     bool hit = false;
     for (std::uint32_t w : written) hit |= sharing_.may_meet(w, group);

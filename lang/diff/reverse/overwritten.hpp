@@ -22,6 +22,9 @@ class Overwritten {
   bool is_held(ir::Operand array, std::uint32_t resize) const;
   // Arrays that carry no derivative and whose old contents are needed as a whole: written by a call or a builtin.
   std::vector<ir::Operand> arrays_to_restore(std::uint32_t id);
+  // A call may change memory that the reverse step of a call before it looks at, and that neither its own reverse step
+  // puts back nor arrays_to_restore names: what objects without derivatives hold, and what globals lead to.
+  bool changes_recalled(std::uint32_t id);
   // Something may be stored into this memory after instruction `id`.
   bool is_stored_after(std::uint32_t id, ir::Operand memory) const;
 
@@ -56,6 +59,8 @@ class Overwritten {
   bool rule_looks_at(const Recall& recall);
   bool find_whether_rule_looks(std::uint32_t id);
   bool is_recalled(std::uint32_t group, std::uint32_t id);
+  bool is_plain_array(ir::Operand o) const;
+  bool is_put_back(ir::Operand o) const;
   const Type* type_of(ir::Operand o) const { return primal_.type_of(o, runtime_.types); }
   bool varied(ir::Operand o) const { return activity_.carries(o); }
 

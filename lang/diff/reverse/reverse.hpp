@@ -117,6 +117,8 @@ class Reverse : private Transform {
   void put_back(const Place& place, ir::Operand object, ir::Operand index, ir::Operand old);
   void keep_written_arrays(std::uint32_t id);
   void restore_written_arrays(std::uint32_t id);
+  void keep_changed_memory(std::uint32_t id);
+  void restore_changed_memory(std::uint32_t id);
   void resize_back(ir::Operand memory, ir::Operand content);
   bool may_be_unassigned(const Place& place) const;
   void backward_load(std::uint32_t id);
@@ -191,6 +193,7 @@ class Reverse : private Transform {
   std::unordered_map<std::uint32_t, ValueIndex> stack_of_;  // the stack that was opened for a call
   // Arrays that it writes, with what they held.
   std::unordered_map<std::uint32_t, std::vector<std::pair<ir::Operand, ValueIndex>>> written_arrays_;
+  std::unordered_map<std::uint32_t, ValueIndex> changed_memory_;  // what calls may change of other memory, before them
   struct Entry {                 // of a block that several edges lead to
     ValueIndex from = no_value;  // the number of the edge by which control came
     std::int64_t edges = 0;      // that are emitted so far
