@@ -270,7 +270,8 @@ bool KeptMemory::keep_before(Stores stores, const Value* arguments, std::size_t 
   // What is reached from both kinds is the other kind's.
   for (const bool both : {false, true}) {
     for (std::size_t i = 0; i < count; ++i)
-      if (is_active(i) == both && (stores.arguments & diff::parameter_mask(std::min(i, fixed)))) look(arguments[i], both);
+      if (is_active(i) == both && (stores.arguments & diff::parameter_mask(std::min(i, fixed))))
+        look(arguments[i], both);
     if (both || !(stores.arguments & diff::global_memory)) continue;
     for (Value v : stores.constants) look(v, false);
     for (const Binding* binding : stores.globals) look(binding->value, false);
@@ -907,7 +908,8 @@ bool memory_before(Context& ctx, const Value* args, std::size_t count, Value& re
   if (ctx.failed()) return false;
   if (!stores.any() && !stores.calls_unknown) return true;
   const std::size_t fixed = target->method->is_vararg ? target->method->arg_count : count;
-  return kept_memory_of(ctx).keep_before(stores, args + 1, count - 1, fixed, args[0].bits, result) || ctx.out_of_memory();
+  return kept_memory_of(ctx).keep_before(stores, args + 1, count - 1, fixed, args[0].bits, result) ||
+         ctx.out_of_memory();
 }
 
 bool take_away(Context& ctx, const Value* args, std::size_t count, bool also_left, Value& result) {

@@ -226,7 +226,7 @@ class Heap {
   Object* allocate_object(const DataType* type, std::size_t bytes, std::size_t zeroed_bytes);
   bool refill(std::uint8_t size_class);
   Object* take_cell(std::uint8_t size_class, std::size_t bytes);  // null: the front has none
-  void note_fresh() const;  // in the blocks, what was taken of their fresh cells
+  void note_fresh() const;                                        // in the blocks, what was taken of their fresh cells
   Object* allocate_large(const DataType* type, std::size_t bytes, std::size_t zeroed_bytes);
   char* allocate_array_memory(ArrayObject* array, std::size_t bytes);
   void free_array_memory(std::uintptr_t begin);

@@ -32,7 +32,7 @@ struct Block {
   std::uint32_t cell_size = 0;
   std::uint32_t cell_count = 0;
   std::uint32_t reciprocal = 0;  // ceil(2^32 / cell_size): exact for offsets below 2^16
-  std::uint32_t fresh = 0;  // first cell that was not handed out; of a block in use as FreshCells see note_fresh
+  std::uint32_t fresh = 0;       // first cell that was not handed out; of a block in use as FreshCells see note_fresh
   std::uint32_t marked = 0;
   std::uint8_t size_class = 0;
   bool in_use = false;

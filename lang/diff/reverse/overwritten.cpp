@@ -251,9 +251,8 @@ bool leads_to_numbers_alone(TangentTypes& tangents, const Type* type, int depth 
     return data->params.size() == 2 && tangents.differentiable(data->params[0]) &&
            leads_to_numbers_alone(tangents, data->params[0], depth + 1);
   return data->object_kind == DataType::ObjectKind::fields &&
-         std::all_of(data->fields.begin(), data->fields.end(), [&](const Field& field) {
-           return leads_to_numbers_alone(tangents, field.type, depth + 1);
-         });
+         std::all_of(data->fields.begin(), data->fields.end(),
+                     [&](const Field& field) { return leads_to_numbers_alone(tangents, field.type, depth + 1); });
 }
 
 }  // namespace

@@ -194,9 +194,9 @@ class Reverse : private Transform {
   // Arrays that it writes, with what they held.
   std::unordered_map<std::uint32_t, std::vector<std::pair<ir::Operand, ValueIndex>>> written_arrays_;
   std::unordered_map<std::uint32_t, ValueIndex> changed_memory_;  // what calls may change of other memory, before them
-  struct Entry {                 // of a block that several edges lead to
-    ValueIndex from = no_value;  // the number of the edge by which control came
-    std::int64_t edges = 0;      // that are emitted so far
+  struct Entry {                                                  // of a block that several edges lead to
+    ValueIndex from = no_value;                                   // the number of the edge by which control came
+    std::int64_t edges = 0;                                       // that are emitted so far
   };
   std::vector<Entry> entries_;  // by primal block
 };
