@@ -36,6 +36,10 @@ class DerivationEnvironment final : public diff::Environment {
   std::int64_t memory_of_rule(const DataType* forward_step, const DataType* pullback) override {
     return reinterpret_cast<std::intptr_t>(derivatives_.stores.of_rule(ctx_, forward_step, pullback));
   }
+  bool stores_into_globals(Specialization& target) override {
+    const Stores& stores = derivatives_.stores.of(ctx_, target);
+    return !stores.assigned.empty() || (stores.arguments & diff::global_memory) != 0;
+  }
   diff::MemoryEffects& memory() override { return derivatives_.memory(ctx_); }
   Runtime& runtime() override { return derivatives_.runtime; }
   World world() override { return ctx_.world; }

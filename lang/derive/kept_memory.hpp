@@ -79,7 +79,9 @@ class StoresOfFunctions {
   void find_library_objects();
 
   Derivatives& derivatives_;
-  std::unique_ptr<diff::MemoryEffects> effects_;
+  // Shared with who asks it: to look at code may bring another world, which makes another one.
+  std::shared_ptr<diff::MemoryEffects> effects(Context& ctx);
+  std::shared_ptr<diff::MemoryEffects> effects_;
   World world_ = 0;
   std::unordered_map<const Specialization*, const Stores*> known_;
   std::deque<Stores> all_;

@@ -21,11 +21,11 @@ void StoresOfFunctions::find_reads(Context& ctx, const DataType* pullback, RuleS
   Specialization* target = derivatives_.runtime.lookup_specialization(pullback, ctx.world);
   const ir::Function* code = target ? derivatives_.primals.primal_or_rule(ctx, *target) : nullptr;
   if (ctx.failed()) ctx.take_error();  // where it is called it comes again
-  if (!code || effects_->of(*target).calls_unknown) {
+  if (!code || effects(ctx)->of(*target).calls_unknown) {
     rule.reads_all = true;
     return;
   }
-  diff::MemoryEffects::Globals names = effects_->globals(*code);
+  diff::MemoryEffects::Globals names = effects(ctx)->globals(*code);
   std::erase_if(names.constants, [&](Value v) { return !is_reference(v) || of_library_.contains(v.pointer); });
   std::erase_if(names.bindings, [&](Binding* binding) { return is_of_library(binding->module); });
   rule.constants = std::move(names.constants);
@@ -52,7 +52,7 @@ const RuleStores* StoresOfFunctions::of_rule(Context& ctx, const DataType* forwa
   find_library_objects();
   find_reads(ctx, pullback, rule);
   const bool names = rule.reads_all || !rule.constants.empty() || !rule.globals.empty();
-  if (!names && !(effects_->of(*step).result & rule.stores.arguments)) return nullptr;
+  if (!names && !(effects(ctx)->of(*step).result & rule.stores.arguments)) return nullptr;
   RuleStores& made = all_of_rules_.emplace_back(std::move(rule));
   rule_addresses_.insert(&made);
   return &made;

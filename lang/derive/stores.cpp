@@ -74,7 +74,7 @@ void StoresOfFunctions::find_roots(Context& ctx, Specialization& target, Stores&
   const ir::Function* code = derivatives_.primals.primal_or_rule(ctx, target);
   if (!code) return;
   find_library_objects();
-  const diff::MemoryEffects::Globals found = effects_->globals(*code);
+  const diff::MemoryEffects::Globals found = effects(ctx)->globals(*code);
   for (Value v : found.constants)
     if (is_reference(v) && !of_library_.contains(v.pointer)) stores.constants.push_back(v);
   for (Binding* binding : found.bindings)
@@ -90,7 +90,7 @@ std::vector<Value> StoresOfFunctions::names_of(Context& ctx, Specialization& tar
   if (fresh) {
     const CollectionPause pause(derivatives_.runtime.heap);
     if (const ir::Function* code = derivatives_.primals.primal_or_rule(ctx, target)) {
-      diff::MemoryEffects::Globals found = effects_->globals(*code);
+      diff::MemoryEffects::Globals found = effects(ctx)->globals(*code);
       find_library_objects();
       std::erase_if(found.constants, [&](Value v) {
         return !is_reference(v) ||
@@ -100,11 +100,16 @@ std::vector<Value> StoresOfFunctions::names_of(Context& ctx, Specialization& tar
       names_[&target] = std::move(found);
     }
   }
-  const diff::MemoryEffects::Globals& names = names_.at(&target);
+  const diff::MemoryEffects::Globals& names = names_[&target];
   for (Value v : names.constants) roots.push_back(v);
   for (const Binding* binding : names.bindings)
     if (is_reference(binding->value)) roots.push_back(binding->value);
   return roots;
+}
+
+std::shared_ptr<diff::MemoryEffects> StoresOfFunctions::effects(Context& ctx) {
+  if (!effects_) effects_ = derivatives_.memory_effects(ctx, diff::MemoryScope::all);
+  return effects_;
 }
 
 const Stores& StoresOfFunctions::of(Context& ctx, Specialization& target) {
@@ -112,8 +117,8 @@ const Stores& StoresOfFunctions::of(Context& ctx, Specialization& target) {
   world_ = ctx.world;
   if (const auto known = known_.find(&target); known != known_.end()) return *known->second;
   const CollectionPause pause(derivatives_.runtime.heap);
-  if (!effects_) effects_ = derivatives_.memory_effects(ctx, diff::MemoryScope::all);
-  const diff::MemorySummary summary = effects_->of_target(target);
+  const std::shared_ptr<diff::MemoryEffects> asked = effects(ctx);
+  const diff::MemorySummary summary = asked->of_target(target);
   Stores& made = all_.emplace_back();
   made.arguments = summary.writes;
   made.types = summary.written_types;
@@ -126,7 +131,7 @@ const Stores& StoresOfFunctions::of(Context& ctx, Specialization& target) {
     if (!is_of_library(binding->module)) made.assigned.push_back(binding), assigned_.insert(binding);
   if (made.arguments & diff::global_memory) find_roots(ctx, target, made);
   if (made.constants.empty() && made.globals.empty()) made.arguments &= ~diff::global_memory;
-  known_[&target] = &made;
+  if (asked == effects_) known_[&target] = &made;
   addresses_.insert(&made);
   return made;
 }

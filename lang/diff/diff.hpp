@@ -75,6 +75,8 @@ class Environment {
   // keep_for_pullback (lang/derive/rule_memory.cpp); 0: nothing. Both types are those of calls.
   virtual std::int64_t memory_of_rule(const DataType* forward_step, const DataType* pullback) = 0;
   virtual class MemoryEffects& memory() = 0;
+  // Assigns a global, or stores into what one holds, with or without derivatives in it.
+  virtual bool stores_into_globals(Specialization&) { return false; }
   virtual Runtime& runtime() = 0;
   virtual World world() = 0;
   virtual bool check_rules() { return false; }  // what rules return is checked where they return it

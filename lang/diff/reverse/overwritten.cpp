@@ -278,11 +278,11 @@ bool Overwritten::changes_recalled(std::uint32_t id) {
     }
     if (is_open || !is_given) open.push_back(group);
   }
-  if (open.empty() && !written.empty() && inst.op == Op::invoke) {
-    const MemorySummary summary = env_.memory().of_call(inst);
-    if ((summary.writes | summary.unknown) & global_memory) open.push_back(sharing_.outer_group());
-  }
-  return std::any_of(open.begin(), open.end(), [&](std::uint32_t group) { return is_recalled(group, id); });
+  if (std::any_of(open.begin(), open.end(), [&](std::uint32_t group) { return is_recalled(group, id); })) return true;
+  if (inst.op != Op::invoke) return false;
+  Specialization& target = *inst.aux_as<Specialization>();
+  const bool writes = !target.current || (target.current->effects & effect_writes);
+  return writes && is_recalled(sharing_.outer_group(), id) && env_.stores_into_globals(target);
 }
 
 // An array that carries no derivative, written by a call or a builtin: as a whole.

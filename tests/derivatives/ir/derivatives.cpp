@@ -54,6 +54,7 @@ class Alone final : public diff::Environment {
     return made;
   }
   bool built_rule(const DataType*, diff::BuiltRule&) override { return false; }
+  std::int64_t memory_of_rule(const DataType*, const DataType*) override { return 0; }
   diff::MemoryEffects& memory() override { return memory_; }
   Runtime& runtime() override { return test_.runtime; }
   World world() override { return test_.runtime.world(); }
