@@ -242,7 +242,7 @@ void KeptMemory::keep(const Stores& stores, const Value* arguments, std::size_t 
   top().begun = true;
 }
 
-bool KeptMemory::keep_before(Stores stores, const Value* arguments, std::size_t count, std::size_t fixed,
+bool KeptMemory::keep_before(const Stores& stores, const Value* arguments, std::size_t count, std::size_t fixed,
                              std::int64_t active, Value& copies) {
   const SharedAccess access(ctx_);
   diff::TangentTypes& tangents = diff::tangent_types(runtime_);
@@ -250,10 +250,6 @@ bool KeptMemory::keep_before(Stores stores, const Value* arguments, std::size_t 
   const auto is_stream = [&](const Type* type) {
     return streams.defined() && is_subtype(runtime_.types, type, streams.as_type);
   };
-  if (stores.calls_unknown) {
-    stores.any_type = true;
-    stores.arguments = ~diff::MemoryMask{0};
-  }
   copies = runtime_.nothing();
   const auto level = static_cast<std::size_t>(open(true));
   for (Binding* binding : stores.assigned) keep_global(binding);
@@ -275,6 +271,22 @@ bool KeptMemory::keep_before(Stores stores, const Value* arguments, std::size_t 
     if (both || !(stores.arguments & diff::global_memory)) continue;
     for (Value v : stores.constants) look(v, false);
     for (const Binding* binding : stores.globals) look(binding->value, false);
+  }
+  empty(seen_);
+  const bool ok = copy_entries(level, Copies::all, true, copies);
+  cut_to(level - 1);
+  return ok;
+}
+
+bool KeptMemory::keep_tangents_before(const Value* tangents, std::size_t count, std::int64_t active, Value& copies) {
+  const SharedAccess access(ctx_);
+  copies = runtime_.nothing();
+  const auto level = static_cast<std::size_t>(open(true));
+  for (std::size_t i = 0; i < count; ++i) {
+    if (i < 62 && (active >> i & 1)) continue;
+    reach(tangents[i], [&](Object* object, bool) {
+      if (object->type->is_mutable || object->type->object_kind != DataType::ObjectKind::fields) keep_object(object);
+    });
   }
   empty(seen_);
   const bool ok = copy_entries(level, Copies::all, true, copies);
@@ -583,7 +595,8 @@ bool KeptMemory::keep_for_pullback(const RuleStores& rule, Value pullback, const
       const DataType* type = object->type;
       const bool is_mutable = type->is_mutable || type->object_kind != DataType::ObjectKind::fields;
       if (!is_mutable || !stores.may_hit(type) || !is_read(object)) return;
-      if (!is_random_generator(runtime_, type) && !is_subtype(runtime_.types, type, streams.as_type))
+      if (!is_random_generator(runtime_, type) &&
+          !(streams.defined() && is_subtype(runtime_.types, type, streams.as_type)))
         keep_object(object);
     });
   };
@@ -615,6 +628,19 @@ bool KeptMemory::is_as_kept(Value kept) {
   const auto* pairs = static_cast<const ArrayObject*>(kept.object);
   for (std::int64_t i = 0; i < pairs->length; i += 2)
     if (!holds_content_of(reinterpret_cast<const Value*>(pairs->data) + i)) return false;
+  return true;
+}
+
+bool KeptMemory::holds_numbers_of(Value kept) {
+  if (as_data(kept.type)->object_kind != DataType::ObjectKind::array || !expect_taken(kept)) return true;
+  diff::TangentTypes& tangents = diff::tangent_types(runtime_);
+  const auto* pairs = static_cast<const ArrayObject*>(kept.object);
+  for (std::int64_t i = 0; i < pairs->length; i += 2) {
+    const auto* pair = reinterpret_cast<const Value*>(pairs->data) + i;
+    if (pair[0].type != runtime_.types.builtin().int64 && tangents.differentiable(pair[0].type) &&
+        !holds_content_of(pair))
+      return false;
+  }
   return true;
 }
 
@@ -906,10 +932,28 @@ bool memory_before(Context& ctx, const Value* args, std::size_t count, Value& re
   if (!target) return false;
   const Stores& stores = derivatives_of(ctx).stores.of(ctx, *target);
   if (ctx.failed()) return false;
-  if (!stores.any() && !stores.calls_unknown) return true;
+  // What calls store that this one finds when it runs is not known here; to copy all that it is given would be too much.
+  if (!stores.any() || (stores.calls_unknown && stores.any_type)) return true;
   const std::size_t fixed = target->method->is_vararg ? target->method->arg_count : count;
   return kept_memory_of(ctx).keep_before(stores, args + 1, count - 1, fixed, args[0].bits, result) ||
          ctx.out_of_memory();
+}
+
+// tangents_before(active::Int, ḟ, ẋs...) → copies of the tangents of what memory_before(active, f, xs...) copies
+bool tangents_before(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count < 2 || args[0].type != ctx.runtime->types.builtin().int64)
+    return ctx.argument_error("tangents_before takes an Int and tangents");
+  return kept_memory_of(ctx).keep_tangents_before(args + 1, count - 1, args[0].bits, result) || ctx.out_of_memory();
+}
+
+// expect_numbers_as_kept(kept): of what memory_before gave, what carries a derivative has not changed since.
+bool expect_numbers_as_kept(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count != 1) return ctx.argument_error("expect_numbers_as_kept takes what memory_before gave");
+  result = ctx.runtime->nothing();
+  if (kept_memory_of(ctx).holds_numbers_of(args[0])) return !ctx.failed();
+  return ctx.raise_message(ctx.runtime->types.builtin().differentiation_error,
+                           "cannot differentiate: in a derivative of a derivative, numbers are overwritten that the "
+                           "reverse sweep of the inner one looks at and that carry no derivative there");
 }
 
 bool take_away(Context& ctx, const Value* args, std::size_t count, bool also_left, Value& result) {
@@ -991,6 +1035,8 @@ const NativeInfo kept_memory_natives[] = {
     {"put_back_memory", put_back_memory, on_memory, gives_nothing, false, false, true},
     {"keep_memory_of", keep_memory_of, on_memory | effect_allocates, gives_int},
     {"memory_before", memory_before, on_memory | effect_allocates, nullptr},
+    {"expect_numbers_as_kept", expect_numbers_as_kept, on_memory, gives_nothing},
+    {"tangents_before", tangents_before, on_memory | effect_allocates, nullptr},
     {"take_away_memory", take_away_memory, on_memory | effect_allocates, nullptr},
     {"take_away_all", take_away_all, on_memory | effect_allocates, nullptr},
     {"exchange_memory", exchange_memory, on_memory | effect_allocates, nullptr},

@@ -119,8 +119,10 @@ class KeptMemory final : public CallWatch {
   void keep_object(Object* object);
   // Of the same: copies of what the call may change, for exchange_later; nothing when that is nothing. `active`: bits of
   // the arguments whose memory with derivatives in it the call's reverse step puts back.
-  bool keep_before(Stores stores, const Value* arguments, std::size_t count, std::size_t fixed, std::int64_t active,
-                   Value& copies);
+  bool keep_before(const Stores& stores, const Value* arguments, std::size_t count, std::size_t fixed,
+                   std::int64_t active, Value& copies);
+  // Of all that the others of such arguments lead to: of their tangents, when a derivative of derivative code runs.
+  bool keep_tangents_before(const Value* tangents, std::size_t count, std::int64_t active, Value& copies);
   // Whether something that carries a derivative may have changed since. A store of an equal number changes the
   // derivative alone, so what was kept counts, whether its content differs or not.
   bool changed_numbers(std::int64_t level);
@@ -146,6 +148,7 @@ class KeptMemory final : public CallWatch {
   // After it. False, with an error, or without one: it has stored into what may not be its own (`shared`).
   bool take_from_pullback(Value kept, Value found, const DataType*& shared);
   // Whether that is what the call left: nothing was stored into it since.
+  bool holds_numbers_of(Value kept);  // as kept, where they carry derivatives
   bool is_as_kept(Value kept);
   // As put_back; what was there until then, as a value for put_back_later.
   bool exchange(std::int64_t level, Value& result);

@@ -51,6 +51,10 @@ const RuleStores* StoresOfFunctions::of_rule(Context& ctx, const DataType* forwa
   rule.fixed = step->method->is_vararg ? step->method->arg_count : ~std::size_t{0};
   find_library_objects();
   find_reads(ctx, pullback, rule);
+  if (rule.stores.calls_unknown) {  // what the pullback names may be stored into there
+    rule.stores.constants.insert(rule.stores.constants.end(), rule.constants.begin(), rule.constants.end());
+    rule.stores.globals.insert(rule.stores.globals.end(), rule.globals.begin(), rule.globals.end());
+  }
   const bool names = rule.reads_all || !rule.constants.empty() || !rule.globals.empty();
   if (!names && !(effects(ctx)->of(*step).result & rule.stores.arguments)) return nullptr;
   RuleStores& made = all_of_rules_.emplace_back(std::move(rule));

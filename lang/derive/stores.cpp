@@ -45,6 +45,10 @@ void StoresOfFunctions::forget() {
 void StoresOfFunctions::trace(Tracer& tracer) const {
   for (const auto& [target, stores] : known_)
     for (Value v : stores->constants) tracer.value(v);
+  for (const RuleStores& rule : all_of_rules_) {
+    for (Value v : rule.stores.constants) tracer.value(v);
+    for (Value v : rule.constants) tracer.value(v);
+  }
   for (const auto& [target, names] : names_)
     for (Value v : names.constants) tracer.value(v);
 }

@@ -333,6 +333,7 @@ class Analysis {
       may_tell |= varied(o);
       may_show |= is_mutable_text(tangents_, type_of(o));
     }
+    if (keeps_for_reverse(function_, inst, tangents_.runtime())) return true;
     if (inst.op != Op::invoke) {
       if (!told && !(may_tell && may_show)) return true;
       if (may_be_text(tangents_, inst.type)) make_of_bits(Operand::inst(id), of_text);
@@ -410,6 +411,7 @@ class Analysis {
   // A call with text of unknown type.
   bool hands_to_reader(const ir::Inst& inst) {
     Specialization* target = nullptr;
+    if (keeps_for_reverse(function_, inst, tangents_.runtime())) return false;
     // The library's own calls of what it is given are looked at when they run.
     if (function_.method && is_of_library(tangents_.runtime(), function_.method)) return false;
     if (inst.op == Op::call || (inst.op == Op::native && may_carry(inst.type)))
@@ -419,6 +421,7 @@ class Analysis {
   // A function that is declared to be a constant, but makes numbers of texts.
   bool reads_texts(const ir::Inst& inst) {
     if (inst.op != Op::invoke || !may_be_read_number(tangents_, inst.type)) return false;
+    if (keeps_for_reverse(function_, inst, tangents_.runtime())) return false;
     if (function_.method && is_of_library(tangents_.runtime(), function_.method)) return false;
     Specialization& target = *inst.aux_as<Specialization>();
     const auto is_text = [&](Operand o) { return made_of_bits(o) && may_be_text(tangents_, type_of(o)); };

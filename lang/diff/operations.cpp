@@ -182,6 +182,14 @@ bool puts_back_memory(const ir::Function& function, const ir::Inst& inst, Runtim
          is_one_of(function.constant_value(inst.operands[0]), {KnownName::put_back_memory}, runtime);
 }
 
+bool keeps_for_reverse(const ir::Function& function, const ir::Inst& inst, Runtime& runtime) {
+  return (inst.op == Op::invoke || inst.op == Op::call) && inst.operands[0].is_constant() &&
+         is_one_of(function.constant_value(inst.operands[0]),
+                   {KnownName::memory_before, KnownName::memory_before_call, KnownName::memory_before_splat,
+                    KnownName::copied_before, KnownName::exchange_before},
+                   runtime);
+}
+
 bool exchanges_memory(const ir::Function& function, const ir::Inst& inst, Runtime& runtime) {
   return (inst.op == Op::invoke || inst.op == Op::call) && inst.operands[0].is_constant() &&
          is_one_of(function.constant_value(inst.operands[0]), {KnownName::exchange_before}, runtime);

@@ -38,6 +38,8 @@ bool reads_record(Value callee, Runtime& runtime);
 // columns for tangents, and stays open longer.
 bool takes_record(const ir::Function& function, const ir::Inst& inst, Runtime& runtime);
 // What a derivative that is differentiated again puts back its memory by (lang/derive/kept_memory.hpp).
+// Only keeps memory for a reverse sweep: what it is given is neither looked at nor handed on.
+bool keeps_for_reverse(const ir::Function& function, const ir::Inst& inst, Runtime& runtime);
 // Puts back what a call changed, and gives what was there (Reverse::keep_changed_memory).
 bool exchanges_memory(const ir::Function& function, const ir::Inst& inst, Runtime& runtime);
 bool puts_back_memory(const ir::Function& function, const ir::Inst& inst, Runtime& runtime);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "lang/diff/operations.hpp"
 #include "lang/diff/rules.hpp"
 #include "lang/infer/growth.hpp"
 
@@ -241,6 +242,7 @@ class TextEffects::Analysis {
 // A function whose result is declared to have no derivative: a text of what it is given, or what it makes of texts.
 void TextEffects::Analysis::declared_constant(std::uint32_t id, Specialization& target) {
   const ir::Inst& inst = function_.insts[id];
+  if (keeps_for_reverse(function_, inst, effects_.runtime_)) return;
   if (may_be_text(tangents_, inst.type)) {
     const MemoryMask all = all_of(inst, false);
     add(id, all, all);

@@ -266,6 +266,8 @@ bool Overwritten::changes_recalled(std::uint32_t id) {
   const ir::Inst& inst = primal_.insts[id];
   const bool dynamic = is_dynamic_call(primal_, inst, runtime_);
   if (!dynamic && (inst.op != Op::invoke || activity_.rules[id] == RuleKind::stateful)) return false;
+  // Derivative code that is differentiated again calls what it is given: what that stores is found there.
+  if (takes_record(primal_, inst, runtime_) || makes_record(primal_, inst, runtime_)) return false;
   std::vector<std::uint32_t> open;
   const std::vector<std::uint32_t>& written = sharing_.written_by(id);
   for (std::uint32_t group : written) {
