@@ -61,18 +61,12 @@ std::size_t SourceFile::bytes(std::string_view name, std::string_view text) {
 
 SourceMap::SourceMap() { add("<none>", ""); }
 
+// A later text has a higher number: who looks for the newest of a name goes by that. So only the last are used again.
 FileId SourceMap::place(std::unique_ptr<SourceFile> file) {
-  if (spare_.empty()) {
-    spare_.reserve(files_.size() + 1);  // so that to remove a file needs no memory
-    files_.push_back(std::move(file));
-    ++added_;
-    return static_cast<FileId>(files_.size() - 1);
-  }
-  const FileId id = spare_.back();
-  spare_.pop_back();
-  files_[id] = std::move(file);
+  if (spare_.capacity() <= files_.size()) spare_.reserve(2 * files_.size() + 1);  // to remove a file needs no memory
+  files_.push_back(std::move(file));
   ++added_;
-  return id;
+  return static_cast<FileId>(files_.size() - 1);
 }
 
 FileId SourceMap::add(std::string name, std::string text) {
@@ -87,6 +81,7 @@ void SourceMap::remove(FileId id) {
   if (id == 0 || !has(id)) return;
   files_[id] = nullptr;
   spare_.push_back(id);
+  for (; !files_.back(); files_.pop_back()) std::erase(spare_, static_cast<FileId>(files_.size() - 1));
 }
 
 std::string SourceMap::describe(Span span) const {
