@@ -192,8 +192,8 @@ bool Overwritten::find_whether_rule_looks(std::uint32_t id) {
 // Whether the reverse step of a call before `id` looks at memory of this group: at its elements, or fields.
 bool Overwritten::is_recalled(std::uint32_t group, std::uint32_t id) {
   for (const Recall& recall : recalls_)
-    if (sharing_.may_meet(recall.group, group) && sharing_.may_follow(group, recall.inst, id) && looks_at(recall))
-      return true;
+    if (sharing_.may_meet(recall.group, group) && looks_at(recall) && sharing_.may_follow(group, recall.inst, id))
+      return true;  // the last takes longest
   return false;
 }
 
