@@ -55,7 +55,7 @@ class SourceMap {
   SourceMap();  // file 0 is the empty file "<none>"
   FileId add(std::string name, std::string text);
   FileId add_shared(std::string name, std::string_view text);  // not copied: `text` outlives this
-  // No position in it is kept anywhere, and its number is used again. Till then it is the empty file.
+  // No position in it is kept anywhere. Its number is that of the empty file, and used again when it was the last.
   void remove(FileId id);
   const SourceFile& file(FileId id) const { return files_[id] ? *files_[id] : *files_[0]; }
   bool has(FileId id) const { return id < files_.size() && files_[id]; }
