@@ -148,8 +148,8 @@ class KeptMemory final : public CallWatch {
   // After it. False, with an error, or without one: it has stored into what may not be its own (`shared`).
   bool take_from_pullback(Value kept, Value found, const DataType*& shared);
   // Whether that is what the call left: nothing was stored into it since.
-  bool holds_numbers_of(Value kept);  // as kept, where they carry derivatives
   bool is_as_kept(Value kept);
+  bool holds_numbers_of(Value kept);  // the same, of what carries a derivative
   // As put_back; what was there until then, as a value for put_back_later.
   bool exchange(std::int64_t level, Value& result);
   // False, with an error: it is no such value, which a program may have made by hand.

@@ -12,6 +12,7 @@
 
 #include "lang/derive/derivatives.hpp"
 #include "lang/derive/kept_memory.hpp"
+#include "lang/derive/natives/call.hpp"
 #include "lang/runtime/library_names.hpp"
 
 namespace slope::derive {
@@ -108,13 +109,11 @@ bool expect_as_kept(Context& ctx, const Value* args, std::size_t count, Value& r
                  "derivative of a derivative: the pullback must capture what is new in each call");
 }
 
-const Type* returns_nothing(TypeTable& types, std::span<const Type* const>) { return types.builtin().nothing; }
-
 const NativeInfo rule_memory_natives[] = {
     {"keep_for_pullback", keep_for_pullback, of_rule_memory | effect_allocates, nullptr},
     {"give_to_pullback", give_to_pullback, of_rule_memory | effect_allocates, nullptr},
-    {"take_from_pullback", take_from_pullback, of_rule_memory, returns_nothing},
-    {"expect_as_kept", expect_as_kept, of_rule_memory, returns_nothing},
+    {"take_from_pullback", take_from_pullback, of_rule_memory, gives_nothing},
+    {"expect_as_kept", expect_as_kept, of_rule_memory, gives_nothing},
 };
 
 }  // namespace

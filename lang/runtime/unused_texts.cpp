@@ -2,8 +2,8 @@
 //
 // A text belongs to whoever may still show a line of it: methods (syntax, forms, untyped and typed code, what was derived
 // from them), code that runs, definitions that wait, traces of errors, refusals of derivatives. A walk over all of these
-// marks the files that their positions are in. What none of them named is removed, and its number given to the next text.
-// A position that this walk forgot would show the empty file or another text, never memory that was freed (SourceMap).
+// marks the files that their positions are in. What none of them named is removed. A position that this walk forgot would
+// show the empty file, or another text where the last ones were removed, never memory that was freed (SourceMap).
 //
 // When: between two uses of the engine by its host, and when there are twice as many texts as the last walk left. The
 // library's texts stay, and all texts of an engine that somebody watches, or whose code the program can look at.

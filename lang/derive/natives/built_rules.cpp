@@ -23,8 +23,6 @@ bool present_rule(Context& ctx, const Value* args, std::size_t count, Value& res
   return true;
 }
 
-const Type* gives_any(TypeTable& types, std::span<const Type* const>) { return types.builtin().any; }
-
 const NativeInfo built_rule_natives[] = {
     {"present_rule", present_rule, effect_all, gives_any},
 };

@@ -1,6 +1,7 @@
 // What the natives of `gradient`, `pullback` and `jvp` share: a call that is differentiated at run time.
 #pragma once
 
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -91,5 +92,11 @@ class TangentSeeder {
   std::unordered_map<const void*, Value> told_;  // by memory of shadows
   Rooted told_roots_;
 };
+
+// What a native gives, whatever it is given.
+inline const Type* gives_nothing(TypeTable& types, std::span<const Type* const>) { return types.builtin().nothing; }
+inline const Type* gives_bool(TypeTable& types, std::span<const Type* const>) { return types.builtin().boolean; }
+inline const Type* gives_int(TypeTable& types, std::span<const Type* const>) { return types.builtin().int64; }
+inline const Type* gives_any(TypeTable& types, std::span<const Type* const>) { return types.builtin().any; }
 
 }  // namespace slope::derive

@@ -46,10 +46,8 @@ bool check_stored_nothing(Context& ctx, const Value* args, std::size_t count, Va
   return ctx.runtime->call(ctx, library_value(*ctx.runtime, KnownName::throw_caught_in_reverse), args, 2, result);
 }
 
-const Type* gives_no_value(TypeTable& types, std::span<const Type* const>) { return types.builtin().nothing; }
-
 const NativeInfo caught_call_natives[] = {
-    {"check_stored_nothing", check_stored_nothing, effect_throws | effect_reads | effect_allocates, gives_no_value},
+    {"check_stored_nothing", check_stored_nothing, effect_throws | effect_reads | effect_allocates, gives_nothing},
 };
 
 }  // namespace

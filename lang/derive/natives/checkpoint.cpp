@@ -81,16 +81,14 @@ bool took_only_numbers(Context& ctx, const Value* args, std::size_t count, Value
   return !ctx.failed();
 }
 
-const Type* answers_bool(TypeTable& types, std::span<const Type* const>) { return types.builtin().boolean; }
-
 constexpr std::uint32_t asks = effect_throws | effect_reads | effect_allocates;
 
 const NativeInfo checkpoint_natives[] = {
-    {"recomputable", recomputable, effect_reads, answers_bool, false, false, true},
-    {"recomputable_once", recomputable_once, asks, answers_bool},
-    {"recomputable_again", recomputable_again, asks, answers_bool},
+    {"recomputable", recomputable, effect_reads, gives_bool, false, false, true},
+    {"recomputable_once", recomputable_once, asks, gives_bool},
+    {"recomputable_again", recomputable_again, asks, gives_bool},
     {"keep_seen", keep_seen, asks, nullptr},
-    {"took_only_numbers", took_only_numbers, asks, answers_bool},
+    {"took_only_numbers", took_only_numbers, asks, gives_bool},
 };
 
 }  // namespace

@@ -290,10 +290,6 @@ bool derivative_counts(Context& ctx, const Value*, std::size_t, Value& result) {
   return true;
 }
 
-const Type* gives_nothing(TypeTable& types, std::span<const Type* const>) { return types.builtin().nothing; }
-const Type* gives_bool(TypeTable& types, std::span<const Type* const>) { return types.builtin().boolean; }
-const Type* gives_int(TypeTable& types, std::span<const Type* const>) { return types.builtin().int64; }
-
 const NativeInfo gradient_natives[] = {
     {"stack_free", stack_free, effect_all, nullptr},
     {"derivative_counts", derivative_counts, effect_all, nullptr},

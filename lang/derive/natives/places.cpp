@@ -55,10 +55,8 @@ bool memory_occurs_twice(Context& ctx, const Value* args, std::size_t count, Val
   return true;
 }
 
-const Type* gives_whether_twice(TypeTable& types, std::span<const Type* const>) { return types.builtin().boolean; }
-
 const NativeInfo place_natives[] = {
-    {"memory_occurs_twice", memory_occurs_twice, effect_throws | effect_reads, gives_whether_twice},
+    {"memory_occurs_twice", memory_occurs_twice, effect_throws | effect_reads, gives_bool},
 };
 
 }  // namespace
