@@ -49,6 +49,7 @@ std::optional<CommandLine> read_command_line(int count, char** arguments, int& s
   CLI::App app;
   app.prefix_command();  // the script's arguments are its own, whatever they look like
   app.set_help_flag();
+  app.option_defaults()->take_last();  // given twice, an option means what it said last, as everywhere
   app.add_flag("-h,--help", help);
   app.add_flag("--version", show_version);
   app.add_flag("--check-generators", line.check_generators);

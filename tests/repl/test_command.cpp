@@ -55,6 +55,10 @@ TEST_CASE("Each level of optimisation runs") {
           "([2.0, 4.0],)\n");
 }
 
+TEST_CASE("An option that is given twice means what it said last") {
+  CHECK(run_slope({"-O1", "-O2", "--tier=auto", "--tier=interpret", "-E", "1"}).out == "1\n");
+}
+
 TEST_CASE("Wrong usage ends with status 2 and says what is wrong") {
   for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
            {"--bogus"}, {"--tier=fast"}, {"-O3"}, {"--tier"}, {"-e"}, {"-x", "file.slope"}}) {
