@@ -40,6 +40,8 @@ KeptMemory::KeptMemory(Context& ctx) : ctx_(ctx), runtime_(*ctx.runtime) {
       if (entry.kind != Entry::Kind::global) tracer.object(static_cast<Object*>(entry.what));
     }
     tracer.conservative(references_.data(), references_.data() + references_.size());
+    for (std::size_t i = 0; i < depth_; ++i)
+      for (Value v : levels_[i].put_back_by_call) tracer.value(v);
   });
 }
 
@@ -55,25 +57,81 @@ std::int64_t KeptMemory::open(bool within) {
   level.within = within && depth_ > 1;
   level.keeps_tangents = false;
   level.begun = false;
+  level.watches = false;
+  level.put_back_by_call.clear();
   ctx_.calls = nullptr;
   return static_cast<std::int64_t>(depth_);
+}
+
+// The level around keeps what it has not kept itself.
+void KeptMemory::leave_to_outer(const Level& level) {
+  std::size_t bits = level.bits;
+  std::size_t references = level.references;
+  const std::vector<Entry> ended(entries_.begin() + static_cast<std::ptrdiff_t>(level.entries), entries_.end());
+  entries_.resize(level.entries);
+  for (Entry entry : ended) {
+    if (!leaves(level, entry) || has(entry.what)) continue;
+    std::vector<char>& content = entry.has_references ? references_ : bits_;
+    std::size_t& to = entry.has_references ? references : bits;
+    const std::size_t room = (entry.bytes + 7) / 8 * 8;
+    if (to != entry.offset) std::memmove(content.data() + to, content.data() + entry.offset, room);
+    entry.offset = to;
+    to += room;
+    add(entry);
+  }
+  bits_.resize(bits);
+  references_.resize(references);
 }
 
 void KeptMemory::cut_to(std::size_t depth) {
   while (depth_ > depth) {
     Level& level = top();
-    const auto first = entries_.begin() + static_cast<std::ptrdiff_t>(level.entries);
-    entries_.erase(std::remove_if(first, entries_.end(), [&](const Entry& entry) { return !leaves(level, entry); }),
-                   entries_.end());
-    if (entries_.size() == level.entries) {
-      bits_.resize(level.bits);
-      references_.resize(level.references);
-    }
     ctx_.calls = level.outer_watch;
     empty(level.kept);
     empty(level.done);
+    level.put_back_by_call.clear();
     --depth_;
+    if (level.within) {
+      leave_to_outer(level);
+    } else {
+      entries_.resize(level.entries);
+      bits_.resize(level.bits);
+      references_.resize(level.references);
+    }
   }
+}
+
+std::int64_t KeptMemory::open_watch(const Value* arguments, std::size_t count, std::int64_t active) {
+  const std::int64_t opened = open(true);
+  Level& level = top();
+  level.watches = level.begun = true;
+  for (std::size_t i = 0; i < std::min<std::size_t>(count, 62); ++i)
+    if (active >> i & 1) level.put_back_by_call.push_back(arguments[i]);
+  return opened;
+}
+
+// What the call's own reverse step puts back is what carries a derivative and is reached from its active arguments.
+bool KeptMemory::close_watch(std::int64_t level, Value& copies) {
+  copies = runtime_.nothing();
+  const auto depth = static_cast<std::size_t>(level);
+  if (level < 1 || depth > depth_) return true;
+  const SharedAccess access(ctx_);
+  cut_to(depth);  // what an exception that was caught has left open
+  const Level& watch = top();
+  diff::TangentTypes& tangents = diff::tangent_types(runtime_);
+  const auto has_numbers = [&](const Entry& entry) {
+    return entry.kind != Entry::Kind::global && tangents.differentiable(static_cast<const Object*>(entry.what)->type);
+  };
+  std::unordered_set<const Object*> put_back_by_call;
+  if (std::any_of(entries_.begin() + static_cast<std::ptrdiff_t>(watch.entries), entries_.end(), has_numbers))
+    for (Value root : watch.put_back_by_call)
+      reach(root, [&](Object* object, bool) {
+        if (tangents.differentiable(object->type)) put_back_by_call.insert(object);
+      });
+  empty(seen_);
+  const bool ok = copy_entries(depth, Copies::all, true, copies, &put_back_by_call);
+  cut_to(depth - 1);
+  return ok;
 }
 
 void KeptMemory::copy(Entry entry, const void* content) {
@@ -81,8 +139,12 @@ void KeptMemory::copy(Entry entry, const void* content) {
   entry.offset = into.size();
   into.resize(into.size() + (entry.bytes + 7) / 8 * 8);
   if (entry.bytes) std::memcpy(into.data() + entry.offset, content, entry.bytes);
+  entry.later = top().begun;
+  add(entry);
+}
+
+void KeptMemory::add(const Entry& entry) {
   Level& level = top();
-  entry.later = level.begun;
   entries_.push_back(entry);
   const std::size_t count = entries_.size() - level.entries;
   if (count == few + 1)
@@ -329,22 +391,30 @@ bool KeptMemory::restore(const Entry& entry, const char* content) {
 
 bool KeptMemory::put_back(std::int64_t level) { return put_back(level, false); }
 
+// Watches that an exception has ended before anything within them was to be put back: they leave memory as it is.
+std::size_t KeptMemory::first_not_watching(std::int64_t level) const {
+  auto depth = static_cast<std::size_t>(level);
+  while (depth <= depth_ && levels_[depth - 1].watches) ++depth;
+  return depth;
+}
+
 bool KeptMemory::put_back(std::int64_t level, bool also_left) {
-  const auto depth = static_cast<std::size_t>(level);
-  if (level < 1 || depth > depth_) return true;  // ended before, with one around it
+  if (level < 1 || static_cast<std::size_t>(level) > depth_) return true;  // ended before, with one around it
+  const std::size_t depth = first_not_watching(level);
   bool ok = true;
-  for (std::size_t i = entries_.size(); i-- > levels_[depth - 1].entries;) {
+  for (std::size_t i = entries_.size(); depth <= depth_ && i-- > levels_[depth - 1].entries;) {
     const Entry& entry = entries_[i];
     if (depth == depth_ && leaves(top(), entry) && !also_left) continue;
     ok &= restore(entry, (entry.has_references ? references_ : bits_).data() + entry.offset);
   }
-  cut_to(depth - 1);
+  cut_to(static_cast<std::size_t>(level) - 1);
   return ok;
 }
 
 bool KeptMemory::changed_numbers(std::int64_t level) {
-  const auto depth = static_cast<std::size_t>(level);
-  if (level < 1 || depth > depth_) return false;
+  if (level < 1) return false;
+  const std::size_t depth = first_not_watching(level);
+  if (depth > depth_) return false;
   diff::TangentTypes& tangents = diff::tangent_types(runtime_);
   return std::any_of(entries_.begin() + static_cast<std::ptrdiff_t>(levels_[depth - 1].entries), entries_.end(),
                      [&](const Entry& entry) {
@@ -450,7 +520,8 @@ KeptMemory::Entry KeptMemory::as_it_is(Entry entry) {
   return entry;
 }
 
-bool KeptMemory::copy_entries(std::size_t depth, Copies copies, bool also_left, Value& result) {
+bool KeptMemory::copy_entries(std::size_t depth, Copies copies, bool also_left, Value& result,
+                              const std::unordered_set<const Object*>* without) {
   const std::size_t first = levels_[depth - 1].entries;
   const bool present = copies == Copies::present;
   enum class What : std::uint8_t { copy, itself, nothing };
@@ -459,7 +530,11 @@ bool KeptMemory::copy_entries(std::size_t depth, Copies copies, bool also_left, 
     const Entry& entry = entries_[i];
     const bool is_left = !also_left && leaves(levels_[depth - 1], entry);
     const bool is_as_before = copies != Copies::all && (!is_left || present) && is_unchanged(entry);
-    const bool is_nothing = is_left ? !present || is_as_before : is_as_before && entry.kind == Entry::Kind::global;
+    const bool is_without =
+        without && entry.kind != Entry::Kind::global && without->contains(static_cast<const Object*>(entry.what));
+    const bool is_nothing = is_without ? true
+                            : is_left  ? !present || is_as_before
+                                       : is_as_before && entry.kind == Entry::Kind::global;
     kept.push_back(is_nothing ? What::nothing : is_as_before ? What::itself : What::copy);
   }
   const auto left = std::count(kept.begin(), kept.end(), What::nothing);

@@ -121,6 +121,11 @@ class KeptMemory final : public CallWatch {
   // the arguments whose memory with derivatives in it the call's reverse step puts back.
   bool keep_before(const Stores& stores, const Value* arguments, std::size_t count, std::size_t fixed,
                    std::int64_t active, Value& copies);
+  // A level that sees what a call may change, also by functions that are found meanwhile, and puts nothing back: when it
+  // ends, also by an exception, what was kept goes to the level around it.
+  std::int64_t open_watch(const Value* arguments, std::size_t count, std::int64_t active);
+  // Ends it: copies as keep_before gives them.
+  bool close_watch(std::int64_t level, Value& copies);
   // Of all that the others of such arguments lead to: of their tangents, when a derivative of derivative code runs.
   bool keep_tangents_before(const Value* tangents, std::size_t count, std::int64_t active, Value& copies);
   // Whether something that carries a derivative may have changed since. A store of an equal number changes the
@@ -198,14 +203,19 @@ class KeptMemory final : public CallWatch {
     bool within = false;
     bool keeps_tangents = false;
     bool begun = false;  // the arguments are kept
+    bool watches = false;
+    std::vector<Value> put_back_by_call;  // of a watch: whose memory the reverse step of the call puts back
   };
   bool put_back(std::int64_t level, bool also_left);
+  std::size_t first_not_watching(std::int64_t level) const;
+  void leave_to_outer(const Level& level);
   template <class Visit>  // (object, whether it is an array that leads nowhere)
   void reach(Value root, Visit visit);
   void walk(const Stores& stores, Value root);
   bool has(const void* what) const;  // at this level
   void keep_global(Binding* binding);
   void copy(Entry entry, const void* content);
+  void add(const Entry& entry);
   bool is_taken(Value what, Value copy) const;
   bool expect_taken(Value taken);
   static Entry entry_of(const Value* pair, const BuiltinTypes& builtin);
@@ -222,7 +232,8 @@ class KeptMemory final : public CallWatch {
   static const char* present_content(const Entry& entry);
   // What was kept since the level was opened, or is there at `present`, in pairs; nothing is left as it is.
   enum class Copies : std::uint8_t { all, before, present };  // the last two: what is unchanged stands for itself
-  bool copy_entries(std::size_t depth, Copies copies, bool also_left, Value& result);
+  bool copy_entries(std::size_t depth, Copies copies, bool also_left, Value& result,
+                    const std::unordered_set<const Object*>* without = nullptr);
   Level& top() { return levels_[depth_ - 1]; }
   void cut_to(std::size_t depth);
   std::unordered_set<const Object*> reached_from(Value root);

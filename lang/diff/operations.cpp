@@ -186,7 +186,9 @@ bool keeps_for_reverse(const ir::Function& function, const ir::Inst& inst, Runti
   return (inst.op == Op::invoke || inst.op == Op::call) && inst.operands[0].is_constant() &&
          is_one_of(function.constant_value(inst.operands[0]),
                    {KnownName::memory_before, KnownName::memory_before_call, KnownName::memory_before_splat,
-                    KnownName::copied_before, KnownName::exchange_before},
+                    KnownName::copied_before, KnownName::exchange_before, KnownName::watch_changes,
+                    KnownName::watch_changes_call, KnownName::watch_changes_splat, KnownName::watched_call,
+                    KnownName::changes_since},
                    runtime);
 }
 

@@ -15,7 +15,7 @@ bool is_library_native(std::string_view name) {
       "put_back_memory",    "take_away_memory",   "take_rule_state",        "watch_calls",       "zero_shadows",
       "keep_unchanged",     "keep_seen",          "take_away_all",          "took_only_numbers", "next_kept_level",
       "open_level_for",     "close_level",        "check_kept_numbers",     "keep_for_pullback", "give_to_pullback",
-      "take_from_pullback", "expect_as_kept"};
+      "take_from_pullback", "expect_as_kept",     "watch_changes",          "changes_since"};
   return std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 

@@ -95,8 +95,8 @@ bool keep_memory_of(Context& ctx, const Value* args, std::size_t count, Value& r
   return true;
 }
 
-// memory_before(active::Int, f, xs...) → copies of what the call f(xs...) may change (KeptMemory::keep_before)
-bool memory_before(Context& ctx, const Value* args, std::size_t count, Value& result) {
+// `watches`: also what the calls change that this one finds when it runs.
+bool keep_before(Context& ctx, const Value* args, std::size_t count, bool watches, Value& result) {
   if (count < 2 || args[0].type != ctx.runtime->types.builtin().int64)
     return ctx.argument_error("memory_before takes an Int and a call");
   result = ctx.runtime->nothing();
@@ -106,10 +106,31 @@ bool memory_before(Context& ctx, const Value* args, std::size_t count, Value& re
   if (!target) return false;
   const Stores& stores = derivatives_of(ctx).stores.of(ctx, *target);
   if (ctx.failed()) return false;
-  // What calls store that this one finds when it runs is not known here; to copy all that it is given would be too much.
-  if (!stores.any() || (stores.calls_unknown && stores.any_type)) return true;
+  if (!(stores.any() || (watches && stores.calls_unknown))) return true;
+  if (!watches && stores.calls_unknown && stores.any_type) return true;
   const std::size_t fixed = target->method->is_vararg ? target->method->arg_count : count;
-  return kept_memory_of(ctx).keep_before(stores, args + 1, count - 1, fixed, args[0].bits, result) ||
+  KeptMemory& memory = kept_memory_of(ctx);
+  if (watches && stores.calls_unknown) {
+    result = ctx.runtime->from_int(memory.open_watch(args + 1, count - 1, args[0].bits));
+    memory.keep(stores, args + 1, count - 1, fixed);
+    return true;
+  }
+  return memory.keep_before(stores, args + 1, count - 1, fixed, args[0].bits, result) || ctx.out_of_memory();
+}
+
+// memory_before(active::Int, f, xs...) → copies of what the call f(xs...) may change (KeptMemory::keep_before)
+bool memory_before(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  return keep_before(ctx, args, count, false, result);
+}
+// watch_changes(active::Int, f, xs...) → the same, or a level, for changes_since after the call
+bool watch_changes(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  return keep_before(ctx, args, count, true, result);
+}
+// changes_since(watched) → copies of what was there before the call, of what it may have changed
+bool changes_since(Context& ctx, const Value* args, std::size_t count, Value& result) {
+  if (count != 1) return ctx.argument_error("changes_since takes what watch_changes gave");
+  result = args[0];
+  return args[0].type != ctx.runtime->types.builtin().int64 || kept_memory_of(ctx).close_watch(args[0].bits, result) ||
          ctx.out_of_memory();
 }
 
@@ -206,6 +227,8 @@ const NativeInfo kept_memory_natives[] = {
     {"put_back_memory", put_back_memory, on_memory, gives_nothing, false, false, true},
     {"keep_memory_of", keep_memory_of, on_memory | effect_allocates, gives_int},
     {"memory_before", memory_before, on_memory | effect_allocates, nullptr},
+    {"watch_changes", watch_changes, on_memory | effect_allocates, nullptr},
+    {"changes_since", changes_since, on_memory | effect_allocates, nullptr},
     {"expect_numbers_as_kept", expect_numbers_as_kept, on_memory, gives_nothing},
     {"tangents_before", tangents_before, on_memory | effect_allocates, nullptr},
     {"take_away_memory", take_away_memory, on_memory | effect_allocates, nullptr},

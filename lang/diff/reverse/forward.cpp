@@ -1,5 +1,7 @@
 // The augmented forward step: the primal operation as it is, and beside it the shadow of memory, the call of a rule in
 // place of the primal call, and old values of what is overwritten.
+#include <utility>
+
 #include "lang/diff/operations.hpp"
 #include "lang/diff/reverse/reverse.hpp"
 
@@ -56,20 +58,22 @@ void Reverse::watch_calls(bool on) {
   f_.emit(Op::call, {library_function(KnownName::watch_calls, f_), f_.constant(runtime_.from_bool(on))}, nullptr);
 }
 
-// Long because it is a table: the effect of each operation, then the shadow of what it makes.
+// An operation that runs as it is.
+void Reverse::clone_watched(std::uint32_t id) {
+  const ir::Inst inst = primal_->insts[id];
+  const bool watched = finds_calls(inst);
+  if (watched) watch_calls(true);
+  clone_inst(id);
+  // An exception leaves it on.
+  if ((watched && (!inst.type || inst.type->kind != TypeKind::bottom)) || inst.op == Op::caught) watch_calls(false);
+}
+
 bool Reverse::forward_inst(std::uint32_t id) {
   const ir::Inst inst = primal_->insts[id];
   f_.set_span(inst.span);
   f_.set_scope(inst.scope);
-  const auto clone_watched = [&] {
-    const bool watched = finds_calls(inst);
-    if (watched) watch_calls(true);
-    clone_inst(id);
-    // An exception leaves it on.
-    if ((watched && (!inst.type || inst.type->kind != TypeKind::bottom)) || inst.op == Op::caught) watch_calls(false);
-  };
   if (!activity_.returns[sweeps_.current_forward]) {
-    clone_watched();  // what it stores before it raises is put back, too
+    clone_watched(id);  // what it stores before it raises is put back, too
     return true;
   }
   if (puts_back_memory(*primal_, inst, runtime_)) {
@@ -82,6 +86,15 @@ bool Reverse::forward_inst(std::uint32_t id) {
   }
   keep_written_arrays(id);
   keep_changed_memory(id);
+  const Operand watched = std::exchange(watched_, Operand());
+  if (!forward_operation(id)) return false;
+  if (watched.valid()) keep_watched_changes(id, watched);
+  return true;
+}
+
+// Long because it is a table: the effect of each operation, then the shadow of what it makes.
+bool Reverse::forward_operation(std::uint32_t id) {
+  const ir::Inst inst = primal_->insts[id];
   if (calls_derivative(id)) return forward_call(id);
   if (is_dynamic_call(*primal_, inst, runtime_)) {
     bool any = activity_.varied[id];
@@ -90,7 +103,7 @@ bool Reverse::forward_inst(std::uint32_t id) {
   }
   if (!forward_effect(id)) return false;
   if (ir::group_of(inst.op) == ir::OpGroup::tapes) return forward_tape(id);
-  clone_watched();
+  clone_watched(id);
   if (!activity_.varied[id] || !tangents_.has_shadow(inst.type)) return true;
   return forward_shadow(id);
 }

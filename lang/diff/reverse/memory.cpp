@@ -128,8 +128,18 @@ void Reverse::keep_changed_memory(std::uint32_t id) {
   }
   const bool splats = inst.op == Op::call_splat;
   arguments[0] = f_.constant(runtime_.from_int(splats ? 0 : active));
+  if (finds_calls(inst)) {
+    watched_ =
+        call_library(f_, splats ? KnownName::watch_changes_splat : KnownName::watch_changes, arguments, builtin_.any);
+    return;
+  }
   const Operand kept =
       call_library(f_, splats ? KnownName::memory_before_splat : KnownName::memory_before, arguments, builtin_.any);
+  changed_memory_[id] = values_.remember(kept, builtin_.any);
+}
+
+void Reverse::keep_watched_changes(std::uint32_t id, Operand watched) {
+  const Operand kept = call_library(f_, KnownName::changes_since, {watched}, builtin_.any);
   changed_memory_[id] = values_.remember(kept, builtin_.any);
 }
 

@@ -268,6 +268,7 @@ bool Overwritten::changes_recalled(std::uint32_t id) {
   if (!dynamic && (inst.op != Op::invoke || activity_.rules[id] == RuleKind::stateful)) return false;
   // Derivative code that is differentiated again calls what it is given: what that stores is found there.
   if (takes_record(primal_, inst, runtime_) || makes_record(primal_, inst, runtime_)) return false;
+  const bool finds_calls = dynamic || env_.memory().of(*inst.aux_as<Specialization>()).calls_unknown;
   std::vector<std::uint32_t> open;
   const std::vector<std::uint32_t>& written = sharing_.written_by(id);
   for (std::uint32_t group : written) {
@@ -278,13 +279,13 @@ bool Overwritten::changes_recalled(std::uint32_t id) {
       is_given = true;
       is_open = is_open || !is_put_back(o);
     }
-    if (is_open || !is_given) open.push_back(group);
+    if (is_open || !is_given || (finds_calls && sharing_.is_outer(group))) open.push_back(group);
   }
   if (std::any_of(open.begin(), open.end(), [&](std::uint32_t group) { return is_recalled(group, id); })) return true;
   if (inst.op != Op::invoke) return false;
   Specialization& target = *inst.aux_as<Specialization>();
   const bool writes = !target.current || (target.current->effects & effect_writes);
-  return writes && is_recalled(sharing_.outer_group(), id) && env_.stores_into_globals(target);
+  return writes && is_recalled(sharing_.outer_group(), id) && (finds_calls || env_.stores_into_globals(target));
 }
 
 // An array that carries no derivative, written by a call or a builtin: as a whole.

@@ -89,6 +89,8 @@ class Reverse : private Transform {
 
   // --- forward.cpp ---
   bool forward_inst(std::uint32_t id);
+  bool forward_operation(std::uint32_t id);
+  void clone_watched(std::uint32_t id);
   void forward_put_back(std::uint32_t id);
   bool calls_derivative(std::uint32_t id);  // the forward step of an invoke is that of its derivative
   bool forward_effect(std::uint32_t id);
@@ -118,6 +120,7 @@ class Reverse : private Transform {
   void keep_written_arrays(std::uint32_t id);
   void restore_written_arrays(std::uint32_t id);
   void keep_changed_memory(std::uint32_t id);
+  void keep_watched_changes(std::uint32_t id, ir::Operand watched);
   void restore_changed_memory(std::uint32_t id);
   void resize_back(ir::Operand memory, ir::Operand content);
   bool may_be_unassigned(const Place& place) const;
@@ -193,6 +196,7 @@ class Reverse : private Transform {
   std::unordered_map<std::uint32_t, ValueIndex> stack_of_;  // the stack that was opened for a call
   // Arrays that it writes, with what they held.
   std::unordered_map<std::uint32_t, std::vector<std::pair<ir::Operand, ValueIndex>>> written_arrays_;
+  ir::Operand watched_;  // what watch_changes gave before the operation that comes next
   std::unordered_map<std::uint32_t, ValueIndex> changed_memory_;  // what calls may change of other memory, before them
   struct Entry {                                                  // of a block that several edges lead to
     ValueIndex from = no_value;                                   // the number of the edge by which control came
