@@ -284,15 +284,19 @@ class DynamicForward {
   bool keep_memory() {
     if (!KeptMemory::is_open(ctx_) || diff::restores_memory(called(), runtime_)) return true;
     // Tangents are restored by the reverse half, too, but that does not always run (natives/segments.cpp).
-    if (only_accumulates() &&
+    const bool of_tangent = only_accumulates();
+    if (of_tangent &&
         !(kept_memory_of(ctx_).keeps_tangents() && is_derivative_ && derivatives_.cache.is_forward_mode(*target_)))
       return true;
     const Stores& stores = derivatives_.stores.of(ctx_, *target_);
     if (ctx_.failed()) return false;
     const Method& method = *target_->method;
-    if (stores.any())
-      kept_memory_of(ctx_).keep(stores, operands_.data(), operands_.size(),
-                                method.is_vararg ? method.arg_count : operands_.size());
+    const std::size_t fixed = method.is_vararg ? method.arg_count : operands_.size();
+    if (!stores.any()) return true;
+    if (of_tangent)
+      kept_memory_of(ctx_).keep_of_tangent(stores, operands_.data(), operands_.size(), fixed);
+    else
+      kept_memory_of(ctx_).keep(stores, operands_.data(), operands_.size(), fixed);
     return true;
   }
   // Its code expects as many as its types say, and does not ask.

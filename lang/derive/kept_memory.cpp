@@ -34,8 +34,9 @@ void empty(Set& set) {
 
 // --- what is kept ---
 
-KeptMemory::KeptMemory(Context& ctx) : ctx_(ctx), runtime_(*ctx.runtime) {
+KeptMemory::KeptMemory(Context& ctx) : ctx_(ctx), runtime_(*ctx.runtime), array_copies_(runtime_) {
   root_key_ = ctx.heap->add_root_tracer([this](Tracer& tracer) {
+    array_copies_.forget();
     for (const Entry& entry : entries_) {
       if (entry.kind != Entry::Kind::global) tracer.object(static_cast<Object*>(entry.what));
     }
@@ -57,10 +58,16 @@ std::int64_t KeptMemory::open(bool within) {
   level.within = within && depth_ > 1;
   level.keeps_tangents = false;
   level.begun = false;
-  level.watches = false;
+  level.watches = level.looks = false;
   level.put_back_by_call.clear();
   ctx_.calls = nullptr;
   return static_cast<std::int64_t>(depth_);
+}
+
+std::int64_t KeptMemory::open_look() {
+  const std::int64_t opened = open(true);
+  top().looks = true;
+  return opened;
 }
 
 // The level around keeps what it has not kept itself.
@@ -102,15 +109,18 @@ void KeptMemory::cut_to(std::size_t depth) {
 }
 
 std::int64_t KeptMemory::open_watch(const Value* arguments, std::size_t count, std::int64_t active) {
+  const bool with_tangents = keeps_tangents();
   const std::int64_t opened = open(true);
   Level& level = top();
   level.watches = level.begun = true;
+  level.keeps_tangents = with_tangents;  // for the level around it
   for (std::size_t i = 0; i < std::min<std::size_t>(count, 62); ++i)
     if (active >> i & 1) level.put_back_by_call.push_back(arguments[i]);
   return opened;
 }
 
-// What the call's own reverse step puts back is what carries a derivative and is reached from its active arguments.
+// What the call's own reverse step puts back is what carries a derivative and is reached from its active arguments. In
+// derivatives of derivatives shadows are told as well, but what is accumulated there stays. So do tangents.
 bool KeptMemory::close_watch(std::int64_t level, Value& copies) {
   copies = runtime_.nothing();
   const auto depth = static_cast<std::size_t>(level);
@@ -123,6 +133,10 @@ bool KeptMemory::close_watch(std::int64_t level, Value& copies) {
     return entry.kind != Entry::Kind::global && tangents.differentiable(static_cast<const Object*>(entry.what)->type);
   };
   std::unordered_set<const Object*> put_back_by_call;
+  for (std::size_t i = watch.entries; i < entries_.size(); ++i)
+    if (entries_[i].of_tangent ||
+        (entries_[i].kind == Entry::Kind::fields && tangents.shadowed(static_cast<Object*>(entries_[i].what)->type)))
+      put_back_by_call.insert(static_cast<Object*>(entries_[i].what));
   if (std::any_of(entries_.begin() + static_cast<std::ptrdiff_t>(watch.entries), entries_.end(), has_numbers))
     for (Value root : watch.put_back_by_call)
       reach(root, [&](Object* object, bool) {
@@ -135,11 +149,13 @@ bool KeptMemory::close_watch(std::int64_t level, Value& copies) {
 }
 
 void KeptMemory::copy(Entry entry, const void* content) {
+  if (top().looks) return add(entry);
   std::vector<char>& into = entry.has_references ? references_ : bits_;
   entry.offset = into.size();
   into.resize(into.size() + (entry.bytes + 7) / 8 * 8);
   if (entry.bytes) std::memcpy(into.data() + entry.offset, content, entry.bytes);
   entry.later = top().begun;
+  entry.of_tangent = keeps_of_tangent_;
   add(entry);
 }
 
@@ -195,11 +211,16 @@ void KeptMemory::reach(Value root, Visit visit) {
   if (!is_reference(root)) return;
   pending_.push_back(root.object);
   bool first = true;
+  // Numbers in boxes, texts and symbols lead nowhere, and nothing is stored into them.
+  const auto is_plain = [](const DataType* type) {
+    return type->object_kind == DataType::ObjectKind::string ||
+           (type->object_kind == DataType::ObjectKind::fields && type->is_isbits && !type->is_mutable);
+  };
   const auto reach_object = [&](Object* part) {
-    if (part) pending_.push_back(part);
+    if (part && !is_plain(part->type)) pending_.push_back(part);
   };
   const auto reach_value = [&](Value part) {
-    if (is_reference(part)) pending_.push_back(part.object);
+    if (is_reference(part) && !is_plain(part.object->type)) pending_.push_back(part.object);
   };
   while (!pending_.empty()) {
     Object* object = pending_.back();
@@ -267,7 +288,7 @@ bool KeptMemory::keep_seen(const std::vector<Value>& roots, Value& copies, std::
   const auto is_stream = [&](const Type* type) {
     return streams.defined() && is_subtype(runtime_.types, type, streams.as_type);
   };
-  const auto level = static_cast<std::size_t>(open(true));
+  const auto level = static_cast<std::size_t>(open_look());
   others = 0;
   for (Value root : roots)
     reach(root, [&](Object* object, bool is_leaf) {
@@ -304,6 +325,12 @@ void KeptMemory::keep(const Stores& stores, const Value* arguments, std::size_t 
   top().begun = true;
 }
 
+void KeptMemory::keep_of_tangent(const Stores& stores, const Value* arguments, std::size_t count, std::size_t fixed) {
+  keeps_of_tangent_ = true;
+  keep(stores, arguments, count, fixed);
+  keeps_of_tangent_ = false;
+}
+
 bool KeptMemory::keep_before(const Stores& stores, const Value* arguments, std::size_t count, std::size_t fixed,
                              std::int64_t active, Value& copies) {
   const SharedAccess access(ctx_);
@@ -313,7 +340,7 @@ bool KeptMemory::keep_before(const Stores& stores, const Value* arguments, std::
     return streams.defined() && is_subtype(runtime_.types, type, streams.as_type);
   };
   copies = runtime_.nothing();
-  const auto level = static_cast<std::size_t>(open(true));
+  const auto level = static_cast<std::size_t>(open_look());
   for (Binding* binding : stores.assigned) keep_global(binding);
   const auto look = [&](Value root, bool is_active) {
     reach(root, [&](Object* object, bool) {
@@ -343,7 +370,7 @@ bool KeptMemory::keep_before(const Stores& stores, const Value* arguments, std::
 bool KeptMemory::keep_tangents_before(const Value* tangents, std::size_t count, std::int64_t active, Value& copies) {
   const SharedAccess access(ctx_);
   copies = runtime_.nothing();
-  const auto level = static_cast<std::size_t>(open(true));
+  const auto level = static_cast<std::size_t>(open_look());
   for (std::size_t i = 0; i < count; ++i) {
     if (i < 62 && (active >> i & 1)) continue;
     reach(tangents[i], [&](Object* object, bool) {
@@ -376,6 +403,15 @@ bool KeptMemory::restore(const Entry& entry, const char* content) {
     case Entry::Kind::array:
       break;
   }
+  if (!make_room(entry)) return false;
+  auto* array = static_cast<ArrayObject*>(entry.what);
+  if (entry.bytes) std::memcpy(array->data, content, entry.bytes);
+  ctx_.heap->rewrote(array);
+  return true;
+}
+
+// An array gets the length that it had.
+bool KeptMemory::make_room(const Entry& entry) {
   auto* array = static_cast<ArrayObject*>(entry.what);
   if (array->length != entry.length) {
     // Memory that others see too has room for what it held before; of what was made by hand that is not known.
@@ -384,8 +420,37 @@ bool KeptMemory::restore(const Entry& entry, const char* content) {
     if (array_ndims(array) != 1 || (!is_own && entry.length > capacity_of(array))) return false;
     if (!ctx_.heap->resize_vector(array, entry.length)) return false;
   }
-  if (entry.bytes) std::memcpy(array->data, content, entry.bytes);
+  return true;
+}
+
+template <class Visit>
+bool KeptMemory::each_part(const Entry& entry, const Object* copy, Visit visit) {
+  if (entry.kind != Entry::Kind::array) return visit(std::size_t{0}, copy->payload(), entry.bytes);
+  if (is_object(copy, DataType::ObjectKind::cell)) return ArrayCopies::each_part(copy, visit);
+  return visit(std::size_t{0}, static_cast<const ArrayObject*>(copy)->data, entry.bytes);
+}
+
+std::vector<char> KeptMemory::content_of(const Entry& entry, const Object* copy) {
+  std::vector<char> content;
+  content.reserve(entry.bytes);
+  each_part(entry, copy, [&](std::size_t, const char* part, std::size_t bytes) {
+    content.insert(content.end(), part, part + bytes);
+    return true;
+  });
+  return content;
+}
+
+bool KeptMemory::restore(const Entry& entry, const Object* copy) {
+  if (entry.kind != Entry::Kind::array) return restore(entry, copy->payload());
+  if (!is_object(copy, DataType::ObjectKind::cell)) return restore(entry, static_cast<const ArrayObject*>(copy)->data);
+  if (!make_room(entry)) return false;
+  auto* array = static_cast<ArrayObject*>(entry.what);
+  ArrayCopies::each_part(copy, [&](std::size_t offset, const char* part, std::size_t bytes) {
+    if (std::memcmp(array->data + offset, part, bytes) != 0) std::memcpy(array->data + offset, part, bytes);
+    return true;
+  });
   ctx_.heap->rewrote(array);
+  array_copies_.holds(array, const_cast<Object*>(copy));
   return true;
 }
 
@@ -498,6 +563,7 @@ Object* KeptMemory::copy_of(const Entry& entry, const char* content) {
   Object* copy = nullptr;
   if (entry.kind == Entry::Kind::array) {
     auto* array = static_cast<ArrayObject*>(object);
+    if (entry.bytes >= ArrayCopies::least_bytes) return array_copies_.copy(heap, array, content, entry.length);
     std::vector<std::int64_t> shape(dims_of(array), dims_of(array) + array_ndims(array));
     if (shape.size() == 1) shape[0] = entry.length;
     copy = heap.allocate_array(array->type, shape);
@@ -523,7 +589,7 @@ KeptMemory::Entry KeptMemory::as_it_is(Entry entry) {
 bool KeptMemory::copy_entries(std::size_t depth, Copies copies, bool also_left, Value& result,
                               const std::unordered_set<const Object*>* without) {
   const std::size_t first = levels_[depth - 1].entries;
-  const bool present = copies == Copies::present;
+  const bool present = copies == Copies::present || levels_[depth - 1].looks;
   enum class What : std::uint8_t { copy, itself, nothing };
   std::vector<What> kept;
   for (std::size_t i = first; i < entries_.size(); ++i) {
@@ -598,10 +664,12 @@ KeptMemory::Entry KeptMemory::entry_of(const Value* pair, const BuiltinTypes& bu
     entry.kind = Entry::Kind::fields;
     entry.bytes = what.object->type->size;
   } else if (is_object(what.object, DataType::ObjectKind::array)) {
-    const auto* array = static_cast<const ArrayObject*>(pair[1].object);
+    const auto* array = static_cast<const ArrayObject*>(what.object);
+    const Object* copy = pair[1].object;
     entry.kind = Entry::Kind::array;
-    entry.length = array->length;
-    entry.bytes = static_cast<std::size_t>(array->length) * array->element_size;
+    entry.length = is_object(copy, DataType::ObjectKind::cell) ? ArrayCopies::length(copy)
+                                                               : static_cast<const ArrayObject*>(copy)->length;
+    entry.bytes = static_cast<std::size_t>(entry.length) * array->element_size;
   }
   return entry;
 }
@@ -627,11 +695,7 @@ bool KeptMemory::put_back_later(Value taken) {
   for (std::int64_t i = pairs->length - 2; i >= 0; i -= 2) {
     const auto* pair = reinterpret_cast<const Value*>(pairs->data) + i;
     if (is_itself(pair)) continue;
-    const Entry entry = entry_of(pair, runtime_.types.builtin());
-    const Object* copy = pair[1].object;
-    const char* content =
-        entry.kind == Entry::Kind::array ? static_cast<const ArrayObject*>(copy)->data : copy->payload();
-    ok &= restore(entry, content);
+    ok &= restore(entry_of(pair, runtime_.types.builtin()), pair[1].object);
   }
   return ok || ctx_.out_of_memory();
 }
@@ -660,7 +724,7 @@ bool KeptMemory::keep_for_pullback(const RuleStores& rule, Value pullback, const
             read.contains(static_cast<const ArrayObject*>(object)->data));
   };
   const Value streams = library_value(runtime_, KnownName::io_type);
-  const auto level = static_cast<std::size_t>(open(true));
+  const auto level = static_cast<std::size_t>(open_look());
   const Stores& stores = rule.stores;
   for (Binding* binding : stores.assigned)
     if (rule.reads_all || std::find(rule.globals.begin(), rule.globals.end(), binding) != rule.globals.end())
@@ -691,11 +755,11 @@ bool KeptMemory::keep_for_pullback(const RuleStores& rule, Value pullback, const
 bool KeptMemory::holds_content_of(const Value* pair) const {
   const Entry entry = entry_of(pair, runtime_.types.builtin());
   const Entry present = as_it_is(entry);
-  const Object* copy = pair[1].object;
-  const char* content =
-      entry.kind == Entry::Kind::array ? static_cast<const ArrayObject*>(copy)->data : copy->payload();
-  return present.bytes == entry.bytes && present.length == entry.length &&
-         (entry.bytes == 0 || std::memcmp(present_content(entry), content, entry.bytes) == 0);
+  if (present.bytes != entry.bytes || present.length != entry.length) return false;
+  const char* now = present_content(entry);
+  return each_part(entry, pair[1].object, [&](std::size_t offset, const char* part, std::size_t bytes) {
+    return bytes == 0 || std::memcmp(now + offset, part, bytes) == 0;
+  });
 }
 
 bool KeptMemory::is_as_kept(Value kept) {
@@ -737,23 +801,24 @@ bool KeptMemory::add_to_found(const Value* kept, Value* found, bool& done) {
                                  : (type->fields.size() == 1 ? type->fields[0].type : nullptr);
   const Entry present = as_it_is(entry);
   const Entry before = entry_of(found, builtin);
-  const auto content = [&](const Value* pair) {
-    const Object* copy = pair[1].object;
-    return is_array ? static_cast<const ArrayObject*>(copy)->data : copy->payload();
-  };
   if (element == builtin.int64 && present.bytes == entry.bytes && before.bytes == entry.bytes) {
     auto* now = reinterpret_cast<std::uint64_t*>(const_cast<char*>(present_content(entry)));
+    const std::vector<char> there = content_of(before, found[1].object);
+    const std::vector<char> left = content_of(entry, kept[1].object);
     for (std::size_t i = 0; i < entry.bytes / sizeof(std::uint64_t); ++i)
-      now[i] += reinterpret_cast<const std::uint64_t*>(content(found))[i] -
-                reinterpret_cast<const std::uint64_t*>(content(kept))[i];
+      now[i] += reinterpret_cast<const std::uint64_t*>(there.data())[i] -
+                reinterpret_cast<const std::uint64_t*>(left.data())[i];
     done = true;
   } else if (is_array && present.length > entry.length && before.length >= entry.length &&
              array_ndims(static_cast<ArrayObject*>(object)) == 1 &&
-             (entry.bytes == 0 || std::memcmp(present_content(entry), content(kept), entry.bytes) == 0)) {
+             each_part(entry, kept[1].object, [&](std::size_t offset, const char* part, std::size_t bytes) {
+               return bytes == 0 || std::memcmp(present_content(entry) + offset, part, bytes) == 0;
+             })) {
     auto* array = static_cast<ArrayObject*>(object);
+    const std::vector<char> there = content_of(before, found[1].object);
     if (!ctx_.heap->resize_vector(array, present.length + before.length - entry.length)) return false;
     std::memmove(array->data + before.bytes, array->data + entry.bytes, present.bytes - entry.bytes);
-    if (before.bytes) std::memcpy(array->data, content(found), before.bytes);
+    if (before.bytes) std::memcpy(array->data, there.data(), before.bytes);
     ctx_.heap->rewrote(array);
     done = true;
   }
@@ -791,9 +856,7 @@ bool KeptMemory::open_for(Value taken, std::int64_t& level) {
       const auto* pair = reinterpret_cast<const Value*>(pairs->data) + i;
       Entry entry = entry_of(pair, runtime_.types.builtin());
       entry.has_references = true;  // or not: what is looked at conservatively may be numbers
-      const Object* content = pair[1].object;
-      copy(entry,
-           entry.kind == Entry::Kind::array ? static_cast<const ArrayObject*>(content)->data : content->payload());
+      copy(entry, content_of(entry, pair[1].object).data());
     }
   }
   top().begun = true;
@@ -868,12 +931,18 @@ bool KeptMemory::is_taken(Value what, Value copy) const {
     return !binding->is_constant && content.defined() &&
            (!binding->declared || is_instance(runtime_.types, content, binding->declared));
   }
-  if (what.type != copy.type || !is_reference(what)) return false;
+  if (!is_reference(what)) return false;
+  const bool in_parts =
+      copy.type == runtime_.types.builtin().cell && is_object(what.object, DataType::ObjectKind::array);
+  if (in_parts ? !array_copies_.is_copy_of(static_cast<const ArrayObject*>(what.object), copy) : what.type != copy.type)
+    return false;
   if (is_object(what.object, DataType::ObjectKind::cell)) return true;
   if (is_object(what.object, DataType::ObjectKind::fields)) return as_data(what.type)->is_mutable;
   if (!is_object(what.object, DataType::ObjectKind::array)) return false;
   const auto* array = static_cast<const ArrayObject*>(what.object);
-  return array_ndims(array) == 1 || array->length == static_cast<const ArrayObject*>(copy.object)->length;
+  const std::int64_t length =
+      in_parts ? ArrayCopies::length(copy.object) : static_cast<const ArrayObject*>(copy.object)->length;
+  return array_ndims(array) == 1 || array->length == length;
 }
 
 bool KeptMemory::before_call(Specialization& target, Value callee, const Value* args, std::size_t count) {
@@ -895,7 +964,11 @@ bool KeptMemory::before_call(Specialization& target, Value callee, const Value* 
   arguments.values.push_back(callee);
   arguments.values.insert(arguments.values.end(), args, args + count);
   const Method& method = *target.method;
-  keep(stores, arguments.values.data(), count + 1, method.is_vararg ? method.arg_count : count + 1);
+  const std::size_t fixed = method.is_vararg ? method.arg_count : count + 1;
+  if (compiler_of(ctx_).synthetic_of(callee))
+    keep_of_tangent(stores, arguments.values.data(), count + 1, fixed);
+  else
+    keep(stores, arguments.values.data(), count + 1, fixed);
   return true;
 }
 

@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "lang/derive/array_copies.hpp"
 #include "lang/diff/memory.hpp"
 #include "lang/memory/heap.hpp"
 #include "lang/runtime/call_watch.hpp"
@@ -116,6 +117,8 @@ class KeptMemory final : public CallWatch {
   // Keeps what a call that stores so may change. `arguments`: callee first; a vararg's are spelled out, `fixed` come
   // before it.
   void keep(const Stores& stores, const Value* arguments, std::size_t count, std::size_t fixed);
+  // The same, of a derivative in forward mode: tangents among it (keeps_tangents).
+  void keep_of_tangent(const Stores& stores, const Value* arguments, std::size_t count, std::size_t fixed);
   void keep_object(Object* object);
   // Of the same: copies of what the call may change, for exchange_later; nothing when that is nothing. `active`: bits of
   // the arguments whose memory with derivatives in it the call's reverse step puts back.
@@ -181,6 +184,7 @@ class KeptMemory final : public CallWatch {
     std::int64_t length;  // of arrays
     bool has_references;
     bool later = false;  // kept after the arguments
+    bool of_tangent = false;
   };
   struct LookedThrough {  // what a call of a function that stores so is given
     const void* root;
@@ -204,6 +208,7 @@ class KeptMemory final : public CallWatch {
     bool keeps_tangents = false;
     bool begun = false;  // the arguments are kept
     bool watches = false;
+    bool looks = false;                   // notes what there is, without its content, which is copied in the end
     std::vector<Value> put_back_by_call;  // of a watch: whose memory the reverse step of the call puts back
   };
   bool put_back(std::int64_t level, bool also_left);
@@ -221,6 +226,13 @@ class KeptMemory final : public CallWatch {
   static Entry entry_of(const Value* pair, const BuiltinTypes& builtin);
   static Entry as_it_is(Entry entry);  // an array's length is the present one
   Object* copy_of(const Entry& entry, const char* content);
+  // visit(offset, content, bytes) over a copy's content, which may lie in parts.
+  template <class Visit>
+  static bool each_part(const Entry& entry, const Object* copy, Visit visit);
+  static std::vector<char> content_of(const Entry& entry, const Object* copy);
+  bool restore(const Entry& entry, const Object* copy);
+  bool make_room(const Entry& entry);
+  std::int64_t open_look();
   ArrayObject* make_pairs(std::size_t count, Rooted& roots);
   void set_itself(ArrayObject* pairs, std::size_t i, const Entry& entry);
   static bool is_itself(const Value* pair) {
@@ -250,7 +262,9 @@ class KeptMemory final : public CallWatch {
   std::vector<char> bits_;
   std::vector<char> references_;  // content that the collector looks at
   std::vector<Object*> pending_;
+  ArrayCopies array_copies_;
   std::unordered_set<const Object*> seen_;
+  bool keeps_of_tangent_ = false;
   int root_key_ = 0;
 };
 

@@ -83,6 +83,12 @@ bool MemoryEffects::holds_memory(const Type* t) {
   return holds_[t] = any;
 }
 
+bool MemoryEffects::holds_tape(const Type* t) {
+  const auto [known, fresh] = holds_tape_.try_emplace(t, false);
+  if (fresh) known->second = diff::holds_tape(t, runtime_);
+  return known->second;
+}
+
 bool MemoryEffects::holds_memory(Value v) {
   return follows_all() ? v.defined() && holds_memory(v.type) : tangents_.holds_memory(v);
 }
@@ -285,13 +291,13 @@ class MemoryEffects::Analysis {
 
  private:
   bool holds_memory(const Type* t) const { return effects_.holds_memory(t); }
-  // The tape that a derivative of a recursive function is given leads to what its other half finds there.
-  bool is_tape(const Type* t) const { return t == effects_.runtime_.types.builtin().tape; }
+  // A tape, in a record or given to a derivative of a recursive function, leads to what the other half finds there.
+  bool holds_tape(const Type* t) const { return effects_.holds_tape(t); }
   bool keeps(std::uint32_t id) {  // asked again and again of the same
     std::uint8_t& known = keeps_[id];
     if (known == unasked) {
       const Type* t = function_.insts[id].type;
-      known = is_tape(t) || holds_memory(t);
+      known = holds_tape(t) || holds_memory(t);
     }
     return known;
   }
@@ -322,7 +328,7 @@ class MemoryEffects::Analysis {
   }
   void returned(Operand value) {
     summary_.result |= of_operand(value);
-    if (holds_memory(function_.type_of(value, effects_.runtime_.types))) summary_.result |= kept_;
+    if (holds_memory(type_of(value)) || holds_tape(type_of(value))) summary_.result |= kept_;
   }
   void invoke(std::uint32_t id);
   void native(std::uint32_t id, MemoryMask all);
@@ -349,7 +355,7 @@ void MemoryEffects::Analysis::invoke(std::uint32_t id) {
   for (std::size_t i = 0; i < inst.operands.size(); ++i) {
     MemoryMask bit = parameter_mask(i);
     MemoryMask operand = of_operand(inst.operands[i]);
-    if (is_tape(type_of(inst.operands[i]))) operand |= kept_;
+    if (holds_tape(type_of(inst.operands[i]))) operand |= kept_;
     if (callee.writes & bit) written |= operand;
     if (callee.unknown & bit) summary_.unknown |= operand;
     if (callee.result & bit) result |= operand;

@@ -87,6 +87,7 @@ class MemoryEffects {
   bool is_promised(RuleKind rule, const DataType* call_types) const;
   bool follows_all() const { return scope_ == MemoryScope::all; }
   bool holds_memory(const Type* t);
+  bool holds_tape(const Type* t);
   bool holds_memory(Value v);
   void note_written(MemorySummary& summary, MemoryMask memory, const Type* type) const;
   void collect(const ir::Function& function, Globals& found, std::vector<const ir::Function*>& seen,
@@ -99,6 +100,7 @@ class MemoryEffects {
   std::function<MemoryMask(const DataType*)> overwritten_;
   MemoryScope scope_;
   std::unordered_map<const Type*, bool> holds_;  // in MemoryScope::all
+  std::unordered_map<const Type*, bool> holds_tape_;
   std::unordered_map<Specialization*, Known> summaries_;
   std::vector<Specialization*> waiting_;  // to analyse: new, or a callee's summary grew
   Specialization* analysed_ = nullptr;

@@ -156,6 +156,11 @@ bool holds_tape(const Type* type, Runtime& runtime, std::vector<const Type*>& se
 
 }  // namespace
 
+bool holds_tape(const Type* type, Runtime& runtime) {
+  std::vector<const Type*> seen;
+  return holds_tape(type, runtime, seen);
+}
+
 bool makes_record(Value callee, Runtime& runtime) {
   return is_one_of(
       callee, {KnownName::dynamic_forward_again, KnownName::forward_step, KnownName::pullback_forward_again}, runtime);
@@ -171,8 +176,7 @@ bool takes_record(const ir::Function& function, const ir::Inst& inst, Runtime& r
       reads_record(function.constant_value(inst.operands[0]), runtime))
     return true;
   return inst.op == Op::invoke && std::any_of(inst.operands.begin(), inst.operands.end(), [&](Operand o) {
-           std::vector<const Type*> seen;
-           return o.is_inst() && holds_tape(function.inst(o).type, runtime, seen);
+           return o.is_inst() && holds_tape(function.inst(o).type, runtime);
          });
 }
 

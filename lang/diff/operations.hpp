@@ -34,6 +34,8 @@ bool makes_record(const ir::Function& function, const ir::Inst& inst, Runtime& r
 // The standard library's functions that stand for such calls, where their types are not known.
 bool makes_record(Value callee, Runtime& runtime);
 bool reads_record(Value callee, Runtime& runtime);
+// A record that leads to memory by a tape.
+bool holds_tape(const Type* type, Runtime& runtime);
 // The call of a reverse half whose record is known to hold a tape: always differentiated too, since that tape has
 // columns for tangents, and stays open longer.
 bool takes_record(const ir::Function& function, const ir::Inst& inst, Runtime& runtime);

@@ -128,7 +128,7 @@ void Reverse::keep_changed_memory(std::uint32_t id) {
   }
   const bool splats = inst.op == Op::call_splat;
   arguments[0] = f_.constant(runtime_.from_int(splats ? 0 : active));
-  if (finds_calls(inst)) {
+  if (overwritten_.finds_changes(id)) {
     watched_ =
         call_library(f_, splats ? KnownName::watch_changes_splat : KnownName::watch_changes, arguments, builtin_.any);
     return;

@@ -262,13 +262,21 @@ bool Overwritten::is_put_back(Operand o) const {
   return is_plain_array(o) || (varied(o) && leads_to_numbers_alone(tangents_, type_of(o)));
 }
 
+bool Overwritten::finds_changes(std::uint32_t id) {
+  const ir::Inst& inst = primal_.insts[id];
+  if (is_dynamic_call(primal_, inst, runtime_)) return true;
+  if (inst.operands[0].is_constant() && is_written_out(primal_.constant_value(inst.operands[0]), runtime_))
+    return false;
+  return env_.memory().of(*inst.aux_as<Specialization>()).calls_unknown;
+}
+
 bool Overwritten::changes_recalled(std::uint32_t id) {
   const ir::Inst& inst = primal_.insts[id];
   const bool dynamic = is_dynamic_call(primal_, inst, runtime_);
   if (!dynamic && (inst.op != Op::invoke || activity_.rules[id] == RuleKind::stateful)) return false;
   // Derivative code that is differentiated again calls what it is given: what that stores is found there.
   if (takes_record(primal_, inst, runtime_) || makes_record(primal_, inst, runtime_)) return false;
-  const bool finds_calls = dynamic || env_.memory().of(*inst.aux_as<Specialization>()).calls_unknown;
+  const bool finds_calls = finds_changes(id);
   std::vector<std::uint32_t> open;
   const std::vector<std::uint32_t>& written = sharing_.written_by(id);
   for (std::uint32_t group : written) {

@@ -25,6 +25,9 @@ class Overwritten {
   // A call may change memory that the reverse step of a call before it looks at, and that neither its own reverse step
   // puts back nor arrays_to_restore names: what objects without derivatives hold, and what globals lead to.
   bool changes_recalled(std::uint32_t id);
+  // Of such a call: functions that it finds when it runs may change that. (What stands for a derivative, in derivatives of
+  // derivatives, calls what it is given; that has reverse steps of its own.)
+  bool finds_changes(std::uint32_t id);
   // Something may be stored into this memory after instruction `id`.
   bool is_stored_after(std::uint32_t id, ir::Operand memory) const;
 
