@@ -262,13 +262,13 @@ class DynamicForward {
     if (is_derivative_ || asked_ < diff::dynamic_text_bit(0)) return true;
     const std::size_t called = place_of_called();
     for (std::size_t i = called + 1; i < operands_.size(); ++i) {
-      if (!(asked_ & diff::dynamic_text_bit(i)) || !diff::holds_text(tangents_, operands_[i].type) ||
-          tangents_.differentiable(operands_[i].type))
-        continue;
+      if (!(asked_ & diff::dynamic_text_bit(i)) || !diff::holds_text(tangents_, operands_[i].type)) continue;
+      const bool is_beside_numbers = tangents_.differentiable(operands_[i].type);
       const diff::TextSummary& summary = derivatives_.memory(ctx_).texts().of(*target_);
-      diff::MemoryMask read = summary.read;
+      diff::MemoryMask read = is_beside_numbers ? summary.read_of_text : summary.read;
       const CodeInstance* code = target_->current;  // whole numbers are not followed from there
-      if (called == 0 && code && code->return_type == runtime_.types.builtin().int64) read |= summary.result;
+      if (!is_beside_numbers && called == 0 && code && code->return_type == runtime_.types.builtin().int64)
+        read |= summary.result;
       if ((read & diff::parameter_mask(diff::parameter_of_operand(*target_, i))) != 0 && !ctx_.failed())
         return refuse("a number is read from the text of a number that carries a derivative", target_->method);
     }

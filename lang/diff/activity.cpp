@@ -36,6 +36,8 @@ class Analysis {
     written_slots_.assign(function_.slots.size(), false);
     definitely_.assign(function_.insts.size(), false);
     result_.texts.assign(function_.insts.size(), 0);
+    slot_texts_.assign(function_.slots.size(), 0);
+    kept_through_.assign(function_.insts.size(), 0);
     find_global_memory();
     find_caught();
     find_undefined();
@@ -294,8 +296,7 @@ class Analysis {
       return true;
     }
     const BuiltinTypes& builtin = tangents_.runtime().types.builtin();
-    if (from_float && !tangents_.is_float(inst.type) && (inst.op == Op::bitcast || inst.op == Op::native) &&
-        hands_on_integer(inst))
+    if (any_varied(inst) && looks_at_bits(inst, function_, tangents_))
       bits |= of_bits;
     else if (!bits || inst.type == builtin.boolean || !hands_on_bits(inst))
       bits = 0;
@@ -335,6 +336,7 @@ class Analysis {
     }
     if (keeps_for_reverse(function_, inst, tangents_.runtime())) return true;
     if (inst.op != Op::invoke) {
+      may_show |= may_tell && memory_.texts().makes_text_of_number(function_, inst);
       if (!told && !(may_tell && may_show)) return true;
       if (may_be_text(tangents_, inst.type)) make_of_bits(Operand::inst(id), of_text);
       for (Operand o : inst.operands)  // of numbers: into streams and lists of texts
@@ -345,7 +347,8 @@ class Analysis {
     const bool writes = target.current && (target.current->effects & effect_writes);
     const bool beside =
         std::any_of(inst.operands.begin(), inst.operands.end(), [&](Operand o) { return is_beside_numbers(o); });
-    if (!told && !beside && !outside_ && !(may_tell && (may_show || writes))) return true;
+    const bool may_be_bits = result_.rules[id] == RuleKind::none && is_whole_number(inst.type);
+    if (!told && !beside && !outside_ && !(may_tell && (may_show || writes || may_be_bits))) return true;
     const TextSummary callee = memory_.texts().of(target);
     MemoryMask texts = outside_ ? outside : 0;  // parameters of the callee
     MemoryMask holders = texts;
@@ -360,12 +363,14 @@ class Analysis {
     const bool of_library = function_.method && is_of_library(tangents_.runtime(), function_.method) &&
                             is_of_library(tangents_.runtime(), target.method);
     if (!of_library && ((callee.read & texts) || (callee.read_of_text & holders))) return refuse_text(inst);
-    if (callee.result & (texts | numbers)) {
-      if (may_be_text(tangents_, inst.type))
+    const bool may_hold = may_be_text(tangents_, inst.type);
+    if (callee.result & (may_hold ? texts | numbers | holders : texts | numbers)) {
+      if (may_hold)
         make_of_bits(Operand::inst(id), of_text);
       else if ((callee.result & texts) && !may_carry(inst.type))
         make_of_bits(Operand::inst(id), of_bits);
     }
+    if (may_be_bits && (callee.bits & numbers)) make_of_bits(Operand::inst(id), of_bits);
     if (!(callee.kept & (texts | numbers))) return true;
     if (callee.keepers & outside) keep_outside();
     for (std::size_t i = 0; i < inst.operands.size(); ++i)
@@ -439,6 +444,11 @@ class Analysis {
         return true;
     return false;
   }
+  bool is_whole_number(const Type* type) {
+    const DataType* data = as_data(type);
+    return data && data->is_isbits && data->size > 0 && !tangents_.differentiable(type) &&
+           type != tangents_.runtime().types.builtin().boolean;
+  }
   // A big number: what is made of it is not followed.
   bool is_number_object(const Type* type) {
     const DataType* data = as_data(type);
@@ -468,7 +478,7 @@ class Analysis {
   }
   // In memory, and in what leads there: it is read again from that.
   void keep_in(Operand memory, std::uint8_t what) {
-    while (what) {
+    while (what && kept_through(memory, what)) {
       if (memory.is_constant()) {
         const Value value = function_.constant_value(memory);
         if (is_memory_object(value)) keep_at(value.object, what);
@@ -479,13 +489,37 @@ class Analysis {
       // It may be seen in parts.
       if (from.op == Op::make_struct)
         for (Operand part : from.operands)
-          if (part.is_inst() && is_mutable_text(tangents_, type_of(part)) && !(made_of_bits(part) & what))
-            keep_in(part, what);
+          if (part.is_inst() && is_mutable_text(tangents_, type_of(part))) keep_in(part, what);
       if (from.op == Op::load_global) return keep_at(from.aux_as<Binding>(), what);
       if (from.op == Op::invoke) return keep_in_constants(from, what);  // what it gives may be part of these
+      if (from.op == Op::native && outside_effects(from).reads) return keep_outside();
+      if (from.op == Op::slot_get) return keep_in_slot(from, what);
+      if (from.op == Op::parameter) return keep_in_passed(memory.index(), what);
       if (from.operands.empty() || !leads_to_memory(from.op)) return;
       memory = from.operands[0];
     }
+  }
+  // Whether it was not yet kept there: variables of loops lead around.
+  bool kept_through(Operand memory, std::uint8_t what) {
+    if (!memory.is_inst()) return true;
+    std::uint8_t& known = kept_through_[memory.index()];
+    if ((known | what) == known) return false;
+    known |= what;
+    return true;
+  }
+  // A block's parameter: into what is passed for it.
+  void keep_in_passed(std::uint32_t parameter, std::uint8_t what) {
+    for (const ir::Block& block : function_.blocks)
+      for (const ir::Edge& edge : block.edges) {
+        const std::vector<std::uint32_t>& parameters = function_.blocks[edge.target].parameters;
+        const auto at = std::find(parameters.begin(), parameters.end(), parameter);
+        if (at != parameters.end()) keep_in(edge.arguments[static_cast<std::size_t>(at - parameters.begin())], what);
+      }
+  }
+  void keep_in_slot(const ir::Inst& access, std::uint8_t what) {
+    if ((slot_texts_[access.aux] | what) == slot_texts_[access.aux]) return;
+    slot_texts_[access.aux] |= what;
+    changed_ = true;
   }
   void keep_in_constants(const ir::Inst& call, std::uint8_t what) {
     for (Operand o : call.operands)
@@ -556,10 +590,12 @@ class Analysis {
       if (!of_slots[inst.aux]) of_slots[inst.aux] = changed_ = true;
     };
     if (inst.op == Op::slot_get) {
+      make_of_bits(Operand::inst(id), slot_texts_[inst.aux]);
       if (result_.written[id]) grow(written_slots_), grow(result_.varied_slots);
       if (result_.varied_slots[inst.aux]) vary(id);
       return true;
     }
+    keep_in_slot(inst, made_of_bits(inst.operands[0]));
     if (varied(inst.operands[0]) && may_carry(function_.slot_types[inst.aux])) grow(result_.varied_slots);
     return !written_slots_[inst.aux] || write(inst.operands[0], inst, false);
   }
@@ -583,8 +619,8 @@ class Analysis {
     if (known) callee = memory_.of_call(inst);
     for (std::size_t i = 0; i < inst.operands.size(); ++i) {
       MemoryMask bit = parameter_mask(i);
-      bool written = flows && (callee.writes & bit);
-      bool may_be_written = flows && (callee.unknown & bit);
+      bool written = flows && (callee.carries & bit);
+      bool may_be_written = flows && ((callee.unknown | callee.writes) & bit);
       bool aliased = result_.written[id] && (callee.result & bit);
       // What is kept in memory that is written may be read back and written through.
       if (callee.stored & bit && flows) may_be_written = true;
@@ -635,7 +671,9 @@ class Analysis {
   std::vector<bool> undefined_;
   std::vector<bool> is_caught_;                         // what was raised, where it is caught
   std::unordered_map<const void*, std::uint8_t> kept_;  // the same of constants that are memory, and of globals
-  bool outside_ = false;                                // text of what is varied is kept outside of the function
+  std::vector<std::uint8_t> slot_texts_;
+  std::vector<std::uint8_t> kept_through_;  // what was kept in it and in what it leads from
+  bool outside_ = false;                    // text of what is varied is kept outside of the function
   bool forward_mode_;
   bool changed_ = false;
 };

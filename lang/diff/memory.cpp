@@ -133,12 +133,14 @@ void MemoryEffects::settle() {
     MemorySummary& kept = entry.summary;
     const bool same = !merge_written(kept, now) && (now.writes | kept.writes) == kept.writes &&
                       (now.unknown | kept.unknown) == kept.unknown && (now.result | kept.result) == kept.result &&
-                      (now.stored | kept.stored) == kept.stored && (now.reads | kept.reads) == kept.reads;
+                      (now.stored | kept.stored) == kept.stored && (now.carries | kept.carries) == kept.carries &&
+                      (now.reads | kept.reads) == kept.reads;
     if (same) continue;
     kept.writes |= now.writes;
     kept.unknown |= now.unknown;
     kept.result |= now.result;
     kept.stored |= now.stored;
+    kept.carries |= now.carries;
     kept.reads |= now.reads;
     for (Specialization* caller : entry.callers) wait(*caller, summaries_.at(caller));
   }
@@ -173,7 +175,7 @@ MemoryEffects::Known& MemoryEffects::known(Specialization& target) {
     entry.summary.unknown = ~MemoryMask{0};
     entry.summary.result = entry.summary.stored = entry.summary.reads = ~MemoryMask{0};
     entry.summary.calls_unknown = entry.summary.writes_any_type = true;
-    if (follows_all()) entry.summary.writes = ~MemoryMask{0};
+    if (follows_all()) entry.summary.writes = entry.summary.carries = ~MemoryMask{0};
     return entry;
   }
   entry.fixed = false;
@@ -193,7 +195,7 @@ MemorySummary MemoryEffects::of_rule(RuleKind rule, const DataType* types) {
   MemorySummary promised;
   promised.reads = ~MemoryMask{0};
   if (rule != RuleKind::stateful) return promised;
-  promised.writes = promised.result = overwritten_(types);
+  promised.writes = promised.carries = promised.result = overwritten_(types);
   for (std::size_t i = 0; i < types->params.size(); ++i)
     note_written(promised, promised.writes & parameter_mask(i), types->params[i]);
   return promised;
@@ -216,7 +218,7 @@ MemorySummary MemoryEffects::read_call(const ir::Inst& call) {
   if (is_promised(rule, target.types)) return of_rule(rule, target.types);
   MemorySummary found = known(target).summary;
   if (target.current && !(target.current->effects & effect_writes)) {
-    found.writes = found.unknown = 0;
+    found.writes = found.carries = found.unknown = 0;
     found.calls_unknown = found.writes_any_type = found.resizes = false;
     found.written_types.clear();
     found.assigned.clear();
@@ -230,6 +232,7 @@ MemorySummary MemoryEffects::read_call(const ir::Inst& call) {
     return mask;
   };
   found.writes = spread(found.writes);
+  found.carries = spread(found.carries);
   found.unknown = spread(found.unknown);
   found.result = spread(found.result);
   found.stored = spread(found.stored);
@@ -311,8 +314,9 @@ class MemoryEffects::Analysis {
     mask_[id] |= m;
     changed_ = true;
   }
-  void store(MemoryMask object, MemoryMask value) {
+  void store(MemoryMask object, MemoryMask value, bool carries = true) {
     summary_.writes |= object;
+    if (carries) summary_.carries |= object;
     if (object) summary_.stored |= value;
     if ((kept_ | value) != kept_) {
       kept_ |= value;
@@ -320,6 +324,10 @@ class MemoryEffects::Analysis {
     }
   }
   const Type* type_of(Operand o) const { return function_.type_of(o, effects_.runtime_.types); }
+  bool may_carry(Operand o) const {
+    const Type* type = type_of(o);
+    return !effects_.tangents_.known(type) || effects_.tangents_.differentiable(type);
+  }
   void wrote(Operand object) { effects_.note_written(summary_, of_operand(object), type_of(object)); }
   void give_to_unknown(std::uint32_t id, MemoryMask all) {
     summary_.unknown |= all;
@@ -352,18 +360,21 @@ void MemoryEffects::Analysis::invoke(std::uint32_t id) {
   MemoryMask written = 0;
   MemoryMask result = callee.result & global_memory;
   MemoryMask stored = 0;
+  MemoryMask carrying = callee.carries & global_memory;
   for (std::size_t i = 0; i < inst.operands.size(); ++i) {
     MemoryMask bit = parameter_mask(i);
     MemoryMask operand = of_operand(inst.operands[i]);
     if (holds_tape(type_of(inst.operands[i]))) operand |= kept_;
     if (callee.writes & bit) written |= operand;
+    if (callee.carries & bit) carrying |= operand;
     if (callee.unknown & bit) summary_.unknown |= operand;
     if (callee.result & bit) result |= operand;
     if (callee.stored & bit) stored |= operand;
     if (callee.reads & bit) summary_.reads |= operand;
   }
   if (callee.writes & global_memory) written |= global_memory;
-  store(written, stored);
+  store(written, stored, false);
+  summary_.carries |= carrying;
   if (!written) callee.written_types.clear(), callee.writes_any_type = callee.resizes = false;
   merge_written(summary_, callee);
   set(id, result);
@@ -382,6 +393,7 @@ void MemoryEffects::Analysis::native(std::uint32_t id, MemoryMask all) {
   std::uint32_t effects = inst.aux_as<const NativeInfo>()->effects;
   if ((effects & effect_writes) && !keeps_memory(inst)) {
     summary_.writes |= all;
+    summary_.carries |= all;
     for (Operand o : inst.operands) wrote(o);
   }
   if (effects == effect_all) summary_.calls_unknown = true;  // it may call
@@ -398,6 +410,7 @@ void MemoryEffects::Analysis::unknown_call(std::uint32_t id, MemoryMask all) {
     summary_.calls_unknown = true;
   } else if (effects_.follows_all() && builtin_stores(function_.constant_value(callee))) {
     summary_.writes |= all;
+    summary_.carries |= all;
     summary_.writes_any_type |= all != 0;
   }
   summary_.reads |= all;
@@ -417,11 +430,13 @@ void MemoryEffects::Analysis::access(std::uint32_t id, MemoryMask all) {
       summary_.reads |= all;
       set(id, all | kept_);
       return;
-    case ir::Access::stores:
-      store(of_operand(inst.operands[0]), of_operand(inst.operands[static_cast<std::size_t>(info.stored)]));
+    case ir::Access::stores: {
+      const Operand stored = inst.operands[static_cast<std::size_t>(info.stored)];
+      store(of_operand(inst.operands[0]), of_operand(stored), may_carry(stored));
       wrote(inst.operands[0]);
       set(id, all);
       return;
+    }
     case ir::Access::keeps:
       if (all && as_data(inst.type) && as_data(inst.type)->is_mutable) store(0, all);
       set(id, all);
@@ -459,7 +474,7 @@ void MemoryEffects::Analysis::visit(std::uint32_t id) {
       break;
     case Op::set_field:
       wrote(inst.operands[0]);
-      store(of_operand(inst.operands[0]), of_operand(inst.operands[2]));
+      store(of_operand(inst.operands[0]), of_operand(inst.operands[2]), may_carry(inst.operands[2]));
       set(id, of_operand(inst.operands[2]));
       break;
     case Op::array_new:

@@ -30,6 +30,7 @@ struct MemorySummary {
   MemoryMask unknown = 0;  // given to calls whose target is found at run time
   MemoryMask result = 0;   // what the result may alias
   MemoryMask stored = 0;   // what is kept in memory that outlives the call, or in the result's
+  MemoryMask carries = 0;  // of `writes`: what is stored there may carry a derivative
   MemoryMask reads = 0;    // whose content is looked at; of an array its elements, not its length
 
   // In MemoryScope::all, what `writes` consists of: types of the objects that are stored into, globals that are assigned.

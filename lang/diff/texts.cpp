@@ -22,27 +22,27 @@ bool is_open(const Type* t) {
 // Types nest, and may contain themselves.
 constexpr int deepest_text = 4;
 
-bool holds_text_within(TangentTypes& tangents, const Type* t, int depth) {
+// `or_open`: what may hold anything counts.
+bool holds_text_within(TangentTypes& tangents, const Type* t, bool or_open, int depth) {
   const BuiltinTypes& builtin = tangents.runtime().types.builtin();
   if (t == builtin.string || t == builtin.symbol || t == builtin.character) return true;
   if (depth > deepest_text) return false;
-  const auto holds = [&](const Type* part) { return holds_text_within(tangents, part, depth + 1); };
+  const auto holds = [&](const Type* part) { return holds_text_within(tangents, part, or_open, depth + 1); };
   if (const UnionType* choices = as_union(t))
     return std::any_of(choices->members.begin(), choices->members.end(), holds);
   const DataType* data = as_data(t);
   if (!data || !data->is_concrete || data->is_type_of_type) return false;
   if (data->object_kind == DataType::ObjectKind::array)
-    return data->params[0] == builtin.uint8 || holds(data->params[0]) || is_open(data->params[0]);
-  return std::any_of(data->fields.begin(), data->fields.end(), [&](const Field& field) {
-    return holds(field.type) || (data->is_mutable && is_open(field.type));
-  });
+    return data->params[0] == builtin.uint8 || holds(data->params[0]) || (or_open && is_open(data->params[0]));
+  return std::any_of(data->fields.begin(), data->fields.end(),
+                     [&](const Field& field) { return holds(field.type) || (or_open && is_open(field.type)); });
 }
 
 std::string_view name_of_native(const ir::Inst& native) { return native.aux_as<const NativeInfo>()->name; }
 
 }  // namespace
 
-bool holds_text(TangentTypes& tangents, const Type* type) { return holds_text_within(tangents, type, 0); }
+bool holds_text(TangentTypes& tangents, const Type* type) { return holds_text_within(tangents, type, true, 0); }
 
 bool may_be_text(TangentTypes& tangents, const Type* type) {
   if (const UnionType* choices = as_union(type))
@@ -106,6 +106,20 @@ bool hands_on_integer(const ir::Inst& inst) {
   }
 }
 
+bool looks_at_bits(const ir::Inst& inst, const ir::Function& function, TangentTypes& tangents) {
+  if (tangents.is_float(inst.type)) return false;
+  TypeTable& types = tangents.runtime().types;
+  const auto is_number = [&](Operand o) { return tangents.is_float(function.type_of(o, types)); };
+  if ((inst.op != Op::bitcast && inst.op != Op::native) || !hands_on_integer(inst)) return false;
+  if (inst.op == Op::bitcast || !name_of_native(inst).ends_with("_hash"))
+    return std::any_of(inst.operands.begin(), inst.operands.end(), is_number);
+  return std::any_of(inst.operands.begin(), inst.operands.end(), [&](Operand o) {
+    const DataType* type = as_data(function.type_of(o, types));
+    if (!type || type->is_mutable || type->object_kind == DataType::ObjectKind::array) return !type;
+    return !tangents.known(type) || tangents.differentiable(type);
+  });
+}
+
 bool leads_to_memory(Op op) {
   return op == Op::field_at || op == Op::get_field || op == Op::array_get || op == Op::array_share ||
          op == Op::refine || op == Op::type_assert;
@@ -114,7 +128,8 @@ bool leads_to_memory(Op op) {
 OutsideEffects outside_effects(const ir::Inst& native) {
   const std::string_view name = name_of_native(native);
   const bool is_file = name.starts_with("file_") || name.starts_with("directory_");
-  return {is_file || name == "environment_text" || name.starts_with("standard_"), is_file};
+  const bool is_of_task = name == "coroutine_task";
+  return {is_file || is_of_task || name == "environment_text" || name.starts_with("standard_"), is_file};
 }
 
 std::size_t parameter_of_operand(const Specialization& callee, std::size_t operand) {
@@ -136,6 +151,7 @@ class TextEffects::Analysis {
         function_(function),
         mask_(function.insts.size(), 0),
         texts_(function.insts.size(), 0),
+        bits_(function.insts.size(), 0),
         slots_(function.slots.size(), 0) {
     const std::vector<std::uint32_t>& parameters = function.blocks[0].parameters;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -151,9 +167,9 @@ class TextEffects::Analysis {
         for (std::uint32_t id : block.insts) visit(id);
         for (const ir::Edge& edge : block.edges)
           for (std::size_t i = 0; i < edge.arguments.size(); ++i)
-            add(function_.blocks[edge.target].parameters[i], of(edge.arguments[i]), text_of(edge.arguments[i]));
+            pass(edge.arguments[i], function_.blocks[edge.target].parameters[i]);
         if (block.terminator != ~0u && function_.insts[block.terminator].op == Op::ret)
-          summary_.result |= of(function_.insts[block.terminator].operands[0]);
+          returned(function_.insts[block.terminator].operands[0]);
       }
     } while (changed_);
     return summary_;
@@ -167,6 +183,15 @@ class TextEffects::Analysis {
   }
   // The same, without what comes from numbers that stand beside texts.
   MemoryMask text_of(Operand o) const { return o.is_inst() ? texts_[o.index()] : of(o); }
+  MemoryMask bits_of(Operand o) const { return o.is_inst() ? bits_[o.index()] : 0; }
+  void pass(Operand from, std::uint32_t to) {
+    add(to, of(from), text_of(from));
+    grow(bits_[to], bits_of(from));
+  }
+  void returned(Operand o) {
+    summary_.result |= of(o);
+    if (!tangents_.is_float(type_of(o))) summary_.bits |= bits_of(o);
+  }
   void add(std::uint32_t id, MemoryMask mask, MemoryMask texts) {
     grow(mask_[id], mask);
     grow(texts_[id], texts);
@@ -211,6 +236,14 @@ class TextEffects::Analysis {
       memory = from.operands[0];
     }
   }
+  void keep_bits_in(Operand memory, MemoryMask bits) {
+    while (bits && memory.is_inst()) {
+      grow(bits_[memory.index()], bits);
+      const ir::Inst& from = function_.insts[memory.index()];
+      if (from.operands.empty() || !leads_to_memory(from.op)) return;
+      memory = from.operands[0];
+    }
+  }
   void keep_in_mutable(const ir::Inst& inst, MemoryMask what) {
     for (Operand o : inst.operands)
       if (is_mutable_text(tangents_, type_of(o))) keep_in(o, what);
@@ -227,6 +260,7 @@ class TextEffects::Analysis {
   void invoke(std::uint32_t id);
   void native(std::uint32_t id);
   void made_by_operation(std::uint32_t id);
+  void made_of_bits(std::uint32_t id);
 
   TextEffects& effects_;
   Specialization& caller_;
@@ -235,6 +269,7 @@ class TextEffects::Analysis {
   TextSummary summary_;
   std::vector<MemoryMask> mask_;
   std::vector<MemoryMask> texts_;  // of it
+  std::vector<MemoryMask> bits_;   // of it: whole numbers, of the bits of floats
   std::vector<MemoryMask> slots_;
   bool changed_ = false;
 };
@@ -247,6 +282,7 @@ void TextEffects::Analysis::declared_constant(std::uint32_t id, Specialization& 
     const MemoryMask all = all_of(inst, false);
     add(id, all, all);
   }
+  if (inst.type == effects_.runtime_.types.builtin().uint64) grow(bits_[id], all_of(inst, false));  // a hash
   keep_in_mutable(inst, all_of(inst, false));
   if (!all_texts_of(inst) || !may_be_read_number(tangents_, inst.type)) return;
   Specialization* told = effects_.with_texts(function_, inst);
@@ -292,6 +328,8 @@ void TextEffects::Analysis::invoke(std::uint32_t id) {
     if (callee.kept & bit) kept |= mask;
   }
   if (holds_text(tangents_, inst.type)) result_texts = result;  // a text of numbers
+  for (std::size_t i = 0; i < inst.operands.size(); ++i)
+    if (callee.bits & parameter_mask(parameter_of_operand(target, i))) grow(bits_[id], of(inst.operands[i]));
   add(id, result, tangents_.is_float(inst.type) ? 0 : result_texts);
   if (!kept) return;
   if (callee.keepers & outside) keep(outside, kept);
@@ -311,6 +349,16 @@ void TextEffects::Analysis::native(std::uint32_t id) {
   made_by_operation(id);
 }
 
+// A type, a truth, a float, a length is no such number.
+void TextEffects::Analysis::made_of_bits(std::uint32_t id) {
+  const ir::Inst& inst = function_.insts[id];
+  if (inst.type == effects_.runtime_.types.builtin().boolean || tangents_.is_float(inst.type)) return;
+  if (looks_at_bits(inst, function_, tangents_)) grow(bits_[id], all_of(inst, false));
+  if (leads_to_memory(inst.op)) return grow(bits_[id], bits_of(inst.operands[0]));  // an index is no part of it
+  if (hands_on_integer(inst) || inst.op == Op::make_struct || inst.op == Op::tuple)
+    for (Operand o : inst.operands) grow(bits_[id], bits_of(o));
+}
+
 // Lengths and answers are no text of what is asked, and numbers that stand beside a text are not made of it.
 void TextEffects::Analysis::made_by_operation(std::uint32_t id) {
   const ir::Inst& inst = function_.insts[id];
@@ -323,6 +371,7 @@ void TextEffects::Analysis::made_by_operation(std::uint32_t id) {
 
 void TextEffects::Analysis::visit(std::uint32_t id) {
   const ir::Inst& inst = function_.insts[id];
+  made_of_bits(id);
   if (makes_float_of_bits(inst, tangents_)) read(all_of(inst, false), all_texts_of(inst));
   if (inst.op == Op::apply_type) read(shown_in_type(inst), shown_in_type(inst) & all_texts_of(inst));
   switch (inst.op) {
@@ -351,26 +400,49 @@ void TextEffects::Analysis::visit(std::uint32_t id) {
   if (ir::is_store(inst.op) && inst.operands.size() > 1) {
     const Operand stored = inst.operands[inst.op == Op::set_field ? 2 : 1];
     if (!tangents_.is_float(type_of(stored))) keep_in(inst.operands[0], of(stored));
+    keep_bits_in(inst.operands[0], bits_of(stored));
     return;
   }
   made_by_operation(id);
 }
 
-// What a call does whose types are not all known, if texts are what it is given there.
 Specialization* TextEffects::with_texts(const ir::Function& function, const ir::Inst& inst) {
+  return with(runtime_.types.builtin().string, function, inst);
+}
+
+bool TextEffects::makes_text_of_number(const ir::Function& function, const ir::Inst& inst) {
+  Specialization* target = is_open(inst.type) ? with(runtime_.types.builtin().float64, function, inst) : nullptr;
+  if (!target || (!target->current && !code_(*target))) return false;
+  return target->current && holds_text_within(tangents_, target->current->return_type, false, 0);
+}
+
+Specialization* TextEffects::with(const Type* unknown, const ir::Function& function, const ir::Inst& inst) {
   const BuiltinTypes& builtin = runtime_.types.builtin();
   if (inst.op == Op::call_splat || inst.operands.empty() || !inst.operands[0].is_constant()) return nullptr;
   if (function.constant_value(inst.operands[0]).type == builtin.builtin_function) return nullptr;
+
   std::vector<const Type*> types;
   for (Operand o : inst.operands) {
     const Type* type = o.is_constant() ? runtime_.types.type_of_constant(function.constant_value(o))
                                        : function.type_of(o, runtime_.types);
-    const UnionType* choices = as_union(type);
-    const bool is_text = is_open(type) || (choices && is_subtype(runtime_.types, builtin.string, type));
-    types.push_back(is_text ? builtin.string : type);
+    const bool may_be = (is_open(type) || as_union(type)) && is_subtype(runtime_.types, unknown, type);
+    types.push_back(may_be ? unknown : type);
   }
   return runtime_.lookup_specialization(runtime_.types.tuple(types), world_);
 }
+
+namespace {
+
+// Of what is not followed: it may read all texts and keep all numbers. Recursion whose types grow is the caller's own.
+TextSummary summary_of_unknown(bool grows) {
+  TextSummary summary;
+  summary.result = ~MemoryMask{0};
+  summary.read = summary.read_of_text = grows ? ~outside : ~MemoryMask{0};
+  if (!grows) summary.kept = summary.keepers = ~MemoryMask{0};
+  return summary;
+}
+
+}  // namespace
 
 TextEffects::Known& TextEffects::known(Specialization& target, Specialization& caller) {
   const auto [at, fresh] = summaries_.try_emplace(&target);
@@ -379,7 +451,7 @@ TextEffects::Known& TextEffects::known(Specialization& target, Specialization& c
     entry.callers.push_back(&caller);
   if (!fresh) return entry;
   // Types that grow have no end, and the library prints by much code: what is beyond is not followed.
-  constexpr std::size_t most_functions = 400;
+  constexpr std::size_t most_functions = 1000;
   constexpr std::size_t longest_path = 100;  // of first callers, which may lead around
   std::vector<const Specialization*> path;
   for (Specialization* s = &caller; s != &target && path.size() < longest_path; s = summaries_.at(s).callers[0]) {
@@ -387,11 +459,12 @@ TextEffects::Known& TextEffects::known(Specialization& target, Specialization& c
     if (summaries_.at(s).callers.empty()) break;
   }
   std::reverse(path.begin(), path.end());
-  if (++met_ <= most_functions && !infer::types_grow(path, target)) entry.code = code_(target);
+  const bool grows = infer::types_grow(path, target);
+  if (++met_ <= most_functions && !grows) entry.code = code_(target);
   if (entry.code)
     wait(target, entry);
   else
-    entry.summary.result = ~MemoryMask{0};
+    entry.summary = summary_of_unknown(grows || met_ <= most_functions);
   return entry;
 }
 
@@ -413,10 +486,14 @@ const TextSummary& TextEffects::of(Specialization& target) {
     const TextSummary now = Analysis(*this, *entry.code, next).run();
     TextSummary& kept = entry.summary;
     const TextSummary was = kept;
-    kept = {kept.read | now.read, kept.result | now.result, kept.kept | now.kept, kept.keepers | now.keepers,
-            kept.read_of_text | now.read_of_text};
+    kept = {kept.read | now.read,
+            kept.result | now.result,
+            kept.kept | now.kept,
+            kept.keepers | now.keepers,
+            kept.read_of_text | now.read_of_text,
+            kept.bits | now.bits};
     if (kept.read == was.read && kept.read_of_text == was.read_of_text && kept.result == was.result &&
-        kept.kept == was.kept && kept.keepers == was.keepers)
+        kept.kept == was.kept && kept.keepers == was.keepers && kept.bits == was.bits)
       continue;
     wait(next, entry);  // it may call itself
     for (Specialization* caller : entry.callers) wait(*caller, summaries_.at(caller));

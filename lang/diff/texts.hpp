@@ -21,6 +21,7 @@ struct TextSummary {
   MemoryMask kept = 0;          // made into text or bytes that are stored…
   MemoryMask keepers = 0;       // …into memory that these lead to
   MemoryMask read_of_text = 0;  // as `read`, without what comes from numbers that stand beside texts in them
+  MemoryMask bits = 0;          // the result is a whole number that is made of the bits of their floats
 };
 
 // Texts, symbols, characters, bytes, and what holds such.
@@ -36,6 +37,8 @@ bool makes_float_of_bits(const ir::Inst& inst, TangentTypes& tangents);
 bool makes_number_of_text(const ir::Inst& inst, TangentTypes& tangents);
 // Integers that are made of integers: what they are made of shows in them. (Lengths, comparisons, counts are not such.)
 bool hands_on_integer(const ir::Inst& inst);
+// Looks at the bits of a number: the number's own, a hash of it. (That of an object that can change is its identity.)
+bool looks_at_bits(const ir::Inst& inst, const ir::Function& function, TangentTypes& tangents);
 // `o[…]`, `o.f`: what is stored into it is in `o`.
 bool leads_to_memory(ir::Op op);
 // What a builtin does outside of the memory that it is given.
@@ -49,8 +52,9 @@ class TextEffects {
  public:
   TextEffects(Runtime& runtime, World world, std::function<MemoryEffects::Code(Specialization&)> code);
   const TextSummary& of(Specialization& target);
-  // Null: nothing is known.
+  // The callee if what is not known of the operands' types is a text, a number. Null: nothing is known.
   Specialization* with_texts(const ir::Function& function, const ir::Inst& call);
+  bool makes_text_of_number(const ir::Function& function, const ir::Inst& call);
 
  private:
   class Analysis;
@@ -60,6 +64,7 @@ class TextEffects {
     std::vector<Specialization*> callers;
     bool is_waiting = false;
   };
+  Specialization* with(const Type* unknown, const ir::Function& function, const ir::Inst& call);
   Known& known(Specialization& target, Specialization& caller);
   void wait(Specialization& target, Known& entry);
 
