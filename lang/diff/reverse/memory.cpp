@@ -3,6 +3,7 @@
 // For one place a shadow holds (TangentTypes::element of the declared type) a cotangent, a shadow, or a tuple of both.
 // A store writes the value's shadow there, with a zero cotangent. In the reverse sweep, the cotangent that has
 // accumulated there since is that of the stored value; then what the shadow held before is restored.
+#include "lang/diff/operations.hpp"
 #include "lang/diff/reverse/reverse.hpp"
 
 namespace slope::diff {
@@ -115,18 +116,20 @@ void Reverse::keep_written_arrays(std::uint32_t id) {
 }
 
 // What a call may change of other memory is found when it runs (KeptMemory::keep_before). One bit an operand, the callee
-// first, says that its own reverse step puts back what carries a derivative there.
+// first, says that its own reverse step puts back what carries a derivative there. An operator calls its first operand
+// with the second, a tuple.
 void Reverse::keep_changed_memory(std::uint32_t id) {
   if (!overwritten_.changes_recalled(id)) return;
   const ir::Inst& inst = primal_->insts[id];
   constexpr std::size_t most_bits = 62;
   std::int64_t active = 0;
   std::vector<Operand> arguments(1);
-  for (std::size_t i = 0; i < inst.operands.size(); ++i) {
+  const bool operates = is_operator(inst);
+  for (std::size_t i = 0; i < (operates ? 2 : inst.operands.size()); ++i) {
     if (i < most_bits && varied(inst.operands[i])) active |= std::int64_t{1} << i;
     arguments.push_back(values_.forward(inst.operands[i]));
   }
-  const bool splats = inst.op == Op::call_splat;
+  const bool splats = inst.op == Op::call_splat || operates;
   arguments[0] = f_.constant(runtime_.from_int(splats ? 0 : active));
   if (overwritten_.finds_changes(id)) {
     watched_ =
