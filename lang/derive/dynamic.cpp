@@ -264,6 +264,8 @@ class DynamicForward {
     for (std::size_t i = called + 1; i < operands_.size(); ++i) {
       if (!(asked_ & diff::dynamic_text_bit(i)) || !diff::holds_text(tangents_, operands_[i].type)) continue;
       const bool is_beside_numbers = tangents_.differentiable(operands_[i].type);
+      // The library's code for derivatives hands on what it is given, in objects of any kind.
+      if (is_beside_numbers && diff::is_of_library(runtime_, target_->method)) continue;
       const diff::TextSummary& summary = derivatives_.memory(ctx_).texts().of(*target_);
       diff::MemoryMask read = is_beside_numbers ? summary.read_of_text : summary.read;
       const CodeInstance* code = target_->current;  // whole numbers are not followed from there
