@@ -267,6 +267,28 @@ end
   }
 }
 
+TEST_CASE("A differentiated program that has no more memory gets an error") {
+  for (Tier tier : tiers) {
+    CAPTURE(static_cast<int>(tier));
+    Engine engine(Options{.tier = tier, .heap_limit = std::size_t{48} << 20, .tape_limit = 8 << 20});
+    engine
+        .run(R"(
+kept(x) = (all = Any[]; for i in 1:1_000_000; push!(all, fill(x, 1000)); end; sum(sum, all))
+table(x) = (d = Dict{Any,Any}(); for i in 1:10_000_000; d[i] = fill(x, 100); end; d[1][1])
+square(x) = x * x
+)")
+        .value();
+    for (const char* text : {"gradient(kept, 1.0)", "derivative(kept, 1.0)", "gradient(table, 1.0)",
+                             "derivative(table, 1.0)", "derivative(y -> gradient(kept, y)[1], 1.0)"}) {
+      CAPTURE(text);
+      const auto result = engine.run(text);
+      REQUIRE_FALSE(result.ok());
+      CHECK(result.error().kind == ErrorKind::limit);
+      CHECK(engine.eval<double>("gradient(square, 3.0)[1]").value() == 6.0);
+    }
+  }
+}
+
 TEST_CASE("An interrupt is final, unless it is asked to be an exception") {
   for (Tier tier : tiers) {
     CAPTURE(static_cast<int>(tier));
