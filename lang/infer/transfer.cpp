@@ -98,6 +98,8 @@ class Transfer {
         return apply_type();
       case Op::make_union:
         return make_union();
+      case Op::union_all:
+        return union_all();
       case Op::array_get:
       case Op::array_set:
       case Op::array_init:
@@ -443,16 +445,73 @@ class Transfer {
 
   // --- types made at run time ---
 
-  Evaluation apply_type() {
-    if (!all_constant()) return {lattice_.of_type(builtin_.type), effect_throws | effect_allocates};
-    Evaluation made = fold();
-    return made;
+  Evaluation apply_type() { return all_constant() ? fold() : part_of_type(); }
+
+  Evaluation make_union() { return all_constant() || arguments_.empty() ? fold() : part_of_type(); }
+
+  // Of a type with variables that is written out (`Dict{<:Integer,Vector}`): each evaluation makes variables of its own,
+  // which nobody sees outside the type, so that all evaluations give one type.
+  Evaluation union_all() {
+    Value made;
+    Variables variables;
+    if (all_constant()) return plain();
+    if (!inst_.operands.empty() && written_out(inst_, variables, made) && !made.as_type->has_free_vars)
+      return {lattice_.constant(made)};
+    return plain();
   }
 
-  Evaluation make_union() {
-    if (!all_constant() && !arguments_.empty())
-      return {lattice_.of_type(builtin_.type), effect_throws | effect_allocates};
-    return fold();
+  Evaluation part_of_type() {
+    Value made;
+    Variables variables;
+    const bool made_without_error = !inst_.operands.empty() && written_out(inst_, variables, made);
+    return {lattice_.of_type(builtin_.type),
+            made_without_error ? effect_allocates : effect_throws | static_cast<std::uint32_t>(effect_allocates)};
+  }
+
+  using Variables = std::vector<std::pair<const ir::Inst*, Value>>;
+
+  // What such an instruction gives, with variables for those of the type_vars in it. Only what is known from the
+  // beginning counts: this instruction is not evaluated again when an operand of an operand becomes less known.
+  bool written_out(const ir::Inst& inst, Variables& variables, Value& made) {
+    if (inst.op == Op::type_var) {
+      for (const auto& [maker, variable] : variables)
+        if (maker == &inst) {
+          made = variable;
+          return true;
+        }
+    }
+    std::vector<Value> values;
+    for (ir::Operand o : inst.operands)
+      if (!written_out(o, variables, values.emplace_back())) return false;
+    if (!ir::execute(impl_.scratch, inst.op, values.data(), values.size(), inst.aux, made)) {
+      impl_.scratch.take_error();
+      return false;
+    }
+    if (inst.op == Op::type_var) variables.emplace_back(&inst, made);
+    return true;
+  }
+
+  bool written_out(ir::Operand o, Variables& variables, Value& made) {
+    if (o.is_inst()) {
+      const ir::Inst& inst = frame_.fn->insts[o.index()];
+      switch (inst.op) {
+        case Op::type_var:
+        case Op::apply_type:
+        case Op::make_union:
+        case Op::union_all:
+          return written_out(inst, variables, made);
+        case Op::load_global:
+        case Op::static_param:
+          break;
+        default:
+          return false;
+      }
+    } else if (!o.is_constant()) {
+      return false;
+    }
+    const Known known = impl_.view(frame_, o, inst_.block);
+    if (known->is_constant()) made = known->value;
+    return known->is_constant();
   }
 
   // --- memory ---
