@@ -4,7 +4,7 @@
 //
 //   SLOPE_RANDOM_PROGRAMS=2000 SLOPE_RANDOM_FIRST=100 SLOPE_RANDOM_COMPILED=200 slope_test_derivatives_random
 //
-// SLOPE_RANDOM_TIER=compile compiles all of the compiled programs, not only what runs often. A program takes some 0.6 s
+// SLOPE_RANDOM_TIER=compile compiles all of the compiled programs, not only what runs often. A program takes some 0.25 s
 // of a processor interpreted and 2 s compiled: nearly all of it derives and compiles the program's own code, so larger
 // processes do not make it faster.
 #include <algorithm>
