@@ -469,7 +469,8 @@ const Type* TypeTable::Impl::union_all(const TypeVar* var, const Type* body) {
 
 const Type* TypeTable::vararg(const Type* element, const Type* count) {
   // xs::Vararg{<:Integer}: the variable belongs to the element.
-  if (const UnionAllType* all = as_union_all(element); all && !count && as_vararg(all->body) && !as_vararg(all->body)->count)
+  if (const UnionAllType* all = as_union_all(element);
+      all && !count && as_vararg(all->body) && !as_vararg(all->body)->count)
     return vararg(union_all(all->var, as_vararg(all->body)->element), nullptr);
   std::uint64_t hash = mix_hash(mix_hash(5, element->id), count ? count->id : 0);
   VarargType* found =
