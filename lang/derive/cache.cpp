@@ -364,7 +364,7 @@ bool DerivativeCache::differentiate(Context& ctx, const Key& key, Subject& subje
 // `self`: what the function calls itself by, when it may.
 infer::InferResult DerivativeCache::infer_part(Context& ctx, ir::Function& function, const Specialization* self) {
   const auto infer = [&] {
-    return infer::Inference(derivatives_.runtime, ctx, ctx.world, derivatives_.compiler.infer_options())
+    return infer::Inference(derivatives_.runtime, ctx, ctx.world, derivatives_.compiler.infer_options(ctx))
         .reinfer(function);
   };
   infer::InferResult result = infer();
@@ -396,7 +396,7 @@ bool DerivativeCache::complete(Context& ctx, const Key& key, const Subject& subj
       return false;
     }
     limit_to_worlds_of(ctx, derivative.edges, result);
-    opt::optimise(runtime, *result.typed, compiler.opt_options(nullptr));
+    opt::optimise(runtime, ctx, *result.typed, compiler.opt_options(ctx, nullptr));
     dump("grad", *result.typed);
     if (key.kind == DerivativeKind::gradient)
       entry.parts = {&compiler.synthetic("∇" + name_of(subject.target), parameter_types(*result.typed), subject.code)};
@@ -431,11 +431,11 @@ bool DerivativeCache::put_memory_back(Context& ctx, const Subject& subject, cons
     return false;
   }
   limit_to_worlds_of(ctx, edges, result);
-  opt::OptOptions options = compiler.opt_options(nullptr);
+  opt::OptOptions options = compiler.opt_options(ctx, nullptr);
   // Loops stay outside the `try`, where each turn would ask whether to stop, and no turns be done together.
   if (has_loops(*inner.target->current->typed))
     options.is_primitive = [&](const ir::Inst& call) { return call.aux_as<Specialization>() == inner.target; };
-  opt::optimise(derivatives_.runtime, *result.typed, options);
+  opt::optimise(derivatives_.runtime, ctx, *result.typed, options);
   dump("grad", *result.typed);
   Synthetic& part = compiler.synthetic("∇" + name_of(subject.target), parameter_types(*result.typed), subject.code);
   sources_[part.target] =

@@ -35,9 +35,9 @@ class Compiler : public Tiers {
   // Compiles `target` now, whatever the mode; null with `why`.
   virtual CodeInstance* compile(Context& ctx, Specialization& target, std::string& why) = 0;
   // How callees are inferred, optimised and published.
-  virtual infer::InferOptions infer_options() = 0;
+  virtual infer::InferOptions infer_options(Context& ctx) = 0;
   // `self`: whose code is optimised; null for a derivative.
-  virtual opt::OptOptions opt_options(const Specialization* self) = 0;
+  virtual opt::OptOptions opt_options(Context& ctx, const Specialization* self) = 0;
   // Whether calls of known functions on known types are still dynamic, because their types only came with inlining.
   virtual bool has_decidable_calls(const ir::Function& function) const = 0;
 

@@ -104,7 +104,7 @@ std::unique_ptr<diff::MemoryEffects> Derivatives::memory_effects(Context& ctx, d
 diff::MemoryMask Derivatives::overwritten_by(Context& ctx, const DataType* call_types) {
   const DataType* call = diff::rule_call(runtime, KnownName::overwrites, call_types);
   if (!call || !runtime.lookup(call, ctx.world).method) return 0;
-  const DataType* declared = as_data(infer::return_type(runtime, ctx, call, ctx.world, compiler.infer_options()));
+  const DataType* declared = as_data(infer::return_type(runtime, ctx, call, ctx.world, compiler.infer_options(ctx)));
   if (declared == runtime.types.builtin().nothing) return diff::as_its_code_says;
   diff::MemoryMask mask = 0;
   auto add = [&](const Type* t) {

@@ -14,7 +14,7 @@ class DerivationEnvironment final : public diff::Environment {
   const ir::Function* primal(Specialization& target) override { return derivatives_.primals.primal(ctx_, target); }
   const Type* return_type(const DataType* call_types) override {
     return infer::return_type(derivatives_.runtime, ctx_, call_types, ctx_.world,
-                              derivatives_.compiler.infer_options());
+                              derivatives_.compiler.infer_options(ctx_));
   }
   Halves halves(Specialization& callee, const std::vector<char>& active, diff::Refusal& refusal) override {
     const auto found = derivatives_.cache.halves(ctx_, callee, active, refusal);

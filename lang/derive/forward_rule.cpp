@@ -135,7 +135,7 @@ class ForwardRule {
     if (!holds_both(type)) return tangents_.shadow(type);
     const Type* call[] = {in_base("merged_tangent").type, tangents_.shadow(type), tangents_.cotangent(type)};
     return infer::return_type(runtime_, ctx_, runtime_.types.tuple(call), ctx_.world,
-                              derivatives_.compiler.infer_options());
+                              derivatives_.compiler.infer_options(ctx_));
   }
 
   // The tangents of the arguments, by direction, as the rule gets them.

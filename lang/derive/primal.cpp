@@ -247,7 +247,7 @@ const ir::Function* PrimalCodes::make_primal(Context& ctx, Specialization& targe
   primals_[&target] = PrimalCode{basis, nullptr, {}, {}, 0, generation_, {}};  // recursion: stays a call
   const InWork work(in_work_, target);
   PrimalCode noted;
-  infer::Inference inference(derivatives_.runtime, ctx, ctx.world, derivatives_.compiler.infer_options());
+  infer::Inference inference(derivatives_.runtime, ctx, ctx.world, derivatives_.compiler.infer_options(ctx));
   const ir::Function* source = derivatives_.cache.source_of(target);
   infer::InferResult result = source ? inference.reinfer(*source) : inference.infer(target);
   if (!result.typed) {
@@ -261,9 +261,9 @@ const ir::Function* PrimalCodes::make_primal(Context& ctx, Specialization& targe
   };
   if (!use_rules_under_pass(ctx, *result.typed, noted)) return refused();
   const opt::OptOptions options = inlining(ctx, target, noted);
-  bool promoted = opt::optimise(derivatives_.runtime, *result.typed, options);
+  bool promoted = opt::optimise(derivatives_.runtime, ctx, *result.typed, options);
   if (inline_caught_call(ctx, target, *result.typed, options, noted))
-    promoted = opt::optimise(derivatives_.runtime, *result.typed, options) || promoted;
+    promoted = opt::optimise(derivatives_.runtime, ctx, *result.typed, options) || promoted;
   // What was inlined is known more precisely in this place than it was on its own; then more calls may be, of gradients
   // too, which are a call of the derivative then.
   std::vector<Edge> edges;
@@ -277,11 +277,11 @@ const ir::Function* PrimalCodes::make_primal(Context& ctx, Specialization& targe
       break;
     decided = !expanded;
     infer::InferResult refined =
-        infer::Inference(derivatives_.runtime, ctx, ctx.world, derivatives_.compiler.infer_options())
+        infer::Inference(derivatives_.runtime, ctx, ctx.world, derivatives_.compiler.infer_options(ctx))
             .reinfer(*result.typed);
     if (!refined.typed) break;
     if (!use_rules_under_pass(ctx, *refined.typed, noted)) return refused();
-    promoted = opt::optimise(derivatives_.runtime, *refined.typed, options);
+    promoted = opt::optimise(derivatives_.runtime, ctx, *refined.typed, options);
     result.typed = std::move(refined.typed);
     if (refined.return_type) result.return_type = refined.return_type;
   }

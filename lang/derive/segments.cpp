@@ -303,14 +303,14 @@ const Synthetic* Segments::segment(Context& ctx, Specialization& target, std::si
   if (!ir::verify(*code).empty()) return nullptr;  // not every function can be cut so
   Compiler& compiler = derivatives_.compiler;
   infer::InferResult result =
-      infer::Inference(derivatives_.runtime, ctx, ctx.world, compiler.infer_options()).reinfer(*code);
+      infer::Inference(derivatives_.runtime, ctx, ctx.world, compiler.infer_options(ctx)).reinfer(*code);
   if (!result.typed) return nullptr;
   std::vector<Edge> edges;
   derivatives_.primals.add_edges(target, edges);
   limit_to_worlds_of(ctx, edges, result);
   code->return_type = result.return_type;
   Synthetic& part = compiler.synthetic(code->name, parameter_types(*code), known->primal.get());
-  opt::optimise(derivatives_.runtime, *result.typed, compiler.opt_options(nullptr));
+  opt::optimise(derivatives_.runtime, ctx, *result.typed, compiler.opt_options(ctx, nullptr));
   dump("segment", *result.typed);
   derivatives_.cache.keep_source(*part.target, std::move(code));
   compiler.publish(part, std::move(result), edges);

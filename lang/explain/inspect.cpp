@@ -50,7 +50,7 @@ bool inspect(Context& ctx, Value callee, std::span<const Type* const> argument_t
     return true;
   }
   if (view == View::warntype) {
-    infer::Inference inference(runtime, ctx, ctx.world, pipeline.infer_options());
+    infer::Inference inference(runtime, ctx, ctx.world, pipeline.infer_options(ctx));
     infer::InferResult result = inference.infer(*target);
     if (!result.typed)
       return ctx.failed() ? false : ctx.argument_error("the types of `" + name + "` could not be inferred");

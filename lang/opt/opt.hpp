@@ -27,7 +27,8 @@ struct OptOptions {
 // To a fixed point of a few rounds: inline · fold (constants, branches) · scalar replacement of immutable structs,
 // tuples and closures (also through block parameters) · CSE · captured variables · loop-invariant lengths · dead code.
 // True when types can be found that were not known before (promote_cells): infer the function again.
-bool optimise(Runtime& runtime, ir::Function& function, const OptOptions& options);
+// It ends (stop_scope.hpp) when the program that runs in `ctx` and asked for the code is to stop.
+bool optimise(Runtime& runtime, const Context& ctx, ir::Function& function, const OptOptions& options);
 
 // The passes; true when they changed something.
 bool inline_calls(Runtime& runtime, ir::Function& function, const OptOptions& options);

@@ -15,20 +15,20 @@ void clean(ir::Function& function) {
 
 }  // namespace
 
-bool optimise(Runtime& runtime, ir::Function& function, const OptOptions& options) {
+bool optimise(Runtime& runtime, const Context& ctx, ir::Function& function, const OptOptions& options) {
   ir::remove_unreachable_blocks(function);
   ir::simplify_cfg(function);
   ir::check_after(function, "simplification");
   bool promoted = false;
   for (int round = 0; round < 4; ++round) {
-    check_stop(runtime.context);
+    check_stop(ctx);
     bool changed = round == 0 && ir::checked(function, "inlining", inline_calls(runtime, function, options));
-    check_stop(runtime.context);
+    check_stop(ctx);
     changed |= ir::checked(function, "folding", fold(runtime, function));
     changed |= ir::checked(function, "scalar replacement", scalar_replace(runtime, function));
-    check_stop(runtime.context);
+    check_stop(ctx);
     changed |= ir::checked(function, "redundancy elimination", common_subexpressions(runtime, function));
-    check_stop(runtime.context);
+    check_stop(ctx);
     clean(function);
     if (ir::checked(function, "promotion of cells", promote_cells(runtime, function))) changed = promoted = true;
     if (!changed && round > 0) break;

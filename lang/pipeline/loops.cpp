@@ -77,12 +77,12 @@ CodeInstance* Pipeline::on_hot_loop(Context& ctx, const ir::Function& running, S
   if (!rest) return nullptr;
   if (target) rest->static_params = target->static_params;
   const StageTime time(times, StageTimes::Stage::inference, [&] { return rest->name; });
-  infer::Inference inference(runtime_, ctx, ctx.world, infer_options());
+  infer::Inference inference(runtime_, ctx, ctx.world, infer_options(ctx));
   infer::InferResult result = inference.infer_function(*rest, types);
   CodeInstance* code = nullptr;
   CodeInstance* entered = nullptr;
   if (result.typed) {
-    opt::OptOptions options = opt_options(nullptr);
+    opt::OptOptions options = opt_options(ctx, nullptr);
     options.is_ordinary = true;
     impl_->optimise(ctx, result, options);
     derive::Synthetic& made = synthetic(rest->name, types, &running);

@@ -11,11 +11,11 @@ namespace slope {
 
 const Type* Pipeline::return_type(Context& ctx, const DataType* call_types) {
   const CollectionPause pause(runtime_.heap);
-  if (!ctx.generating) return infer::return_type(runtime_, ctx, call_types, ctx.world, infer_options());
+  if (!ctx.generating) return infer::return_type(runtime_, ctx, call_types, ctx.world, infer_options(ctx));
   // Of the program that wants the code, whose world is another than the generator's, also for what is optimised on the
   // way; what the answer depends on, the code depends on.
   const Restored world(ctx.world, ctx.generating->world);
-  infer::InferResult found = infer::infer_call(runtime_, ctx, call_types, ctx.world, infer_options());
+  infer::InferResult found = infer::infer_call(runtime_, ctx, call_types, ctx.world, infer_options(ctx));
   Source& source = *ctx.generating->source;
   source.min_world = std::max(source.min_world, found.min_world);
   source.max_world = std::min(source.max_world, found.max_world);

@@ -70,15 +70,15 @@ std::vector<infer::LimitPassed> Pipeline::limits_of(const Specialization& target
 
 // --- infer ---
 
-infer::InferOptions Pipeline::infer_options() {
+infer::InferOptions Pipeline::infer_options(Context& ctx) {
   infer::InferOptions options;
-  options.on_finished = [this](Specialization& target, infer::InferResult&& result) {
+  options.on_finished = [this, &ctx](Specialization& target, infer::InferResult&& result) {
     ++statistics_.inferred;
     // Optimising one of the functions that call each other may infer them all again, this one too: then it is left as it
     // is, or that would never end.
     if (result.typed && infer::is_runnable(runtime_, target) && impl_->optimising.insert(&target).second) {
       const Finally ended([&] { impl_->optimising.erase(&target); });
-      impl_->optimise(runtime_.context, result, opt_options(&target));
+      impl_->optimise(ctx, result, opt_options(ctx, &target));
     }
     infer::publish(runtime_, target, std::move(result));
   };
@@ -101,7 +101,7 @@ CodeInstance* Pipeline::infer_code(Context& ctx, Specialization& target) {
   const Compiling compiling(runtime_);
   const derive::CompileClock clock(*this);
   const StageTime time(times, StageTimes::Stage::inference, [&] { return std::string(target.method->name->name); });
-  infer::InferOptions options = infer_options();
+  infer::InferOptions options = infer_options(ctx);
   infer::Inference inference(runtime_, ctx, ctx.world, options);
   infer::InferResult result = inference.infer(target);
   if (!result.typed) return nullptr;
@@ -111,12 +111,12 @@ CodeInstance* Pipeline::infer_code(Context& ctx, Specialization& target) {
 
 // --- optimise ---
 
-opt::OptOptions Pipeline::opt_options(const Specialization* self) {
+opt::OptOptions Pipeline::opt_options(Context& ctx, const Specialization* self) {
   opt::OptOptions options;
   options.self = self;
   options.is_ordinary = self != nullptr;
-  options.callee = [this](Specialization& callee) -> const ir::Function* {
-    CodeInstance* code = derive::valid_code(runtime_.context, callee);
+  options.callee = [&ctx](Specialization& callee) -> const ir::Function* {
+    CodeInstance* code = derive::valid_code(ctx, callee);
     return code ? code->typed.get() : nullptr;
   };
   return options;
@@ -124,7 +124,7 @@ opt::OptOptions Pipeline::opt_options(const Specialization* self) {
 
 void Pipeline::Impl::optimise(Context& ctx, infer::InferResult& result, const opt::OptOptions& options) {
   const StageTime time(pipeline.times, StageTimes::Stage::optimisation, [&] { return result.typed->name; });
-  const bool promoted = opt::optimise(runtime, *result.typed, options);
+  const bool promoted = opt::optimise(runtime, ctx, *result.typed, options);
   if (promoted && !refine(ctx, result, options)) return;
   // An operator that is expanded may become calls of others.
   for (int round = 0; round < 3; ++round) {
@@ -143,12 +143,12 @@ bool Pipeline::Impl::refine(Context& ctx, infer::InferResult& result, const opt:
   const StageTime time(pipeline.times, StageTimes::Stage::inference, [&] { return result.typed->name; });
   const auto infer = [&] {
     const Restored deeper(refining, refining + 1);
-    return infer::Inference(runtime, ctx, ctx.world, pipeline.infer_options()).reinfer(*result.typed);
+    return infer::Inference(runtime, ctx, ctx.world, pipeline.infer_options(ctx)).reinfer(*result.typed);
   };
   infer::InferResult again = infer();
   if (!again.typed) return false;
   const StageTime second(pipeline.times, StageTimes::Stage::optimisation, [&] { return again.typed->name; });
-  opt::optimise(runtime, *again.typed, options);
+  opt::optimise(runtime, ctx, *again.typed, options);
   result.typed = std::move(again.typed);
   if (again.return_type && is_subtype(runtime.types, again.return_type, result.return_type))
     result.return_type = again.return_type;

@@ -68,8 +68,8 @@ class Pipeline final : public derive::Compiler {
   CodeGenerator* generator();  // null: this build or installation has none
 
   // --- what derivatives are made with (lang/derive/compiler.hpp) ---
-  infer::InferOptions infer_options() override;
-  opt::OptOptions opt_options(const Specialization* self) override;
+  infer::InferOptions infer_options(Context& ctx) override;
+  opt::OptOptions opt_options(Context& ctx, const Specialization* self) override;
   bool has_decidable_calls(const ir::Function& function) const override;
   derive::Synthetic& synthetic(const std::string& name, std::span<const Type* const> parameter_types,
                                const ir::Function* like) override;

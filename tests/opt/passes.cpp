@@ -58,7 +58,7 @@ void run_pass(FileTest& test, const std::string& pass, ir::Function& function) {
   } else if (pass == "promote") {
     ir::promote_slots(function, &test.runtime.types.builtin());
   } else if (pass == "optimise") {
-    opt::optimise(test.runtime, function, options);
+    opt::optimise(test.runtime, test.runtime.context, function, options);
   } else {
     FAIL("no pass `" << pass << "`");
   }
