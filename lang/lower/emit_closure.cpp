@@ -55,9 +55,8 @@ void Emitter::emit_group(ClosureGroup& group) {
     capture.field = runtime_.symbol(name);
     fields.push_back(capture.field);
   }
-  const auto number = ++state_of(runtime_).closures;
-  std::string name = group.variable != nullptr ? "#" + group.name->name + "#" : "#";
-  group.type_name = runtime_.types.closure_name(runtime_.symbol(name + std::to_string(number)), lambda_.module, fields);
+  const Symbol* stem = runtime_.symbol(group.variable != nullptr ? "#" + group.name->name + "#" : "#");
+  group.type_name = runtime_.types.closure_name(stem, lambda_.module, fields);
   for (Lambda* lambda : group.methods) emit_method(group, *lambda);
 }
 

@@ -33,10 +33,7 @@ Binding* Runtime::borrowed(Module& module, const Binding& source) {
     alias = at->second;  // the trace of a definition that failed; code may refer to it
     module.bindings.erase(at);
   } else {
-    outside_heap.add(sizeof(Binding) + 64);
-    alias = &impl_->bindings.emplace_back();
-    alias->module = &module;
-    alias->name = source.name;
+    alias = impl_->new_binding(&module, source.name);
   }
   alias->value = source.value;
   alias->is_constant = true;

@@ -159,17 +159,37 @@ Module* Runtime::new_module(const Symbol* name, Module* parent) {
   return module;
 }
 
+Binding* Runtime::Impl::new_binding(Module* module, const Symbol* name) {
+  Binding* made = nullptr;
+  if (!spare_bindings.empty()) {
+    made = spare_bindings.back();
+    spare_bindings.pop_back();
+    const std::uint64_t version = made->version + 1;  // who remembers the old one sees that it is another
+    *made = Binding();
+    made->version = version;
+  } else {
+    runtime.outside_heap.add(sizeof(Binding) + 64);
+    made = &bindings.emplace_back();
+  }
+  made->module = module;
+  made->name = name;
+  return made;
+}
+
+void Runtime::Impl::spare_binding(Binding* binding) noexcept {
+  try {
+    spare_bindings.push_back(binding);
+  } catch (const std::bad_alloc&) {  // it is not used again
+  }
+}
+
 Binding* Runtime::binding(Module* module, const Symbol* name) {
   if (module->has_library) module->entered(name);
   Binding* taken_back = impl_->borrowed.empty() ? nullptr : impl_->take_back(*module, name);
   Binding*& slot = module->bindings[name];
   if (taken_back) slot = taken_back;
   if (!slot) {
-    outside_heap.add(sizeof(Binding) + 64);
-    impl_->bindings.emplace_back();
-    slot = &impl_->bindings.back();
-    slot->module = module;
-    slot->name = name;
+    slot = impl_->new_binding(module, name);
     slot->exported = module->exports(name);
   }
   Binding* found = slot;  // making it may move the table

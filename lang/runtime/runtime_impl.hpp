@@ -52,6 +52,9 @@ struct Runtime::Impl {
   Runtime& runtime;
   std::deque<Module> modules;
   std::deque<Binding> bindings;
+  std::vector<Binding*> spare_bindings;  // of modules that nobody can reach
+  Binding* new_binding(Module* module, const Symbol* name);
+  void spare_binding(Binding* binding) noexcept;
   std::unordered_map<const Module*, std::unordered_map<const Symbol*, Binding*>> borrowed;  // borrowed.cpp
   std::deque<MethodTable> tables;
   std::unique_ptr<ContextTapes> tapes;

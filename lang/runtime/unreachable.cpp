@@ -475,7 +475,9 @@ void Unreachable::forget_module(Module* module) {
   for (const auto& [name, binding] : module->bindings) {
     if (binding->module != module) continue;
     impl_.binding_dependents.erase(binding);
+    std::erase_if(impl_.ended_log, [&](const auto& entry) { return entry.binding == binding; });
     binding->value = Value();
+    impl_.spare_binding(binding);
   }
   module->bindings = {};
   module->exported_names = {};

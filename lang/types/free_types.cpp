@@ -175,6 +175,7 @@ void TypeTable::Impl::destroy(Type* t) {
 
 void TypeTable::Impl::destroy(TypeName* name) {
   if (memory) memory->remove(sizeof(TypeName) + table_entry);
+  if (name->is_closure) spare_closure_symbol(name->name);
   name->~TypeName();
   types_memory.release(name, sizeof(TypeName));
 }

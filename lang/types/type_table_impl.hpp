@@ -129,6 +129,11 @@ struct TypeTable::Impl {
   std::vector<Type*> made;  // in order of their ids
   std::vector<TypeName*> names;
   std::size_t names_made = 0;  // of which some are gone
+  // Names of closures whose types are gone, by what stands before their number: a symbol is never freed.
+  std::unordered_map<const Symbol*, std::vector<const Symbol*>> spare_closure_names;
+  std::size_t closures_named = 0;
+  const Symbol* closure_symbol(const Symbol* stem);
+  void spare_closure_symbol(const Symbol* name) noexcept;
   Type bottom_type{TypeKind::bottom};
   template <class T>
   T* make_type(TypeKind kind) {

@@ -343,8 +343,25 @@ const DataType* TypeTable::function_type(const Symbol* name, Module* module) {
   return n->primary;
 }
 
+const Symbol* TypeTable::Impl::closure_symbol(const Symbol* stem) {
+  if (const auto spare = spare_closure_names.find(stem); spare != spare_closure_names.end() && !spare->second.empty()) {
+    const Symbol* const name = spare->second.back();
+    spare->second.pop_back();
+    return name;
+  }
+  return symbols.intern(stem->name + std::to_string(++closures_named));
+}
+
+void TypeTable::Impl::spare_closure_symbol(const Symbol* name) noexcept {
+  try {
+    const std::string_view text = name->name;
+    spare_closure_names[symbols.intern(text.substr(0, text.find_last_not_of("0123456789") + 1))].push_back(name);
+  } catch (const std::bad_alloc&) {  // the next closure gets a new one
+  }
+}
+
 TypeName* TypeTable::closure_name(const Symbol* name, Module* module, std::span<const Symbol* const> captures) {
-  TypeName* n = new_name(name, module);
+  TypeName* n = new_name(impl_->closure_symbol(name), module);
   n->is_function = n->is_closure = true;
   std::vector<const TypeVar*> vars;
   std::vector<const Type*> types;

@@ -358,7 +358,7 @@ TEST_CASE("structs, closures, fields") {
   }
   SECTION("closures carry what they capture in their type") {
     std::vector<const Symbol*> captures{i.runtime.symbol("k"), i.runtime.symbol("T")};
-    TypeName* closure = i.types.closure_name(i.runtime.symbol("#1"), i.runtime.main, captures);
+    TypeName* closure = i.types.closure_name(i.runtime.symbol("#"), i.runtime.main, captures);
     i.method_of("#1", {closure->wrapper, i.t.any}, [&](ir::Builder& b, const auto& p) {
       Operand k = b.emit(Op::get_field, {p[0], i.symbol(b, "k")});
       Operand T = b.emit(Op::get_field, {p[0], i.symbol(b, "T")});

@@ -60,7 +60,7 @@ TEST_CASE_METHOD(TypeFixture, "types print as in Julia 1.10", "[type]") {
   CHECK(to_string(types.function_type(symbol("sin"), nullptr)) == "typeof(sin)");
   CHECK(to_string(types.function_type(symbol("+"), nullptr)) == "typeof(+)");
   const Symbol* captures[] = {symbol("x")};
-  TypeName* closure = types.closure_name(symbol("#f#1"), nullptr, captures);
+  TypeName* closure = types.closure_name(symbol("#f#"), nullptr, captures);
   const Type* of_int[] = {b.int64};
   CHECK(to_string(types.apply(closure, of_int)) == "var\"#f#1\"{Int64}");
 }

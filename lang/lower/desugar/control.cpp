@@ -61,7 +61,8 @@ Form* Desugar::for_nest(Span at, std::span<const NodeId> iterators, NodeId body,
     return error(target, "expected a variable or a destructuring tuple in a `for` loop");
   const Span here = span(iterator);
   Form* items = temporary(expression(parts[1]));
-  const Symbol* state = hidden("state" + std::to_string(state_of(runtime_).gensyms++ % 1000000));
+  // A variable of the scope made below: in loops inside it needs no other name but for who reads the code.
+  const Symbol* state = hidden("state" + std::to_string(loops_.size()));
   Form* loop = arena_.form(FormKind::loop, at);
   // The condition may not be negated with Base's `!`: loop_done gives a Bool.
   loop->children.push_back(
