@@ -84,6 +84,7 @@ Object* ArrayCopies::copy(Heap& heap, const ArrayObject* array, const char* cont
     values_of(parts)[1 + i] = Value(part->type, static_cast<const void*>(part));
     heap.rewrote(parts);
   }
+  heap.rewrote(parts);
   CellObject* copy = heap.allocate_cell();
   if (!copy) return nullptr;
   copy->value = Value(parts->type, static_cast<const void*>(parts));

@@ -270,7 +270,7 @@ DerivativeCache::Entry DerivativeCache::declare(const Key& key, const Subject& s
         if (asked[i] && tangents.has_cotangent(subject.types[i])) types.push_back(tangents.cotangent(subject.types[i]));
     Synthetic& made = compiler.synthetic("tangent of " + name, types, subject.code);
     if (tangents.is_forward_half(&subject.target)) tangents.note_forward_half(made.target);
-    if (is_reverse_half(subject.target)) reverse_halves_.insert(made.target);
+    if (is_reverse_half(subject.target)) tangents.note_reverse_half(made.target);
     if (!source_of(subject.target) || is_forward_mode(subject.target)) forward_mode_.insert(made.target);
     entry.parts = {&made};
     entry.tangent = {made.target, made.callee, asked, subject.result_type};
@@ -287,7 +287,7 @@ DerivativeCache::Entry DerivativeCache::declare(const Key& key, const Subject& s
   Synthetic& forward = compiler.synthetic("∇" + name, types, subject.code);
   Synthetic& reverse = compiler.synthetic("∇" + name + " (reverse)", reverse_types, subject.code);
   tangents.note_forward_half(forward.target);
-  reverse_halves_.insert(reverse.target);
+  tangents.note_reverse_half(reverse.target);
   // What they are derived from was not inlined either; when it is recursive, they would go into each other.
   forward.method->inline_hint = reverse.method->inline_hint = -1;
   entry.parts = {&forward, &reverse};
@@ -297,6 +297,10 @@ DerivativeCache::Entry DerivativeCache::declare(const Key& key, const Subject& s
                   reverse.serial, ~std::uint64_t{0},
                   true,           stacked ? std::make_shared<TapeLayout>() : nullptr};
   return entry;
+}
+
+bool DerivativeCache::is_reverse_half(const Specialization& target) const {
+  return diff::tangent_types(derivatives_.runtime).is_reverse_half(&target);
 }
 
 // What Base.caught_call calls, of such a call.
@@ -564,8 +568,9 @@ void DerivativeCache::forget(const GoneCode& gone) {
   const auto is_emptied = [&](const auto& entry) { return gone.emptied.contains(entry.first); };
   std::erase_if(sources_, is_emptied);
   std::erase_if(saved_, is_emptied);
-  for (auto* some : {&forward_mode_, &reverse_halves_, &guarded_})
-    std::erase_if(*some, [&](const Specialization* target) { return gone.emptied.contains(target); });
+  const auto is_gone = [&](const Specialization* target) { return gone.emptied.contains(target); };
+  for (auto* some : {&forward_mode_, &guarded_}) std::erase_if(*some, is_gone);
+  diff::tangent_types(derivatives_.runtime).forget_halves(is_gone);
   leave_level_.clear();
   std::erase_if(refused_, [&](const auto& entry) { return gone.emptied.contains(entry.first.primal); });
   std::erase_if(entries_, [&](const auto& entry) {

@@ -72,7 +72,7 @@ class DerivativeCache {
   }
   // Whether it is a program in forward mode: its tangents are data as others are.
   bool is_forward_mode(const Specialization& target) const { return forward_mode_.contains(&target); }
-  bool is_reverse_half(const Specialization& target) const { return reverse_halves_.contains(&target); }
+  bool is_reverse_half(const Specialization& target) const;
   // What the reverse sweep of a gradient uses of the forward sweep; null: nothing.
   const std::vector<diff::SavedValue>* saved_of(const Specialization& gradient) const;
   // The same as text, a line each: where it is kept, what it is, why there.
@@ -152,8 +152,7 @@ class DerivativeCache {
   std::map<const Specialization*, std::shared_ptr<ir::Function>> sources_;
   std::map<const Specialization*, std::vector<diff::SavedValue>> saved_;  // by gradient function
   std::unordered_set<const Specialization*> forward_mode_;
-  std::unordered_set<const Specialization*> reverse_halves_;  // and their forward derivatives
-  std::unordered_set<const Specialization*> guarded_;         // gradients that put memory back, also after an exception
+  std::unordered_set<const Specialization*> guarded_;  // gradients that put memory back, also after an exception
   std::unordered_map<const Specialization*, std::pair<const CodeInstance*, bool>> leave_level_;
   std::array<Counts, derivative_kinds> counts_;
   std::uint64_t made_ = 0;

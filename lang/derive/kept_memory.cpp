@@ -7,6 +7,7 @@
 #include "lang/diff/operations.hpp"
 #include "lang/diff/tangent.hpp"
 #include "lang/runtime/library_names.hpp"
+#include "lang/support/exception_safe.hpp"
 
 namespace slope::derive {
 
@@ -49,6 +50,7 @@ KeptMemory::KeptMemory(Context& ctx) : ctx_(ctx), runtime_(*ctx.runtime), array_
 KeptMemory::~KeptMemory() { ctx_.heap->remove_root_tracer(root_key_); }
 
 std::int64_t KeptMemory::open(bool within) {
+  if (depth_ == 0) leads_to_the_same_.clear();  // a type may be freed
   if (depth_ == levels_.size()) levels_.emplace_back();
   Level& level = levels_[depth_++];
   level.entries = entries_.size();
@@ -59,15 +61,15 @@ std::int64_t KeptMemory::open(bool within) {
   level.keeps_tangents = false;
   level.begun = false;
   level.watches = level.looks = false;
+  empty(seen_);  // of what an exception has ended
   level.put_back_by_call.clear();
   ctx_.calls = nullptr;
   return static_cast<std::int64_t>(depth_);
 }
 
-std::int64_t KeptMemory::open_look() {
-  const std::int64_t opened = open(true);
-  top().looks = true;
-  return opened;
+KeptMemory::Look::Look(KeptMemory& memory) : memory_(memory) {
+  level = static_cast<std::size_t>(memory_.open(true));
+  memory_.top().looks = true;
 }
 
 // The level around keeps what it has not kept itself.
@@ -97,6 +99,7 @@ void KeptMemory::cut_to(std::size_t depth) {
     empty(level.kept);
     empty(level.done);
     level.put_back_by_call.clear();
+    empty(level.numbers);
     --depth_;
     if (level.within) {
       leave_to_outer(level);
@@ -116,6 +119,11 @@ std::int64_t KeptMemory::open_watch(const Value* arguments, std::size_t count, s
   level.keeps_tangents = with_tangents;  // for the level around it
   for (std::size_t i = 0; i < std::min<std::size_t>(count, 62); ++i)
     if (active >> i & 1) level.put_back_by_call.push_back(arguments[i]);
+  level.knows_numbers = (active & numbers_from_before) != 0;
+  if (!level.knows_numbers) return opened;
+  for (std::size_t i = 0; i < count; ++i)
+    reach(arguments[i], [&](Object* object, bool) { level.numbers.insert(object); });
+  empty(seen_);
   return opened;
 }
 
@@ -129,12 +137,15 @@ bool KeptMemory::close_watch(std::int64_t level, Value& copies) {
   cut_to(depth);  // what an exception that was caught has left open
   const Level& watch = top();
   diff::TangentTypes& tangents = diff::tangent_types(runtime_);
+  const auto is_new = [&](const Entry& entry) {
+    return watch.knows_numbers && !watch.numbers.contains(static_cast<const Object*>(entry.what));
+  };
   const auto has_numbers = [&](const Entry& entry) {
     return entry.kind != Entry::Kind::global && tangents.differentiable(static_cast<const Object*>(entry.what)->type);
   };
   std::unordered_set<const Object*> put_back_by_call;
   for (std::size_t i = watch.entries; i < entries_.size(); ++i)
-    if (entries_[i].of_tangent ||
+    if (entries_[i].of_tangent || (has_numbers(entries_[i]) && is_new(entries_[i])) ||
         (entries_[i].kind == Entry::Kind::fields && tangents.shadowed(static_cast<Object*>(entries_[i].what)->type)))
       put_back_by_call.insert(static_cast<Object*>(entries_[i].what));
   if (std::any_of(entries_.begin() + static_cast<std::ptrdiff_t>(watch.entries), entries_.end(), has_numbers))
@@ -209,7 +220,7 @@ void KeptMemory::keep_global(Binding* binding) {
 template <class Visit>
 void KeptMemory::reach(Value root, Visit visit) {
   if (!is_reference(root)) return;
-  pending_.push_back(root.object);
+  pending_.assign(1, root.object);
   bool first = true;
   // Numbers in boxes, texts and symbols lead nowhere, and nothing is stored into them.
   const auto is_plain = [](const DataType* type) {
@@ -247,6 +258,29 @@ void KeptMemory::reach(Value root, Visit visit) {
       for (std::uint32_t offset : map.values) reach_value(*reinterpret_cast<Value*>(object->payload() + offset));
     }
   }
+}
+
+// Of such an object: what it leads to is the same for ever.
+bool KeptMemory::leads_to_the_same(const DataType* type) {
+  const auto [known, fresh] = leads_to_the_same_.try_emplace(type, false);  // a type within itself is looked through
+  if (!fresh) return known->second;
+  const auto is_the_same = [&](const Type* part) {
+    const DataType* data = as_data(part);
+    return data && data->is_concrete && (data->is_isbits || leads_to_the_same(data));
+  };
+  bool same = true;
+  if (type->object_kind == DataType::ObjectKind::array) {
+    const DataType* element = as_data(type->params[0]);
+    same = element && element->is_isbits;
+  } else if (type->object_kind == DataType::ObjectKind::fields) {
+    for (const Field& field : type->fields) {
+      const DataType* data = as_data(field.type);
+      same = same && (type->is_mutable ? data && data->is_isbits : is_the_same(field.type));
+    }
+  } else {
+    same = type->object_kind == DataType::ObjectKind::string;
+  }
+  return leads_to_the_same_[type] = same;
 }
 
 // Everything that can be reached, and of it what may be stored into.
@@ -288,7 +322,7 @@ bool KeptMemory::keep_seen(const std::vector<Value>& roots, Value& copies, std::
   const auto is_stream = [&](const Type* type) {
     return streams.defined() && is_subtype(runtime_.types, type, streams.as_type);
   };
-  const auto level = static_cast<std::size_t>(open_look());
+  const Look looked(*this);
   others = 0;
   for (Value root : roots)
     reach(root, [&](Object* object, bool is_leaf) {
@@ -303,9 +337,7 @@ bool KeptMemory::keep_seen(const std::vector<Value>& roots, Value& copies, std::
       }
     });
   empty(seen_);
-  const bool ok = copy_entries(level, Copies::all, true, copies);
-  cut_to(level - 1);
-  return ok;
+  return copy_entries(looked.level, Copies::all, true, copies);
 }
 
 void KeptMemory::keep(const Stores& stores, const Value* arguments, std::size_t count, std::size_t fixed) {
@@ -313,7 +345,10 @@ void KeptMemory::keep(const Stores& stores, const Value* arguments, std::size_t 
   for (Binding* binding : stores.assigned) keep_global(binding);
   const auto look = [&](Value root) {
     if (!is_reference(root)) return;
-    if (entries_.size() == top().entries || top().done.insert({root.pointer, &stores}).second) walk(stores, root);
+    // Where other objects may have been attached meanwhile, they are looked for each time.
+    if (!leads_to_the_same(root.object->type) || entries_.size() == top().entries ||
+        top().done.insert({root.pointer, &stores}).second)
+      walk(stores, root);
   };
   for (std::size_t i = 0; i < count; ++i)
     if (stores.arguments & diff::parameter_mask(std::min(i, fixed))) look(arguments[i]);
@@ -326,9 +361,8 @@ void KeptMemory::keep(const Stores& stores, const Value* arguments, std::size_t 
 }
 
 void KeptMemory::keep_of_tangent(const Stores& stores, const Value* arguments, std::size_t count, std::size_t fixed) {
-  keeps_of_tangent_ = true;
+  const Restored restored(keeps_of_tangent_, true);
   keep(stores, arguments, count, fixed);
-  keeps_of_tangent_ = false;
 }
 
 bool KeptMemory::keep_before(const Stores& stores, const Value* arguments, std::size_t count, std::size_t fixed,
@@ -340,7 +374,7 @@ bool KeptMemory::keep_before(const Stores& stores, const Value* arguments, std::
     return streams.defined() && is_subtype(runtime_.types, type, streams.as_type);
   };
   copies = runtime_.nothing();
-  const auto level = static_cast<std::size_t>(open_look());
+  const Look looked(*this);
   for (Binding* binding : stores.assigned) keep_global(binding);
   const auto look = [&](Value root, bool is_active) {
     reach(root, [&](Object* object, bool) {
@@ -362,15 +396,13 @@ bool KeptMemory::keep_before(const Stores& stores, const Value* arguments, std::
     for (const Binding* binding : stores.globals) look(binding->value, false);
   }
   empty(seen_);
-  const bool ok = copy_entries(level, Copies::all, true, copies);
-  cut_to(level - 1);
-  return ok;
+  return copy_entries(looked.level, Copies::all, true, copies);
 }
 
 bool KeptMemory::keep_tangents_before(const Value* tangents, std::size_t count, std::int64_t active, Value& copies) {
   const SharedAccess access(ctx_);
   copies = runtime_.nothing();
-  const auto level = static_cast<std::size_t>(open_look());
+  const Look looked(*this);
   for (std::size_t i = 0; i < count; ++i) {
     if (i < 62 && (active >> i & 1)) continue;
     reach(tangents[i], [&](Object* object, bool) {
@@ -378,9 +410,7 @@ bool KeptMemory::keep_tangents_before(const Value* tangents, std::size_t count, 
     });
   }
   empty(seen_);
-  const bool ok = copy_entries(level, Copies::all, true, copies);
-  cut_to(level - 1);
-  return ok;
+  return copy_entries(looked.level, Copies::all, true, copies);
 }
 
 bool KeptMemory::restore(const Entry& entry, const char* content) {
@@ -724,7 +754,7 @@ bool KeptMemory::keep_for_pullback(const RuleStores& rule, Value pullback, const
             read.contains(static_cast<const ArrayObject*>(object)->data));
   };
   const Value streams = library_value(runtime_, KnownName::io_type);
-  const auto level = static_cast<std::size_t>(open_look());
+  const Look looked(*this);
   const Stores& stores = rule.stores;
   for (Binding* binding : stores.assigned)
     if (rule.reads_all || std::find(rule.globals.begin(), rule.globals.end(), binding) != rule.globals.end())
@@ -746,9 +776,7 @@ bool KeptMemory::keep_for_pullback(const RuleStores& rule, Value pullback, const
     for (const Binding* binding : stores.globals) look(binding->value);
   }
   empty(seen_);
-  const bool ok = copy_entries(level, Copies::all, true, result);
-  cut_to(level - 1);
-  return ok;
+  return copy_entries(looked.level, Copies::all, true, result);
 }
 
 // Whether the object holds what its copy does.

@@ -126,7 +126,9 @@ class KeptMemory final : public CallWatch {
                    std::int64_t active, Value& copies);
   // A level that sees what a call may change, also by functions that are found meanwhile, and puts nothing back: when it
   // ends, also by an exception, what was kept goes to the level around it.
+  // With numbers_from_before in `active`: of numbers, only what the arguments lead to before the call.
   std::int64_t open_watch(const Value* arguments, std::size_t count, std::int64_t active);
+  static constexpr std::int64_t numbers_from_before = std::int64_t{1} << 62;
   // Ends it: copies as keep_before gives them.
   bool close_watch(std::int64_t level, Value& copies);
   // Of all that the others of such arguments lead to: of their tangents, when a derivative of derivative code runs.
@@ -210,6 +212,8 @@ class KeptMemory final : public CallWatch {
     bool watches = false;
     bool looks = false;                   // notes what there is, without its content, which is copied in the end
     std::vector<Value> put_back_by_call;  // of a watch: whose memory the reverse step of the call puts back
+    bool knows_numbers = false;
+    std::unordered_set<const Object*> numbers;  // what its arguments led to before the call
   };
   bool put_back(std::int64_t level, bool also_left);
   std::size_t first_not_watching(std::int64_t level) const;
@@ -217,6 +221,7 @@ class KeptMemory final : public CallWatch {
   template <class Visit>  // (object, whether it is an array that leads nowhere)
   void reach(Value root, Visit visit);
   void walk(const Stores& stores, Value root);
+  bool leads_to_the_same(const DataType* type);
   bool has(const void* what) const;  // at this level
   void keep_global(Binding* binding);
   void copy(Entry entry, const void* content);
@@ -232,7 +237,17 @@ class KeptMemory final : public CallWatch {
   static std::vector<char> content_of(const Entry& entry, const Object* copy);
   bool restore(const Entry& entry, const Object* copy);
   bool make_room(const Entry& entry);
-  std::int64_t open_look();
+  // The level is closed whatever happens: what it notes has no content, and is never put back.
+  class Look {
+   public:
+    explicit Look(KeptMemory& memory);
+    ~Look() { memory_.cut_to(level - 1); }
+    Look(const Look&) = delete;
+    std::size_t level = 0;
+
+   private:
+    KeptMemory& memory_;
+  };
   ArrayObject* make_pairs(std::size_t count, Rooted& roots);
   void set_itself(ArrayObject* pairs, std::size_t i, const Entry& entry);
   static bool is_itself(const Value* pair) {
@@ -264,6 +279,7 @@ class KeptMemory final : public CallWatch {
   std::vector<Object*> pending_;
   ArrayCopies array_copies_;
   std::unordered_set<const Object*> seen_;
+  std::unordered_map<const DataType*, bool> leads_to_the_same_;
   bool keeps_of_tangent_ = false;
   int root_key_ = 0;
 };

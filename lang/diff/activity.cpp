@@ -340,7 +340,8 @@ class Analysis {
       if (!told && !(may_tell && may_show)) return true;
       if (may_be_text(tangents_, inst.type)) make_of_bits(Operand::inst(id), of_text);
       for (Operand o : inst.operands)  // of numbers: into streams and lists of texts
-        if (is_mutable_text(tangents_, type_of(o)) && (told || !may_carry(type_of(o)))) keep_in(o, of_text);
+        if (is_mutable_text(tangents_, type_of(o)) ? told || !may_carry(type_of(o)) : told && is_of_any_type(o))
+          keep_in(o, of_text);
       return true;
     }
     Specialization& target = *inst.aux_as<Specialization>();
@@ -486,18 +487,36 @@ class Analysis {
       }
       make_of_bits(memory, what);
       const ir::Inst& from = function_.insts[memory.index()];
+      keep_in_stored(memory, what);
       // It may be seen in parts.
-      if (from.op == Op::make_struct)
+      if (from.op == Op::make_struct || from.op == Op::tuple)
         for (Operand part : from.operands)
-          if (part.is_inst() && is_mutable_text(tangents_, type_of(part))) keep_in(part, what);
+          if (part.is_inst() && leads_to_mutable_text(type_of(part))) keep_in(part, what);
       if (from.op == Op::load_global) return keep_at(from.aux_as<Binding>(), what);
-      if (from.op == Op::invoke) return keep_in_constants(from, what);  // what it gives may be part of these
+      if (from.op == Op::invoke) {  // what it gives may be part of these
+        for (Operand o : from.operands)
+          if (leads_to_mutable_text(type_of(o))) keep_in(o, what);
+        return;
+      }
       if (from.op == Op::native && outside_effects(from).reads) return keep_outside();
       if (from.op == Op::slot_get) return keep_in_slot(from, what);
       if (from.op == Op::parameter) return keep_in_passed(memory.index(), what);
       if (from.operands.empty() || !leads_to_memory(from.op)) return;
       memory = from.operands[0];
     }
+  }
+  bool is_of_any_type(Operand o) {
+    const DataType* type = as_data(type_of(o));
+    return o.is_inst() && (!type || !type->is_concrete);
+  }
+  // Also in a tuple, or another object that cannot change itself.
+  bool leads_to_mutable_text(const Type* type, int depth = 0) {
+    if (is_mutable_text(tangents_, type)) return true;
+    const DataType* data = as_data(type);
+    return data && data->is_concrete && !data->is_mutable && data->object_kind == DataType::ObjectKind::fields &&
+           depth < 4 && std::any_of(data->fields.begin(), data->fields.end(), [&](const Field& field) {
+             return leads_to_mutable_text(field.type, depth + 1);
+           });
   }
   // Whether it was not yet kept there: variables of loops lead around.
   bool kept_through(Operand memory, std::uint8_t what) {
@@ -516,14 +535,32 @@ class Analysis {
         if (at != parameters.end()) keep_in(edge.arguments[static_cast<std::size_t>(at - parameters.begin())], what);
       }
   }
+  // Into what lies in it: the text may have gone there.
+  void keep_in_stored(Operand memory, std::uint8_t what) {
+    for (const ir::Block& block : function_.blocks)
+      for (std::uint32_t id : block.insts) {
+        const ir::Inst& store = function_.insts[id];
+        const bool may_store = ir::is_store(store.op) || (store.op == Op::invoke && may_write(store));
+        if (!may_store || std::find(store.operands.begin(), store.operands.end(), memory) == store.operands.end())
+          continue;
+        for (Operand o : store.operands)
+          if (o != memory && leads_to_mutable_text(type_of(o))) keep_in(o, what);
+      }
+  }
+  static bool may_write(const ir::Inst& call) {
+    const CodeInstance* code = call.aux_as<Specialization>()->current;
+    return !code || (code->effects & effect_writes);
+  }
   void keep_in_slot(const ir::Inst& access, std::uint8_t what) {
     if ((slot_texts_[access.aux] | what) == slot_texts_[access.aux]) return;
     slot_texts_[access.aux] |= what;
     changed_ = true;
-  }
-  void keep_in_constants(const ir::Inst& call, std::uint8_t what) {
-    for (Operand o : call.operands)
-      if (o.is_constant() && is_mutable_text(tangents_, type_of(o))) keep_in(o, what);
+    for (const ir::Block& block : function_.blocks)
+      for (std::uint32_t id : block.insts) {
+        const ir::Inst& set = function_.insts[id];
+        if (set.op == Op::slot_set && set.aux == access.aux && is_mutable_text(tangents_, type_of(set.operands[0])))
+          keep_in(set.operands[0], what);
+      }
   }
   // Of an operand that is made of bits or text the result is, too.
   bool hands_on_bits(const ir::Inst& inst) {

@@ -175,9 +175,13 @@ bool takes_record(const ir::Function& function, const ir::Inst& inst, Runtime& r
   if ((inst.op == Op::invoke || inst.op == Op::call) && inst.operands[0].is_constant() &&
       reads_record(function.constant_value(inst.operands[0]), runtime))
     return true;
-  return inst.op == Op::invoke && std::any_of(inst.operands.begin(), inst.operands.end(), [&](Operand o) {
-           return o.is_inst() && holds_tape(function.inst(o).type, runtime);
-         });
+  if (inst.op != Op::invoke) return false;
+  const bool is_half = tangent_types(runtime).is_reverse_half(inst.aux_as<Specialization>());
+  return std::any_of(inst.operands.begin(), inst.operands.end(), [&](Operand o) {
+    const Type* type = o.is_inst() ? function.inst(o).type : nullptr;
+    // A variable that lives across a `try` has a record of any type.
+    return type && (holds_tape(type, runtime) || (is_half && type == runtime.types.builtin().any));
+  });
 }
 
 bool puts_back_memory(const ir::Function& function, const ir::Inst& inst, Runtime& runtime) {

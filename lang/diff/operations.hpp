@@ -36,7 +36,7 @@ bool makes_record(Value callee, Runtime& runtime);
 bool reads_record(Value callee, Runtime& runtime);
 // A record that leads to memory by a tape.
 bool holds_tape(const Type* type, Runtime& runtime);
-// The call of a reverse half whose record is known to hold a tape: always differentiated too, since that tape has
+// The call of a reverse half whose record holds a tape, or is not known: always differentiated too, since that tape has
 // columns for tangents, and stays open longer.
 bool takes_record(const ir::Function& function, const ir::Inst& inst, Runtime& runtime);
 // What a derivative that is differentiated again puts back its memory by (lang/derive/kept_memory.hpp).

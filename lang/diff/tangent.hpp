@@ -79,6 +79,14 @@ class TangentTypes {
   // differentiated again they always are, whatever goes in: the other half looks for the tangents on the tapes.
   void note_forward_half(const Specialization* target) { forward_halves_.insert(target); }
   bool is_forward_half(const Specialization* target) const { return forward_halves_.count(target) != 0; }
+  // The other halves, and forward derivatives of such.
+  void note_reverse_half(const Specialization* target) { reverse_halves_.insert(target); }
+  bool is_reverse_half(const Specialization* target) const { return reverse_halves_.count(target) != 0; }
+  template <class IsGone>
+  void forget_halves(IsGone is_gone) {
+    std::erase_if(forward_halves_, is_gone);
+    std::erase_if(reverse_halves_, is_gone);
+  }
 
   // A tape's layout with columns for tangents: after its own, for each direction, for each of them the leaves, then the
   // shadow.
@@ -114,6 +122,7 @@ class TangentTypes {
   std::unordered_map<const Type*, const DataType*> shadowed_;
   std::unordered_map<const Type*, std::vector<Leaf>> leaves_;
   std::unordered_set<const Specialization*> forward_halves_;
+  std::unordered_set<const Specialization*> reverse_halves_;
 };
 
 // What goes down a value as deep as it is (a list of a million nodes) asks before each step.

@@ -472,10 +472,10 @@ void Unreachable::forget_name(TypeName* name) {
 }
 
 void Unreachable::forget_module(Module* module) {
+  std::erase_if(impl_.ended_log, [&](const auto& entry) { return entry.binding && entry.binding->module == module; });
   for (const auto& [name, binding] : module->bindings) {
     if (binding->module != module) continue;
     impl_.binding_dependents.erase(binding);
-    std::erase_if(impl_.ended_log, [&](const auto& entry) { return entry.binding == binding; });
     binding->value = Value();
     impl_.spare_binding(binding);
   }

@@ -89,4 +89,5 @@ TEST_CASE("random programs in workspaces give what the script gives") {
   if (count > 10)
     WARN("compared " << tally.compared << ", in workspaces " << tally.in_workspaces << ", refused " << tally.refused);
   CHECK(tally.compared > 0);
+  CHECK(tally.in_workspaces > 0);
 }
