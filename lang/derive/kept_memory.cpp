@@ -13,22 +13,11 @@ namespace slope::derive {
 
 namespace {
 
-constexpr std::size_t few = 8;                 // entries that are looked through one by one
-constexpr std::size_t many_buckets = 1 << 12;  // of a set that is not kept for the next call
-
-bool is_object(const Object* o, DataType::ObjectKind kind) { return o->type->object_kind == kind; }
+constexpr std::size_t few = 8;  // entries that are looked through one by one
 
 bool holds_references(const ArrayObject* a) {
   const DataType* element = as_data(array_element_type(a));
   return !element || !element->is_isbits;
-}
-
-template <class Set>
-void empty(Set& set) {
-  if (set.bucket_count() > many_buckets)
-    Set().swap(set);
-  else if (!set.empty())
-    set.clear();
 }
 
 }  // namespace
@@ -61,7 +50,7 @@ std::int64_t KeptMemory::open(bool within) {
   level.keeps_tangents = false;
   level.begun = false;
   level.watches = level.looks = false;
-  empty(seen_);  // of what an exception has ended
+  empty_set(seen_);  // of what an exception has ended
   level.put_back_by_call.clear();
   ctx_.calls = nullptr;
   return static_cast<std::int64_t>(depth_);
@@ -96,10 +85,10 @@ void KeptMemory::cut_to(std::size_t depth) {
   while (depth_ > depth) {
     Level& level = top();
     ctx_.calls = level.outer_watch;
-    empty(level.kept);
-    empty(level.done);
+    empty_set(level.kept);
+    empty_set(level.done);
     level.put_back_by_call.clear();
-    empty(level.numbers);
+    empty_set(level.numbers);
     --depth_;
     if (level.within) {
       leave_to_outer(level);
@@ -123,7 +112,7 @@ std::int64_t KeptMemory::open_watch(const Value* arguments, std::size_t count, s
   if (!level.knows_numbers) return opened;
   for (std::size_t i = 0; i < count; ++i)
     reach(arguments[i], [&](Object* object, bool) { level.numbers.insert(object); });
-  empty(seen_);
+  empty_set(seen_);
   return opened;
 }
 
@@ -153,7 +142,7 @@ bool KeptMemory::close_watch(std::int64_t level, Value& copies) {
       reach(root, [&](Object* object, bool) {
         if (tangents.differentiable(object->type)) put_back_by_call.insert(object);
       });
-  empty(seen_);
+  empty_set(seen_);
   const bool ok = copy_entries(depth, Copies::all, true, copies, &put_back_by_call);
   cut_to(depth - 1);
   return ok;
@@ -217,8 +206,7 @@ void KeptMemory::keep_global(Binding* binding) {
   if (!has(binding)) copy({Entry::Kind::global, binding, 0, sizeof(Value), 0, true}, &binding->value);
 }
 
-template <class Visit>
-void KeptMemory::reach(Value root, Visit visit) {
+void KeptMemory::reach(Value root, const Visit& visit) {
   if (!is_reference(root)) return;
   pending_.assign(1, root.object);
   bool first = true;
@@ -336,7 +324,7 @@ bool KeptMemory::keep_seen(const std::vector<Value>& roots, Value& copies, std::
         keep_object(object);
       }
     });
-  empty(seen_);
+  empty_set(seen_);
   return copy_entries(looked.level, Copies::all, true, copies);
 }
 
@@ -356,7 +344,7 @@ void KeptMemory::keep(const Stores& stores, const Value* arguments, std::size_t 
     for (Value v : stores.constants) look(v);
     for (const Binding* binding : stores.globals) look(binding->value);
   }
-  empty(seen_);
+  empty_set(seen_);
   top().begun = true;
 }
 
@@ -395,7 +383,7 @@ bool KeptMemory::keep_before(const Stores& stores, const Value* arguments, std::
     for (Value v : stores.constants) look(v, false);
     for (const Binding* binding : stores.globals) look(binding->value, false);
   }
-  empty(seen_);
+  empty_set(seen_);
   return copy_entries(looked.level, Copies::all, true, copies);
 }
 
@@ -409,7 +397,7 @@ bool KeptMemory::keep_tangents_before(const Value* tangents, std::size_t count, 
       if (object->type->is_mutable || object->type->object_kind != DataType::ObjectKind::fields) keep_object(object);
     });
   }
-  empty(seen_);
+  empty_set(seen_);
   return copy_entries(looked.level, Copies::all, true, copies);
 }
 
@@ -437,50 +425,6 @@ bool KeptMemory::restore(const Entry& entry, const char* content) {
   auto* array = static_cast<ArrayObject*>(entry.what);
   if (entry.bytes) std::memcpy(array->data, content, entry.bytes);
   ctx_.heap->rewrote(array);
-  return true;
-}
-
-// An array gets the length that it had.
-bool KeptMemory::make_room(const Entry& entry) {
-  auto* array = static_cast<ArrayObject*>(entry.what);
-  if (array->length != entry.length) {
-    // Memory that others see too has room for what it held before; of what was made by hand that is not known.
-    const bool is_own =
-        (array->flags & (array_borrowed | array_shared)) == 0 && (array->flags & array_owns_memory) != 0;
-    if (array_ndims(array) != 1 || (!is_own && entry.length > capacity_of(array))) return false;
-    if (!ctx_.heap->resize_vector(array, entry.length)) return false;
-  }
-  return true;
-}
-
-template <class Visit>
-bool KeptMemory::each_part(const Entry& entry, const Object* copy, Visit visit) {
-  if (entry.kind != Entry::Kind::array) return visit(std::size_t{0}, copy->payload(), entry.bytes);
-  if (is_object(copy, DataType::ObjectKind::cell)) return ArrayCopies::each_part(copy, visit);
-  return visit(std::size_t{0}, static_cast<const ArrayObject*>(copy)->data, entry.bytes);
-}
-
-std::vector<char> KeptMemory::content_of(const Entry& entry, const Object* copy) {
-  std::vector<char> content;
-  content.reserve(entry.bytes);
-  each_part(entry, copy, [&](std::size_t, const char* part, std::size_t bytes) {
-    content.insert(content.end(), part, part + bytes);
-    return true;
-  });
-  return content;
-}
-
-bool KeptMemory::restore(const Entry& entry, const Object* copy) {
-  if (entry.kind != Entry::Kind::array) return restore(entry, copy->payload());
-  if (!is_object(copy, DataType::ObjectKind::cell)) return restore(entry, static_cast<const ArrayObject*>(copy)->data);
-  if (!make_room(entry)) return false;
-  auto* array = static_cast<ArrayObject*>(entry.what);
-  ArrayCopies::each_part(copy, [&](std::size_t offset, const char* part, std::size_t bytes) {
-    if (std::memcmp(array->data + offset, part, bytes) != 0) std::memcpy(array->data + offset, part, bytes);
-    return true;
-  });
-  ctx_.heap->rewrote(array);
-  array_copies_.holds(array, const_cast<Object*>(copy));
   return true;
 }
 
@@ -545,8 +489,6 @@ bool KeptMemory::is_unchanged(const Entry& entry) const {
   return !entry.bytes || std::memcmp(present_content(entry), content, entry.bytes) == 0;
 }
 
-// A vector of pairs: an object and a copy of it; of a global its address and a Box. An object and itself: the call left
-// it as it was, but the reverse half, which undoes some stores and not others, may not.
 std::unordered_set<const Object*> KeptMemory::reached_from(Value root) {
   walk(Stores{}, root);
   std::unordered_set<const Object*> reached = std::move(seen_);
@@ -584,393 +526,6 @@ bool KeptMemory::exchange(std::int64_t level, Value& result) {
   if (level < 1 || depth > depth_) return true;
   // What the level around it gets is put back here too: the reverse sweep finds in `result` what was there.
   return copy_entries(depth, Copies::present, false, result) && put_back(level, true);
-}
-
-// An object with content such as an entry's. Null: no memory for it.
-Object* KeptMemory::copy_of(const Entry& entry, const char* content) {
-  Heap& heap = *ctx_.heap;
-  auto* object = static_cast<Object*>(entry.what);
-  Object* copy = nullptr;
-  if (entry.kind == Entry::Kind::array) {
-    auto* array = static_cast<ArrayObject*>(object);
-    if (entry.bytes >= ArrayCopies::least_bytes) return array_copies_.copy(heap, array, content, entry.length);
-    std::vector<std::int64_t> shape(dims_of(array), dims_of(array) + array_ndims(array));
-    if (shape.size() == 1) shape[0] = entry.length;
-    copy = heap.allocate_array(array->type, shape);
-  } else if (entry.kind == Entry::Kind::fields) {
-    copy = heap.allocate(object->type, entry.bytes);
-  } else {
-    copy = heap.allocate_cell();
-  }
-  if (!copy) return nullptr;
-  char* to = entry.kind == Entry::Kind::array ? static_cast<ArrayObject*>(copy)->data : copy->payload();
-  if (entry.bytes) std::memcpy(to, content, entry.bytes);
-  return copy;
-}
-
-KeptMemory::Entry KeptMemory::as_it_is(Entry entry) {
-  if (entry.kind != Entry::Kind::array) return entry;
-  const auto* array = static_cast<const ArrayObject*>(entry.what);
-  entry.length = array->length;
-  entry.bytes = static_cast<std::size_t>(array->length) * array->element_size;
-  return entry;
-}
-
-bool KeptMemory::copy_entries(std::size_t depth, Copies copies, bool also_left, Value& result,
-                              const std::unordered_set<const Object*>* without) {
-  const std::size_t first = levels_[depth - 1].entries;
-  const bool present = copies == Copies::present || levels_[depth - 1].looks;
-  enum class What : std::uint8_t { copy, itself, nothing };
-  std::vector<What> kept;
-  for (std::size_t i = first; i < entries_.size(); ++i) {
-    const Entry& entry = entries_[i];
-    const bool is_left = !also_left && leaves(levels_[depth - 1], entry);
-    const bool is_as_before = copies != Copies::all && (!is_left || present) && is_unchanged(entry);
-    const bool is_without =
-        without && entry.kind != Entry::Kind::global && without->contains(static_cast<const Object*>(entry.what));
-    const bool is_nothing = is_without ? true
-                            : is_left  ? !present || is_as_before
-                                       : is_as_before && entry.kind == Entry::Kind::global;
-    kept.push_back(is_nothing ? What::nothing : is_as_before ? What::itself : What::copy);
-  }
-  const auto left = std::count(kept.begin(), kept.end(), What::nothing);
-  if (kept.size() == static_cast<std::size_t>(left)) return true;
-  Rooted roots(*ctx_.heap);
-  ArrayObject* pairs = make_pairs(kept.size() - static_cast<std::size_t>(left), roots);
-  if (!pairs) return false;
-  std::size_t made = 0;
-  for (std::size_t i = first; i < entries_.size(); ++i) {
-    const What what = kept[i - first];
-    if (what == What::nothing) continue;
-    if (what == What::itself) {
-      set_itself(pairs, made++, entries_[i]);
-      continue;
-    }
-    const Entry entry = present ? as_it_is(entries_[i]) : entries_[i];
-    const char* content =
-        present ? present_content(entry) : (entry.has_references ? references_ : bits_).data() + entry.offset;
-    if (!set_pair(pairs, made++, entry, content)) return false;
-  }
-  result = roots.values[0];
-  return true;
-}
-
-ArrayObject* KeptMemory::make_pairs(std::size_t count, Rooted& roots) {
-  const std::int64_t dims[] = {static_cast<std::int64_t>(2 * count)};
-  ArrayObject* pairs = ctx_.heap->allocate_array(runtime_.types.array_of(runtime_.types.builtin().any, 1), dims);
-  if (pairs) roots.values.push_back(Value(pairs->type, static_cast<const void*>(pairs)));
-  return pairs;
-}
-
-bool KeptMemory::set_pair(ArrayObject* pairs, std::size_t i, const Entry& entry, const char* content) {
-  Object* copy = copy_of(entry, content);
-  if (!copy) return false;
-  Value what(runtime_.types.builtin().int64, static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(entry.what)));
-  if (entry.kind != Entry::Kind::global) {
-    auto* object = static_cast<Object*>(entry.what);
-    what = Value(object->type, static_cast<const void*>(object));
-  }
-  auto* places = reinterpret_cast<Value*>(pairs->data) + 2 * i;
-  places[0] = what;
-  places[1] = Value(copy->type, static_cast<const void*>(copy));
-  ctx_.heap->rewrote(pairs);
-  return true;
-}
-
-void KeptMemory::set_itself(ArrayObject* pairs, std::size_t i, const Entry& entry) {
-  auto* object = static_cast<Object*>(entry.what);
-  auto* places = reinterpret_cast<Value*>(pairs->data) + 2 * i;
-  places[0] = places[1] = Value(object->type, static_cast<const void*>(object));
-  ctx_.heap->rewrote(pairs);
-}
-
-// What one pair says: the object, as it was when the copy was made.
-KeptMemory::Entry KeptMemory::entry_of(const Value* pair, const BuiltinTypes& builtin) {
-  const Value what = pair[0];
-  Entry entry{Entry::Kind::cell, what.pointer, 0, sizeof(Value), 0, false};
-  if (what.type == builtin.int64) {
-    entry.kind = Entry::Kind::global;
-  } else if (is_object(what.object, DataType::ObjectKind::fields)) {
-    entry.kind = Entry::Kind::fields;
-    entry.bytes = what.object->type->size;
-  } else if (is_object(what.object, DataType::ObjectKind::array)) {
-    const auto* array = static_cast<const ArrayObject*>(what.object);
-    const Object* copy = pair[1].object;
-    entry.kind = Entry::Kind::array;
-    entry.length = is_object(copy, DataType::ObjectKind::cell) ? ArrayCopies::length(copy)
-                                                               : static_cast<const ArrayObject*>(copy)->length;
-    entry.bytes = static_cast<std::size_t>(entry.length) * array->element_size;
-  }
-  return entry;
-}
-
-// A vector of pairs (copy_entries), or nothing.
-bool KeptMemory::expect_taken(Value taken) {
-  const DataType* type = as_data(taken.type);
-  if (!type || type->object_kind != DataType::ObjectKind::array) return true;
-  const auto* pairs = static_cast<const ArrayObject*>(taken.object);
-  bool fits = array_element_type(pairs) == runtime_.types.builtin().any && pairs->length % 2 == 0;
-  for (std::int64_t i = 0; fits && i < pairs->length; i += 2) {
-    const auto* both = reinterpret_cast<const Value*>(pairs->data) + i;
-    fits = is_taken(both[0], both[1]);
-  }
-  return fits || ctx_.argument_error("put_back_later takes what take_away_memory gave");
-}
-
-bool KeptMemory::put_back_later(Value taken) {
-  if (!expect_taken(taken)) return false;
-  if (as_data(taken.type)->object_kind != DataType::ObjectKind::array) return true;
-  const auto* pairs = static_cast<const ArrayObject*>(taken.object);
-  bool ok = true;
-  for (std::int64_t i = pairs->length - 2; i >= 0; i -= 2) {
-    const auto* pair = reinterpret_cast<const Value*>(pairs->data) + i;
-    if (is_itself(pair)) continue;
-    ok &= restore(entry_of(pair, runtime_.types.builtin()), pair[1].object);
-  }
-  return ok || ctx_.out_of_memory();
-}
-
-// --- of rules ---
-
-bool KeptMemory::keep_for_pullback(const RuleStores& rule, Value pullback, const Value* call, std::size_t count,
-                                   Value& result) {
-  const SharedAccess access(ctx_);
-  std::unordered_set<const void*> read;  // arrays that share memory by that, too
-  const auto read_from = [&](Value root) {
-    reach(root, [&](Object* object, bool) {
-      read.insert(object);
-      if (is_object(object, DataType::ObjectKind::array)) read.insert(static_cast<const ArrayObject*>(object)->data);
-    });
-  };
-  if (!rule.reads_all) {
-    read_from(pullback);
-    for (Value v : rule.constants) read_from(v);
-    for (const Binding* binding : rule.globals) read_from(binding->value);
-    empty(seen_);
-  }
-  const auto is_read = [&](const Object* object) {
-    return rule.reads_all || read.contains(object) ||
-           (is_object(object, DataType::ObjectKind::array) &&
-            read.contains(static_cast<const ArrayObject*>(object)->data));
-  };
-  const Value streams = library_value(runtime_, KnownName::io_type);
-  const Look looked(*this);
-  const Stores& stores = rule.stores;
-  for (Binding* binding : stores.assigned)
-    if (rule.reads_all || std::find(rule.globals.begin(), rule.globals.end(), binding) != rule.globals.end())
-      keep_global(binding);
-  const auto look = [&](Value root) {
-    reach(root, [&](Object* object, bool) {
-      const DataType* type = object->type;
-      const bool is_mutable = type->is_mutable || type->object_kind != DataType::ObjectKind::fields;
-      if (!is_mutable || !stores.may_hit(type) || !is_read(object)) return;
-      if (!is_random_generator(runtime_, type) &&
-          !(streams.defined() && is_subtype(runtime_.types, type, streams.as_type)))
-        keep_object(object);
-    });
-  };
-  for (std::size_t i = 0; i < count; ++i)
-    if (stores.arguments & diff::parameter_mask(std::min(i, rule.fixed))) look(call[i]);
-  if (stores.arguments & diff::global_memory) {
-    for (Value v : stores.constants) look(v);
-    for (const Binding* binding : stores.globals) look(binding->value);
-  }
-  empty(seen_);
-  return copy_entries(looked.level, Copies::all, true, result);
-}
-
-// Whether the object holds what its copy does.
-bool KeptMemory::holds_content_of(const Value* pair) const {
-  const Entry entry = entry_of(pair, runtime_.types.builtin());
-  const Entry present = as_it_is(entry);
-  if (present.bytes != entry.bytes || present.length != entry.length) return false;
-  const char* now = present_content(entry);
-  return each_part(entry, pair[1].object, [&](std::size_t offset, const char* part, std::size_t bytes) {
-    return bytes == 0 || std::memcmp(now + offset, part, bytes) == 0;
-  });
-}
-
-bool KeptMemory::is_as_kept(Value kept) {
-  if (as_data(kept.type)->object_kind != DataType::ObjectKind::array || !expect_taken(kept)) return true;
-  const auto* pairs = static_cast<const ArrayObject*>(kept.object);
-  for (std::int64_t i = 0; i < pairs->length; i += 2)
-    if (!holds_content_of(reinterpret_cast<const Value*>(pairs->data) + i)) return false;
-  return true;
-}
-
-bool KeptMemory::holds_numbers_of(Value kept) {
-  if (as_data(kept.type)->object_kind != DataType::ObjectKind::array || !expect_taken(kept)) return true;
-  diff::TangentTypes& tangents = diff::tangent_types(runtime_);
-  const auto* pairs = static_cast<const ArrayObject*>(kept.object);
-  for (std::int64_t i = 0; i < pairs->length; i += 2) {
-    const auto* pair = reinterpret_cast<const Value*>(pairs->data) + i;
-    if (pair[0].type != runtime_.types.builtin().int64 && tangents.differentiable(pair[0].type) &&
-        !holds_content_of(pair))
-      return false;
-  }
-  return true;
-}
-
-bool KeptMemory::give_to_pullback(Value kept, Value& found) {
-  found = runtime_.nothing();
-  return is_as_kept(kept) ? !ctx_.failed() : exchange_later(kept, found);
-}
-
-// Whole numbers that a pullback has counted up, and what it appended, belong to what was there (`done`). False: no memory.
-bool KeptMemory::add_to_found(const Value* kept, Value* found, bool& done) {
-  const BuiltinTypes& builtin = runtime_.types.builtin();
-  const Entry entry = entry_of(kept, builtin);
-  done = false;
-  if (entry.kind == Entry::Kind::global || entry.kind == Entry::Kind::cell) return true;
-  auto* object = static_cast<Object*>(entry.what);
-  const DataType* type = object->type;
-  const bool is_array = entry.kind == Entry::Kind::array;
-  const Type* element = is_array ? array_element_type(static_cast<ArrayObject*>(object))
-                                 : (type->fields.size() == 1 ? type->fields[0].type : nullptr);
-  const Entry present = as_it_is(entry);
-  const Entry before = entry_of(found, builtin);
-  if (element == builtin.int64 && present.bytes == entry.bytes && before.bytes == entry.bytes) {
-    auto* now = reinterpret_cast<std::uint64_t*>(const_cast<char*>(present_content(entry)));
-    const std::vector<char> there = content_of(before, found[1].object);
-    const std::vector<char> left = content_of(entry, kept[1].object);
-    for (std::size_t i = 0; i < entry.bytes / sizeof(std::uint64_t); ++i)
-      now[i] += reinterpret_cast<const std::uint64_t*>(there.data())[i] -
-                reinterpret_cast<const std::uint64_t*>(left.data())[i];
-    done = true;
-  } else if (is_array && present.length > entry.length && before.length >= entry.length &&
-             array_ndims(static_cast<ArrayObject*>(object)) == 1 &&
-             each_part(entry, kept[1].object, [&](std::size_t offset, const char* part, std::size_t bytes) {
-               return bytes == 0 || std::memcmp(present_content(entry) + offset, part, bytes) == 0;
-             })) {
-    auto* array = static_cast<ArrayObject*>(object);
-    const std::vector<char> there = content_of(before, found[1].object);
-    if (!ctx_.heap->resize_vector(array, present.length + before.length - entry.length)) return false;
-    std::memmove(array->data + before.bytes, array->data + entry.bytes, present.bytes - entry.bytes);
-    if (before.bytes) std::memcpy(array->data, there.data(), before.bytes);
-    ctx_.heap->rewrote(array);
-    done = true;
-  }
-  if (done) found[1] = found[0];
-  return true;
-}
-
-bool KeptMemory::take_from_pullback(Value kept, Value found, const DataType*& shared) {
-  shared = nullptr;
-  if (as_data(found.type)->object_kind != DataType::ObjectKind::array) return true;
-  if (!expect_taken(kept) || !expect_taken(found)) return false;
-  diff::TangentTypes& tangents = diff::tangent_types(runtime_);
-  const auto* left = static_cast<const ArrayObject*>(kept.object);
-  const auto* there = static_cast<const ArrayObject*>(found.object);
-  if (left->length != there->length) return ctx_.argument_error("take_from_pullback takes what give_to_pullback gave");
-  for (std::int64_t i = 0; i < left->length; i += 2) {
-    const auto* pair = reinterpret_cast<const Value*>(left->data) + i;
-    if (holds_content_of(pair)) continue;
-    // Numbers that the pullback works with are its own. What it notes otherwise would be lost.
-    const DataType* type = pair[0].type == runtime_.types.builtin().int64 ? nullptr : pair[0].object->type;
-    if (type && tangents.differentiable(type)) continue;
-    bool done = false;
-    if (!add_to_found(pair, reinterpret_cast<Value*>(there->data) + i, done)) return ctx_.out_of_memory();
-    if (!done) shared = type ? type : runtime_.types.builtin().any;
-  }
-  return put_back_later(found) && !shared;
-}
-
-bool KeptMemory::open_for(Value taken, std::int64_t& level) {
-  if (!expect_taken(taken)) return false;
-  level = open(true);
-  if (as_data(taken.type)->object_kind == DataType::ObjectKind::array) {
-    const auto* pairs = static_cast<const ArrayObject*>(taken.object);
-    for (std::int64_t i = 0; i < pairs->length; i += 2) {
-      const auto* pair = reinterpret_cast<const Value*>(pairs->data) + i;
-      Entry entry = entry_of(pair, runtime_.types.builtin());
-      entry.has_references = true;  // or not: what is looked at conservatively may be numbers
-      copy(entry, content_of(entry, pair[1].object).data());
-    }
-  }
-  top().begun = true;
-  return true;
-}
-
-bool KeptMemory::took_only_numbers(Value taken) {
-  if (as_data(taken.type)->object_kind != DataType::ObjectKind::array || !expect_taken(taken)) return true;
-  diff::TangentTypes& tangents = diff::tangent_types(runtime_);
-  const auto* pairs = static_cast<const ArrayObject*>(taken.object);
-  for (std::int64_t i = 0; i < pairs->length; i += 2) {
-    const auto* pair = reinterpret_cast<const Value*>(pairs->data) + i;
-    const Entry entry = entry_of(pair, runtime_.types.builtin());
-    if (entry.kind == Entry::Kind::global || is_itself(pair)) continue;
-    const auto* object = static_cast<const Object*>(entry.what);
-    if (!holds_only_numbers(tangents, object->type)) return false;
-    if (entry.kind == Entry::Kind::array && tangents.differentiable(object->type) &&
-        static_cast<const ArrayObject*>(entry.what)->length != entry.length)
-      return false;
-  }
-  return true;
-}
-
-bool KeptMemory::keep_unchanged(Value taken, Value& result) {
-  result = runtime_.nothing();
-  if (!expect_taken(taken)) return false;
-  if (as_data(taken.type)->object_kind != DataType::ObjectKind::array) return true;
-  const auto* pairs = static_cast<const ArrayObject*>(taken.object);
-  const auto pair = [&](std::int64_t i) { return reinterpret_cast<const Value*>(pairs->data) + i; };
-  std::size_t count = 0;
-  for (std::int64_t i = 0; i < pairs->length; i += 2) count += is_itself(pair(i));
-  if (count == 0) return true;
-  Rooted roots(*ctx_.heap);
-  roots.values.push_back(taken);
-  ArrayObject* present = make_pairs(count, roots);
-  if (!present) return ctx_.out_of_memory();
-  std::size_t made = 0;
-  for (std::int64_t i = 0; i < pairs->length; i += 2) {
-    if (!is_itself(pair(i))) continue;
-    const Entry entry = as_it_is(entry_of(pair(i), runtime_.types.builtin()));
-    if (!set_pair(present, made++, entry, present_content(entry))) return ctx_.out_of_memory();
-  }
-  result = roots.values[1];
-  return true;
-}
-
-bool KeptMemory::exchange_later(Value taken, Value& result) {
-  result = runtime_.nothing();
-  if (!expect_taken(taken)) return false;
-  if (as_data(taken.type)->object_kind != DataType::ObjectKind::array) return true;
-  Rooted roots(*ctx_.heap);
-  roots.values.push_back(taken);
-  const auto* pairs = static_cast<const ArrayObject*>(taken.object);
-  ArrayObject* present = make_pairs(static_cast<std::size_t>(pairs->length / 2), roots);
-  if (!present) return ctx_.out_of_memory();
-  for (std::int64_t i = 0; i < pairs->length; i += 2) {
-    const auto* pair = reinterpret_cast<const Value*>(pairs->data) + i;
-    const Entry entry = as_it_is(entry_of(pair, runtime_.types.builtin()));
-    if (!set_pair(present, static_cast<std::size_t>(i / 2), entry, present_content(entry))) return ctx_.out_of_memory();
-  }
-  result = roots.values[1];
-  return put_back_later(taken);
-}
-
-// An object and a copy of it, or the address of a global that some function assigns and a cell.
-bool KeptMemory::is_taken(Value what, Value copy) const {
-  if (!what.defined() || !copy.defined() || !is_reference(copy)) return false;
-  if (what.type == runtime_.types.builtin().int64) {
-    if (copy.type != runtime_.types.builtin().cell || !derivatives_of(ctx_).stores.assigns(what.pointer)) return false;
-    const auto* binding = static_cast<const Binding*>(what.pointer);
-    const Value content = static_cast<const CellObject*>(copy.object)->value;
-    return !binding->is_constant && content.defined() &&
-           (!binding->declared || is_instance(runtime_.types, content, binding->declared));
-  }
-  if (!is_reference(what)) return false;
-  const bool in_parts =
-      copy.type == runtime_.types.builtin().cell && is_object(what.object, DataType::ObjectKind::array);
-  if (in_parts ? !array_copies_.is_copy_of(static_cast<const ArrayObject*>(what.object), copy) : what.type != copy.type)
-    return false;
-  if (is_object(what.object, DataType::ObjectKind::cell)) return true;
-  if (is_object(what.object, DataType::ObjectKind::fields)) return as_data(what.type)->is_mutable;
-  if (!is_object(what.object, DataType::ObjectKind::array)) return false;
-  const auto* array = static_cast<const ArrayObject*>(what.object);
-  const std::int64_t length =
-      in_parts ? ArrayCopies::length(copy.object) : static_cast<const ArrayObject*>(copy.object)->length;
-  return array_ndims(array) == 1 || array->length == length;
 }
 
 bool KeptMemory::before_call(Specialization& target, Value callee, const Value* args, std::size_t count) {

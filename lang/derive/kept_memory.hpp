@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <unordered_map>
 #include <unordered_set>
@@ -93,6 +94,18 @@ class StoresOfFunctions {
   std::unordered_map<const Specialization*, diff::MemoryEffects::Globals> names_;
   std::unordered_set<const void*> of_library_;  // objects that the library's globals hold
 };
+
+inline bool is_object(const Object* o, DataType::ObjectKind kind) { return o->type->object_kind == kind; }
+
+// Of a set that is kept for the next call, unless it has grown large.
+template <class Set>
+void empty_set(Set& set) {
+  constexpr std::size_t many_buckets = 1 << 12;
+  if (set.bucket_count() > many_buckets)
+    Set().swap(set);
+  else if (!set.empty())
+    set.clear();
+}
 
 class KeptMemory final : public CallWatch {
  public:
@@ -218,8 +231,8 @@ class KeptMemory final : public CallWatch {
   bool put_back(std::int64_t level, bool also_left);
   std::size_t first_not_watching(std::int64_t level) const;
   void leave_to_outer(const Level& level);
-  template <class Visit>  // (object, whether it is an array that leads nowhere)
-  void reach(Value root, Visit visit);
+  using Visit = std::function<void(Object*, bool)>;  // (object, whether it is an array that leads nowhere)
+  void reach(Value root, const Visit& visit);
   void walk(const Stores& stores, Value root);
   bool leads_to_the_same(const DataType* type);
   bool has(const void* what) const;  // at this level
@@ -232,8 +245,8 @@ class KeptMemory final : public CallWatch {
   static Entry as_it_is(Entry entry);  // an array's length is the present one
   Object* copy_of(const Entry& entry, const char* content);
   // visit(offset, content, bytes) over a copy's content, which may lie in parts.
-  template <class Visit>
-  static bool each_part(const Entry& entry, const Object* copy, Visit visit);
+  using VisitPart = std::function<bool(std::size_t, const char*, std::size_t)>;
+  static bool each_part(const Entry& entry, const Object* copy, const VisitPart& visit);
   static std::vector<char> content_of(const Entry& entry, const Object* copy);
   bool restore(const Entry& entry, const Object* copy);
   bool make_room(const Entry& entry);
