@@ -1,6 +1,6 @@
 // Wrong programs and what the command says of each: NAME.slope and, beside it, NAME.err, the whole of standard error.
 // The first comment of a program says which mistake was made; the text is to be read as who made it would. Programs
-// run in the first and the last tier, whose messages must agree.
+// run in the first and the last tier, whose messages must agree; under sanitizers in the first alone.
 //
 // SLOPE_UPDATE_GOLDEN=1 (`./dev test --update-golden`) rewrites the .err files; the change is read in review. The
 // library's own frames and candidates, which change with every work on it, are left out of them; a frame's number is n.
@@ -10,6 +10,7 @@
 #include <fstream>
 #include <regex>
 #include <sstream>
+#include <string_view>
 
 #include "tests/golden.hpp"
 #include "tests/scripts/process.hpp"
@@ -59,6 +60,6 @@ TEST_CASE("messages of wrong programs") {
     if (slope::test::updating_golden()) std::ofstream(golden, std::ios::binary) << found;
     INFO(golden);
     CHECK(read(golden) == found);
-    CHECK(message_of(program, SLOPE_LAST_TIER) == found);
+    if (std::string_view(SLOPE_LAST_TIER) != "interpret") CHECK(message_of(program, SLOPE_LAST_TIER) == found);
   }
 }
